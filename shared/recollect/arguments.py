@@ -1,0 +1,180 @@
+"""Reading a tool's arguments: bytes to JSON, mended where the meaning is beyond doubt, else refused.
+
+Every refusal is one sentence that names the field and quotes the right form. The door is the only caller.
+"""
+
+import json
+from difflib import get_close_matches
+from typing import Any, Final, NoReturn
+
+from pydantic import BaseModel, ValidationError
+
+from .errors import InvalidInput
+from .model import JsonObject
+from .tools import Tool
+
+MAX_DEPTH: Final = 32
+_SHOWN: Final = 60
+
+
+def decode(body: bytes | str) -> JsonObject:
+    """The JSON object of a request body; an empty body is {}. Raises InvalidInput."""
+    try:
+        text = body.decode("utf-8") if isinstance(body, bytes) else body
+    except UnicodeDecodeError:
+        raise InvalidInput("The body is not valid UTF-8; send JSON encoded as UTF-8.") from None
+    if not text.strip():
+        return {}
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise InvalidInput(f"The JSON is nested more than {MAX_DEPTH} levels deep.") from None
+    except ValueError as error:
+        raise InvalidInput(f"The body is not valid JSON ({error}); send one JSON object.") from None
+    if not isinstance(value, dict):
+        raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
+    return value
+
+
+def read(tool: Tool, arguments: object) -> BaseModel:
+    """The input model of a tool's arguments. Raises InvalidInput."""
+    if not isinstance(arguments, dict):
+        raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
+    properties = tool.input_schema.get("properties", {})
+    given = {
+        name: _mend(properties.get(name, {}), value, name)
+        for name, value in arguments.items()
+        if not (value is None and name in properties and name not in tool.input_schema.get("required", ()))
+    }
+    check_json(given)
+    try:
+        return tool.input.model_validate(given)
+    except ValidationError as error:
+        raise InvalidInput(_sentence(tool, error)) from None
+
+
+def check_json(value: object, depth: int = 0, where: str = "") -> None:
+    """Refuse what no store can keep: NaN, lone surrogates, NUL characters, deep nesting, keys that aren't text."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"`{where}` is nested more than {MAX_DEPTH} levels deep; flatten it.")
+    if isinstance(value, str):
+        _check_text(value, where)
+    elif isinstance(value, float) and value - value != 0:
+        raise InvalidInput(f"`{where}` must be a finite number.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"`{where}` has a key that is not a string.")
+            _check_text(key, where)
+            check_json(item, depth + 1, where or key)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            check_json(item, depth + 1, where)
+
+
+def _check_text(text: str, where: str) -> None:
+    if "\x00" in text:
+        raise InvalidInput(f"`{where}` has a NUL character; leave it out.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"`{where}` has half of a surrogate pair; send whole Unicode characters.") from None
+
+
+def _mend(schema: JsonObject, value: Any, name: str) -> Any:
+    kind = schema.get("type")
+    if isinstance(value, bool) and kind in ("integer", "number"):
+        raise InvalidInput(f"`{name}` must be {describe(schema)}; got {_show(value)}.")
+    if isinstance(value, str):
+        if kind == "array" and schema.get("items", {}).get("type") == "string":
+            return _parsed(value, list) or [value]
+        if kind == "object":
+            return _parsed(value, dict) or value
+    return value
+
+
+def _parsed(text: str, kind: type) -> Any:
+    """A model often sends a list or an object as a string of JSON."""
+    if text[:1] not in "[{":
+        return None
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, kind) else None
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _sentence(tool: Tool, error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    schema = _schema_at(tool.input_schema, first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            return _unknown(tool, path, first["loc"])
+        case "missing":
+            return f"`{path}` is required: give {describe(schema)}."
+        case "value_error":
+            return f"`{path}` {first['ctx']['error']}." if path else f"{first['ctx']['error']}."
+    return f"`{path}` must be {describe(schema)}; got {_show(first['input'])}."
+
+
+def _unknown(tool: Tool, path: str, location: tuple[int | str, ...]) -> str:
+    fields = list(_schema_at(tool.input_schema, location[:-1]).get("properties", {}))
+    near = get_close_matches(str(location[-1]), fields, 1)
+    meant = f" Did you mean `{near[0]}`?" if near else ""
+    allowed = ", ".join(f"`{name}`" for name in fields) or "no arguments"
+    return f"`{path}` is not a field here.{meant} {tool.full_name} takes {allowed}."
+
+
+def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObject:
+    for part in location:
+        below = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
+        if not isinstance(below, dict):
+            return {}
+        schema = below
+    return schema
+
+
+def describe(schema: JsonObject) -> str:
+    """What a field takes, in words: "an integer from 1 to 20"."""
+    if "enum" in schema:
+        return "one of " + ", ".join(repr(value) for value in schema["enum"])
+    if "const" in schema:
+        return repr(schema["const"])
+    match schema.get("type"):
+        case "integer":
+            return "an integer" + _bounds(schema, "minimum", "maximum")
+        case "number":
+            return "a number" + _bounds(schema, "minimum", "maximum")
+        case "boolean":
+            return "true or false"
+        case "array":
+            items = describe(schema.get("items", {})).removeprefix("a ").removeprefix("an ")
+            return f"a list, each item {items}" + _bounds(schema, "minItems", "maxItems", " items")
+        case "object":
+            return "a JSON object"
+        case "string" if schema.get("format") == "date-time":
+            return "a time such as '2026-01-31T09:30:00Z'"
+        case "string":
+            return "a string" + _bounds(schema, "minLength", "maxLength", " characters")
+    return "a value of another type"
+
+
+def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low is not None and high is not None:
+        return f" from {low} to {high}" if not unit else f" of {low} to {high}{unit}"
+    if low is not None:
+        return f" of at least {low}{unit}"
+    if high is not None:
+        return f" of at most {high}{unit}"
+    return ""
+
+
+def _show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

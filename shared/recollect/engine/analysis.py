@@ -1,0 +1,82 @@
+"""The one text analysis: what a text is found by, the same for storage and for queries.
+
+Case and accents are folded (NFKC, then combining marks dropped), words are stemmed by Snowball, English
+and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single
+characters and pairs. Stores receive these tokens and index them as they are.
+"""
+
+import re
+import threading
+import unicodedata
+from hashlib import blake2b
+from typing import Final
+
+import Stemmer
+
+_CJK: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
+_SPACES: Final = re.compile(r"\s+")
+
+STOP_WORDS: Final = frozenset(
+    """a about above after again against all am an and any are aren as at be because been before being
+    below between both but by can cannot could couldn did didn do does doesn doing don down during each
+    few for from further had hadn has hasn have haven having he her here hers herself him himself his how
+    i if in into is isn it its itself just let me more most mustn my myself no nor not now of off on once
+    only or other ought our ours ourselves out over own same shan she should shouldn so some such than
+    that the their theirs them themselves then there these they this those through to too under until up
+    very was wasn we were weren what when where which while who whom why will with won would wouldn you
+    your yours yourself yourselves
+    al como con cual cuando de del desde donde el ella ellos en entre es esa ese eso esta este esto estos
+    ha hasta la las le les lo los mi mis muy ni nos o para pero por porque que quien se sin sobre su sus
+    tambien te tu tus un una uno unos y ya yo""".split()
+)
+
+_local = threading.local()
+
+
+def tokens(text: str) -> list[str]:
+    """The analysed tokens of a text, in order, repeats kept; [] when nothing in it can be searched for.
+
+    A text of stop words alone keeps them, so that "The Who" can be found.
+    """
+    words: list[str] = []
+    pairs: list[str] = []
+    for run in _RUN.findall(_CONTRACTION.sub("", fold_case(text))):
+        if _is_cjk(run[0]):
+            pairs.extend(run)
+            pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            words.append(run)
+    telling = [word for word in words if word not in STOP_WORDS]
+    if not telling and not pairs:
+        telling = words
+    return _stem(telling) + pairs
+
+
+def fold_case(text: str) -> str:
+    """Lower case without accents, compatibility forms unified: "Ｃａｆé" and "CAFE" become "cafe"."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Only the marks of European scripts: Japanese voicing marks tell words apart.
+    bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
+    return unicodedata.normalize("NFKC", bare)
+
+
+def text_digest(text: str) -> bytes:
+    """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed."""
+    normal = _SPACES.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return blake2b(normal.encode(), digest_size=16).digest()
+
+
+def _is_cjk(char: str) -> bool:
+    return char >= "\u3040" and re.match(f"[{_CJK}]", char) is not None
+
+
+def _stem(words: list[str]) -> list[str]:
+    # A Stemmer keeps a cache that two threads must not share.
+    stemmer = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = Stemmer.Stemmer("english")
+    return list(stemmer.stemWords(words))

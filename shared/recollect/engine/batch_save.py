@@ -1,0 +1,90 @@
+"""Batch save: many memories in one call, embedded and looked around at together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ..errors import InvalidInput, RecollectError, TooLarge
+from ..model import Memory
+from ..ports import Create
+from . import save as saving
+from .call import Call
+from .entry import embed_chunks, entry
+from .save import Draft
+
+OnError = Literal["rollback", "continue", "stop"]
+MAX_CREATIONS: Final = 100
+MAX_ROLLBACK_BYTES: Final = 3 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """The memories written, in order, and the errors by the index of the item that had them."""
+
+    memories: list[Memory]
+    errors: dict[int, RecollectError]
+
+
+def batch_save(call: Call, drafts: Sequence[Draft], on_error: OnError) -> Batch:
+    """Save up to 100 memories.
+
+    `rollback` writes all or none, in one transaction; `continue` writes what it can; `stop` writes what
+    comes before the first error. The memories of one batch are not linked to each other.
+    """
+    if len(drafts) > MAX_CREATIONS:
+        raise TooLarge(f"{len(drafts)} memories in one batch; at most {MAX_CREATIONS}. Split the batch.")
+    composed, errors = _compose(call, drafts, on_error)
+    if on_error == "rollback":
+        if errors:
+            return Batch(memories=[], errors=errors)
+        check_rollback_size(list(composed.values()))
+    changes = _creations(call, drafts, composed)
+    if on_error == "rollback":
+        return Batch(memories=saving.create_all(call, list(changes.values())), errors={})
+    return _one_by_one(call, changes, errors, on_error)
+
+
+def check_rollback_size(memories: Sequence[Memory]) -> None:
+    """At most 3 MB can be written all or nothing."""
+    size = sum(len(m.content.encode()) + sum(len(s.content.encode()) for s in m.messages) for m in memories)
+    if size > MAX_ROLLBACK_BYTES:
+        raise TooLarge("More than 3 MB can't be written all or nothing: use on_error='continue', or split the batch.")
+
+
+def _compose(
+    call: Call, drafts: Sequence[Draft], on_error: OnError
+) -> tuple[dict[int, Memory], dict[int, RecollectError]]:
+    composed: dict[int, Memory] = {}
+    errors: dict[int, RecollectError] = {}
+    for index, draft in enumerate(drafts):
+        try:
+            composed[index] = saving.compose(call, draft, index)
+        except (InvalidInput, TooLarge) as error:
+            errors[index] = error
+            if on_error == "stop":
+                break
+    return composed, errors
+
+
+def _creations(call: Call, drafts: Sequence[Draft], composed: dict[int, Memory]) -> dict[int, Create]:
+    memories = list(composed.values())
+    vectors = embed_chunks(call, [memory.content for memory in memories])
+    around = saving.look_around(call, memories, vectors)
+    return {
+        index: Create(entry=entry(saving.with_surroundings(call, memory, drafts[index], surroundings), embeddings))
+        for (index, memory), embeddings, surroundings in zip(composed.items(), vectors, around, strict=True)
+    }
+
+
+def _one_by_one(
+    call: Call, changes: dict[int, Create], errors: dict[int, RecollectError], on_error: OnError
+) -> Batch:
+    written: list[Memory] = []
+    for index, change in changes.items():
+        try:
+            written += saving.create_all(call, [change])
+        except RecollectError as error:
+            errors[index] = error
+            if on_error == "stop":
+                break
+    return Batch(memories=written, errors=dict(sorted(errors.items())))

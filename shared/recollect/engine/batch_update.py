@@ -1,0 +1,69 @@
+"""Batch update: many edits in one call."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..errors import Conflict, InvalidInput, RecollectError, TooLarge
+from ..model import Memory
+from .batch_save import Batch, OnError, check_rollback_size
+from .call import Call
+from .get import find
+from .limits import check_id
+from .update import Edit, commit_edits, edited, update
+
+MAX_UPDATES: Final = 100
+MAX_ROLLBACK_UPDATES: Final = 50
+
+
+def batch_update(call: Call, edits: Sequence[tuple[str, Edit]], on_error: OnError) -> Batch:
+    """Edit up to 100 memories, or up to 50 all or nothing (`rollback`)."""
+    if len(edits) > MAX_UPDATES:
+        raise TooLarge(f"{len(edits)} updates in one batch; at most {MAX_UPDATES}. Split the batch.")
+    if on_error == "rollback":
+        return _all_or_nothing(call, edits)
+    written: list[Memory] = []
+    errors: dict[int, RecollectError] = {}
+    for index, (id, edit) in enumerate(edits):
+        try:
+            written.append(update(call, id, edit))
+        except RecollectError as error:
+            errors[index] = error
+            if on_error == "stop":
+                break
+    return Batch(memories=written, errors=errors)
+
+
+def _all_or_nothing(call: Call, edits: Sequence[tuple[str, Edit]]) -> Batch:
+    if len(edits) > MAX_ROLLBACK_UPDATES:
+        raise TooLarge(
+            f"{len(edits)} updates can't be written all or nothing, at most {MAX_ROLLBACK_UPDATES}: "
+            "use on_error='continue', or split the batch."
+        )
+    while True:
+        images, errors = _read(call, edits)
+        if errors:
+            return Batch(memories=[], errors=errors)
+        check_rollback_size([edited(call, image, edit) for image, edit in images])
+        try:
+            return Batch(memories=commit_edits(call, images), errors={})
+        except Conflict:
+            call.deadline.left()  # another write came in between: read again
+
+
+def _read(
+    call: Call, edits: Sequence[tuple[str, Edit]]
+) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:
+    images: list[tuple[Memory, Edit]] = []
+    errors: dict[int, RecollectError] = {}
+    seen: set[str] = set()
+    for index, (id, edit) in enumerate(edits):
+        try:
+            if check_id(id) in seen:
+                raise InvalidInput(f"memory {id} is edited twice in one batch; merge the two edits.")
+            seen.add(check_id(id))
+            image = find(call, id)
+            edited(call, image, edit)
+            images.append((image, edit))
+        except RecollectError as error:
+            errors[index] = error
+    return images, errors

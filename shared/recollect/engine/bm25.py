@@ -1,0 +1,27 @@
+"""BM25 (Robertson and Zaragoza 2009), with the idf that Lucene uses, which is never negative.
+
+One formula for every store, so that the same memories score alike wherever they lie. It is plain
+arithmetic: numbers or numpy arrays alike.
+"""
+
+from math import log
+from typing import Final, TypeVar
+
+K1: Final = 1.2
+B: Final = 0.75
+
+Number = TypeVar("Number")
+
+
+def idf(document_frequency: int, documents: int) -> float:
+    """How much a term tells: ln(1 + (N - n + 0.5) / (n + 0.5)), more than 0 for n <= N."""
+    return log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
+
+
+def term_score(term_frequency: Number, length: Number, average_length: float, idf: float) -> Number:
+    """One term's part of a document's score; a document's score is the sum over the query's terms.
+
+    `length` and `average_length` count tokens. 0 at least, below idf * (K1 + 1).
+    """
+    norm = K1 * (1 - B + B * length / average_length)  # type: ignore[operator]
+    return idf * term_frequency * (K1 + 1) / (term_frequency + norm)  # type: ignore[operator, no-any-return]

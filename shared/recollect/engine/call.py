@@ -1,0 +1,70 @@
+"""What one call works with. Built by the door for each call, handed to the verbs, then gone."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from ..errors import Unavailable
+from ..model import Caller, Embedding, Outcome
+from ..ports import Clock, Embedder, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment by which a call must have answered, on a clock that never jumps."""
+
+    seconds: float
+    ends: float
+    monotonic: Callable[[], float] = time.monotonic
+
+    @classmethod
+    def after(cls, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> "Deadline":
+        return cls(seconds, monotonic() + seconds, monotonic)
+
+    def left(self) -> float:
+        """Seconds left, more than 0. Raises Unavailable when there are none."""
+        left = self.ends - self.monotonic()
+        if left <= 0:
+            raise Unavailable(
+                f"The call took longer than its {self.seconds:g} s and was given up; try again.", part="deadline"
+            )
+        return left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The settings that change how the engine decides.
+
+    `vector_weight` None lets the engine choose (`auto`). `retention` is how long a deleted memory can
+    be brought back; zero purges at once.
+    """
+
+    vector_weight: float | None = None
+    retention: timedelta = timedelta(days=30)
+    short_term_ttl: timedelta = timedelta(hours=24)
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One user's space, who asks, the time, the embedder, and how long there is.
+
+    A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
+    header or `_meta`.
+    """
+
+    caller: Caller
+    space: Space
+    embedder: Embedder
+    clock: Clock
+    deadline: Deadline
+    rules: Rules = field(default_factory=Rules)
+    idempotency_key: str | None = None
+    outcome: Outcome | None = None
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
+        return self.embedder.embed(texts, purpose=purpose, timeout=self.deadline.left())

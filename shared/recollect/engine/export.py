@@ -1,0 +1,50 @@
+"""Export: memories as records, in a stable order, page by page or streaming; lossless."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from .. import record
+from ..model import JsonObject, Memory
+from .call import Call
+from .limits import check_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """One page of records; `next` continues it, None at the end."""
+
+    records: list[JsonObject]
+    next: str | None
+
+
+def export_page(call: Call, *, limit: int, after: str | None = None, turns: bool = True) -> Exported:
+    """Up to `limit` records behind the id `after`. Does not count as access."""
+    memories = list(islice(call.space.walk(after=check_id(after) if after else None, turns=turns), limit + 1))
+    page = memories[:limit]
+    return Exported(
+        records=[to_record(call, memory) for memory in page],
+        next=page[-1].id if len(memories) > limit else None,
+    )
+
+
+def export_all(call: Call, *, turns: bool = True) -> Iterator[JsonObject]:
+    """Every visible memory as a record, streaming."""
+    for memory in call.space.walk(turns=turns):
+        yield to_record(call, memory)
+
+
+def to_record(call: Call, memory: Memory) -> JsonObject:
+    """A memory's record with the images that updates replaced, under `history`."""
+    whole = record.encode(memory)
+    revisions = call.space.revisions(memory.id) if memory.version > 1 else []
+    if revisions:
+        whole["history"] = [
+            {
+                "memory": record.encode(revision.memory),
+                "replaced_at": revision.replaced_at.isoformat(),
+                "replaced_by": revision.replaced_by,
+            }
+            for revision in revisions
+        ]
+    return whole

@@ -1,0 +1,178 @@
+"""Save: validate, embed, look around, write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4, uuid5
+
+from ..errors import Conflict, InvalidInput
+from ..model import (
+    DEFAULT_SCOPE,
+    ContentType,
+    Embedding,
+    JsonObject,
+    Memory,
+    Message,
+    Source,
+    Surroundings,
+    Tier,
+)
+from ..ports import Create, Guard, Probe
+from . import limits, novelty
+from .call import Call
+from .entry import embed_chunks, entry
+
+_IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now."""
+
+    content: str
+    messages: tuple[Message, ...] = ()
+    content_type: ContentType = "text"
+    tier: Tier = "long_term"
+    category: str | None = None
+    context: str | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    scope: str = DEFAULT_SCOPE
+    source: Source = "user_memory"
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    ttl: timedelta | None = None
+    surprise: float | None = None
+    pinned: bool = False
+    associate: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a save did: the memory, whether it was there already (a repeated idempotency key), and the
+    nearest one that the look-around met."""
+
+    memory: Memory
+    existed: bool = False
+    nearest_id: str | None = None
+    similarity: float | None = None
+
+
+def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
+    """Write one memory durably.
+
+    With an idempotency key the id follows from user and key, so a repeated call answers the same memory.
+    With a guard a duplicate raises Conflict that carries the other's `id`.
+    """
+    memory = compose(call, draft)
+    [embeddings] = embed_chunks(call, [memory.content])
+    [around] = look_around(call, [memory], [embeddings])
+    memory = with_surroundings(call, memory, draft, around)
+    change = Create(entry=entry(memory, embeddings), guard=guard)
+    [written] = create_all(call, [change])
+    nearest = around.nearest
+    return Saved(
+        memory=written,
+        existed=written is not memory,
+        nearest_id=nearest.id if nearest else None,
+        similarity=round(nearest.cosine, 4) if nearest else None,
+    )
+
+
+def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
+    """The memory that a draft becomes, checked, without what the look-around will add.
+
+    `position` tells the memories of one batch apart under one idempotency key.
+    """
+    limits.check_content(draft.content)
+    limits.check_messages(draft.messages)
+    limits.check_metadata(draft.metadata)
+    now = call.now()
+    ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
+    return Memory(
+        id=_new_id(call, position),
+        content=draft.content,
+        messages=draft.messages,
+        content_type=draft.content_type,
+        tier=draft.tier,
+        category=draft.category,
+        context=draft.context,
+        confidence=draft.confidence,
+        tags=limits.check_tags(draft.tags),
+        metadata=draft.metadata,
+        scope=limits.check_scope(draft.scope),
+        source=draft.source,
+        agent_id=call.caller.agent_id,
+        agent_label=draft.agent_label,
+        conversation_id=draft.conversation_id or call.caller.conversation_id,
+        occurred_at=draft.occurred_at,
+        occurred_until=draft.occurred_until,
+        created_at=now,
+        updated_at=now,
+        expires_at=_expiry(now, ttl),
+        surprise=draft.surprise,
+        pinned=draft.pinned,
+    )
+
+
+def look_around(
+    call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
+) -> list[Surroundings]:
+    """What lies around each of the memories in the user's space, in one request."""
+    probes = [
+        Probe(embeddings=vectors, scope=memory.scope, leave_out=memory.id)
+        for memory, vectors in zip(memories, embeddings, strict=True)
+    ]
+    return call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=novelty.LINK_COUNT)
+
+
+def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings) -> Memory:
+    """The memory with its surprise (the caller's own where given) and its automatic links."""
+    surprise = draft.surprise
+    if surprise is None:
+        surprise = novelty.surprise(around, call.embedder.unrelated)
+    return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
+
+
+def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
+    """Write new memories, all or nothing; under an idempotency key that wrote them before, answer those."""
+    memories = [change.entry.memory for change in changes]
+    try:
+        call.space.commit(changes, timeout=call.deadline.left())
+    except Conflict as conflict:
+        ids = [memory.id for memory in memories]
+        if conflict.details.get("id") not in ids:
+            raise
+        return [_already_saved(call, id) for id in ids]
+    return memories
+
+
+def _new_id(call: Call, position: int) -> str:
+    if call.idempotency_key is None:
+        return str(uuid4())
+    user = f"{len(call.caller.tenant)}:{call.caller.tenant}{call.caller.user_id}"
+    return str(uuid5(_IDEMPOTENCY, f"{len(user)}:{user}{position}:{call.idempotency_key}"))
+
+
+def _already_saved(call: Call, id: str) -> Memory:
+    existing = call.space.get([id]).get(id)
+    if existing is None:
+        raise Conflict(
+            "This idempotency key saved a memory that has since been deleted; use another key, or undo the delete.",
+            id=id,
+        )
+    return existing
+
+
+def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
+    if ttl is None:
+        return None
+    if ttl < timedelta(0):
+        raise InvalidInput("the time to live must be 0 seconds or more.")
+    try:
+        return now + ttl
+    except OverflowError:
+        return None  # further off than dates reach: never

@@ -1,0 +1,139 @@
+"""Search: both legs, fused, floored, sorted, cut; and a word on what happened."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from ..errors import InvalidInput
+from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query
+from .analysis import tokens
+from .call import Call
+from .fusion import DEFAULT_VECTOR_WEIGHT, Fused, fuse
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+MAX_LIMIT: Final = 1000
+MIN_CANDIDATES: Final = 100
+CANDIDATES_PER_RESULT: Final = 4
+MAX_QUERY_CHARACTERS: Final = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What to search for and how.
+
+    `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
+    raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
+    keyword nor a cosine above the unrelated level.
+    """
+
+    query: str
+    limit: int = 10
+    mode: Mode = "hybrid"
+    filter: Filter = field(default_factory=Filter)
+    vector_weight: float | None = None
+    min_similarity: float = 0.0
+    related_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The hits, best first, how many matched before the cut, and the outcome."""
+
+    hits: list[Hit]
+    outcome: Outcome
+
+
+Ranker = Callable[[list[Fused]], list[Fused]]
+
+
+def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
+    """The best memories for a query. Counts as access to those it answers.
+
+    `rerank` may change the scores of what passed the floor before they are sorted. Ties go to the
+    newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
+    """
+    matches = call.space.search(_query(call, request))
+    fused = fuse(matches.candidates, vector_weight=_weight(call, request), unrelated=call.embedder.unrelated)
+    passed = [f for f in fused if _passes(f, request)]
+    ranked = sorted(rerank(passed) if rerank else passed, key=_order)[: request.limit]
+    hits = _hydrate(call, ranked)
+    call.space.note_access([hit.memory.id for hit in hits], call.now())
+    return Found(hits=hits, outcome=_outcome(request, matches, hits))
+
+
+def _query(call: Call, request: Search) -> Query:
+    if not request.query.strip():
+        raise InvalidInput("`query` must not be empty: say what to look for.")
+    if len(request.query) > MAX_QUERY_CHARACTERS:
+        raise InvalidInput(f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed.")
+    return Query(
+        tokens=tuple(tokens(request.query)) if request.mode != "semantic" else (),
+        embedding=call.embed([request.query], "query")[0] if request.mode != "keyword" else None,
+        filter=request.filter,
+        per_leg=max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit),
+    )
+
+
+def _weight(call: Call, request: Search) -> float:
+    if request.mode != "hybrid":
+        return 1.0 if request.mode == "semantic" else 0.0
+    for weight in (request.vector_weight, call.rules.vector_weight):
+        if weight is not None:
+            return weight
+    return DEFAULT_VECTOR_WEIGHT
+
+
+def _passes(fused: Fused, request: Search) -> bool:
+    if request.mode == "keyword" or (request.mode == "hybrid" and fused.keyword > 0):
+        return True
+    if request.related_only and fused.semantic <= 0:
+        return False
+    return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity
+
+
+def _order(fused: Fused) -> tuple[float, float, str]:
+    return (-fused.score, -fused.candidate.created_at.timestamp(), fused.candidate.id)
+
+
+def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
+    memories = call.space.get([f.candidate.id for f in ranked])
+    return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in memories]
+
+
+def _hit(fused: Fused, memory: Memory) -> Hit:
+    return Hit(
+        memory=memory,
+        score=round(min(1.0, max(0.0, fused.score)), 4),
+        cosine=None if fused.candidate.cosine is None else round(fused.candidate.cosine, 4),
+        bm25=None if fused.candidate.bm25 is None else round(fused.candidate.bm25, 4),
+        semantic_score=round(fused.semantic, 4),
+        keyword_score=round(fused.keyword, 4),
+        boosts=fused.boosts,
+    )
+
+
+def _outcome(request: Search, matches: Matches, hits: Sequence[Hit]) -> Outcome:
+    if matches.degraded:
+        return Outcome(kind=OutcomeKind.DEGRADED, message=f"The answer may be incomplete: {matches.degraded}")
+    if hits:
+        return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
+    if not matches.stored:
+        return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+    if not matches.admitted:
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
+        )
+    best = _best_cosine(matches.candidates)
+    if request.min_similarity > 0 and best is not None:
+        return Outcome(
+            kind=OutcomeKind.BELOW_FLOOR,
+            message=f"The nearest memory has similarity {best}, below {request.min_similarity:g}; lower the threshold.",
+            best_score=best,
+        )
+    return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)
+
+
+def _best_cosine(candidates: Sequence[Candidate]) -> float | None:
+    cosines = [c.cosine for c in candidates if c.cosine is not None]
+    return round(max(cosines), 4) if cosines else None

@@ -1,0 +1,48 @@
+"""Undo: bring back a deleted memory, or the image that the last update replaced."""
+
+from dataclasses import replace
+
+from ..errors import Conflict
+from ..model import Memory, Revision
+from ..ports import Replace
+from .call import Call
+from .entry import embed_chunks, entry
+from .get import find, not_found
+
+
+def undo(call: Call, id: str) -> Memory:
+    """The memory as it was before the last change, as a new version; again goes one further back.
+
+    Nothing is lost by it: the undone image joins the history. Raises NotFound, or Conflict when the
+    memory has never been changed.
+    """
+    current = find(call, id, deleted=True)
+    restored, revision = _undelete(call, current) if current.deleted_at else _step_back(call, current)
+    [embeddings] = embed_chunks(call, [restored.content])
+    change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
+    call.space.commit([change], timeout=call.deadline.left())
+    return restored
+
+
+def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
+    assert current.deleted_at is not None
+    now = call.now()
+    if current.deleted_at + call.rules.retention <= now:
+        raise not_found(current.id)
+    return replace(current, deleted_at=None, updated_at=max(now, current.updated_at), version=current.version + 1), None
+
+
+def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision]:
+    reached = current.restored_version or current.version
+    earlier = [r.memory for r in call.space.revisions(current.id) if r.memory.version < reached]
+    if not earlier:
+        raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
+    image = max(earlier, key=lambda memory: memory.version)
+    now = max(call.now(), current.updated_at)
+    restored = replace(
+        image,
+        version=current.version + 1,
+        updated_at=now,
+        restored_version=image.restored_version or image.version,
+    )
+    return restored, Revision(memory=current, replaced_at=now, replaced_by=call.caller.agent_id)

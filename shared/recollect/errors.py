@@ -1,0 +1,96 @@
+"""Every way a call can fail, in one tree.
+
+    RecollectError
+    ├── InvalidInput        the arguments don't fit; the message says what would
+    ├── IdentityMissing     the call carries no user (or no agent where one is needed)
+    ├── AccessDenied        the caller may not do this
+    ├── NotFound            no such memory, tool or scope (another user's id reads the same)
+    ├── Conflict            the memory changed since it was read, or it is there already
+    ├── TooLarge            over a size that the message names
+    ├── Throttled           too many calls; try again after `retry_after` seconds
+    ├── Unavailable         the store, the index or the embedder does not answer
+    └── Internal            a fault of ours; details are in the log, never in the answer
+
+Each has a stable `code`, a sentence that a model can act on, and says whether a retry helps. Foreign
+exceptions cross into this tree in one map per adapter. How an error looks on the wire is a toolset's
+or a surface's business.
+"""
+
+from typing import Any, ClassVar
+
+
+class RecollectError(Exception):
+    """A failure that the caller is told about.
+
+    `retryable` says whether the same call may succeed later, `fixable` whether other arguments would.
+    `details` are facts for a program (ids, versions), JSON-ready and free of other users' data.
+    """
+
+    code: ClassVar[str] = "internal"
+    retryable: ClassVar[bool] = False
+    fixable: ClassVar[bool] = False
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = details
+
+
+class InvalidInput(RecollectError):
+    """The arguments don't fit; the message quotes the right form."""
+
+    code = "invalid_input"
+    fixable = True
+
+
+class IdentityMissing(RecollectError):
+    """No authenticated user came with the call, or no agent or conversation where one is needed."""
+
+    code = "identity_missing"
+
+
+class AccessDenied(RecollectError):
+    """The caller is known and may not do this."""
+
+    code = "access_denied"
+
+
+class NotFound(RecollectError):
+    """Nothing of that name or id among what the caller can see."""
+
+    code = "not_found"
+    fixable = True
+
+
+class Conflict(RecollectError):
+    """The memory changed since it was read, or what is saved is there already."""
+
+    code = "conflict"
+    fixable = True
+
+
+class TooLarge(RecollectError):
+    """Over a limit that the message names."""
+
+    code = "too_large"
+    fixable = True
+
+
+class Throttled(RecollectError):
+    """Too many calls; `details["retry_after"]` is in seconds."""
+
+    code = "throttled"
+    retryable = True
+
+
+class Unavailable(RecollectError):
+    """A part does not answer: `details["part"]` is `store`, `index` or `embedder`."""
+
+    code = "unavailable"
+    retryable = True
+
+
+class Internal(RecollectError):
+    """A fault of ours. The message never quotes the cause; the log has it."""
+
+    code = "internal"

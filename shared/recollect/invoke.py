@@ -1,0 +1,112 @@
+"""The one door: find the tool, validate, run, render, map errors, measure.
+
+Every surface calls it and nothing else. It is handed what a call needs, and knows no adapter.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import arguments as reading
+from . import telemetry
+from .engine.call import Call, Deadline, Rules
+from .errors import IdentityMissing, Internal, InvalidInput, RecollectError
+from .model import Caller, Outcome
+from .ports import Clock, Embedder, MemoryStore
+from .tools import Catalogue, Media, Tool
+
+MAX_IDENTITY_CHARACTERS = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a surface answers with: the dialect's own body, JSON-ready or text.
+
+    `error` is what went wrong, None for success; `outcome` says what a search met.
+    """
+
+    body: Any
+    tool: Tool
+    media: Media = "application/json"
+    error: RecollectError | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """The tools over one store and one embedder. Safe for many threads."""
+
+    catalogue: Catalogue
+    store: MemoryStore
+    embedder: Embedder
+    clock: Clock
+    rules: Rules = field(default_factory=Rules)
+
+    def invoke(
+        self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
+    ) -> Result:
+        """Run a tool for a caller. Failures come back as results, in the dialect's own form.
+
+        Raises NotFound only, for the name of a tool that there isn't: no dialect speaks for it.
+        """
+        found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
+        with telemetry.measured(found.full_name) as measure:
+            try:
+                result = self._run(found, arguments, caller, idempotency_key)
+            except RecollectError as error:
+                result = self._refused(found, error)
+            except Exception as fault:
+                telemetry.log_fault(found.full_name, fault)
+                result = self._refused(found, Internal("Something went wrong on our side; it was logged. Try again later."))
+            measure.error = result.error.code if result.error else None
+            measure.outcome = result.outcome.kind if result.outcome else None
+        return result
+
+    def call_for(
+        self, caller: Caller | None, *, seconds: float, idempotency_key: str | None = None
+    ) -> Call:
+        """The call of one caller: their space and nobody else's. Raises IdentityMissing."""
+        known = identified(caller)
+        return Call(
+            caller=known,
+            space=self.store.space(known.user_id, tenant=known.tenant),
+            embedder=self.embedder,
+            clock=self.clock,
+            deadline=Deadline.after(seconds),
+            rules=self.rules,
+            idempotency_key=idempotency_key,
+        )
+
+    def _run(self, tool: Tool, arguments: object, caller: Caller | None, key: str | None) -> Result:
+        call = self.call_for(caller, seconds=tool.timeout, idempotency_key=_checked_key(key))
+        given = reading.read(tool, arguments)
+        answer = tool.answer_adapter.validate_python(tool.run(call, given))
+        omit = self.catalogue.toolsets[tool.toolset].omit_nulls
+        body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
+        return Result(body=body, tool=tool, media=tool.media, outcome=call.outcome)
+
+    def _refused(self, tool: Tool, error: RecollectError) -> Result:
+        body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
+        media: Media = "text/plain" if isinstance(body, str) else "application/json"
+        return Result(body=body, tool=tool, media=media, error=error)
+
+
+def identified(caller: Caller | None) -> Caller:
+    """The caller, when it carries a usable identity. Raises IdentityMissing or InvalidInput."""
+    if caller is None or not caller.user_id:
+        raise IdentityMissing("user context is not available")
+    for name in ("user_id", "agent_id", "conversation_id", "tenant"):
+        value = getattr(caller, name)
+        if value is None:
+            continue
+        if len(value) > MAX_IDENTITY_CHARACTERS:
+            raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
+        reading.check_json(value, where=f"the caller's {name}")
+    return caller
+
+
+def _checked_key(key: str | None) -> str | None:
+    if key is not None and not 1 <= len(key) <= 256:
+        raise InvalidInput("an idempotency key must have 1 to 256 characters.")
+    if key is not None:
+        reading.check_json(key, where="the idempotency key")
+    return key

@@ -1,0 +1,283 @@
+"""The nouns: what is stored, who asks, what is asked and what is found.
+
+Frozen dataclasses without behaviour beyond their own arithmetic. Times are timezone-aware UTC.
+"""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+JsonObject = dict[str, Any]
+"""A JSON object as Python sees it: string keys, JSON values."""
+
+Embedding = bytes
+"""One unit vector: little-endian float32, `4 * dimension` bytes. All zeros where a text has no vector."""
+
+Tier = Literal["short_term", "long_term", "working"]
+ContentType = Literal["text", "image", "code", "json", "yaml"]
+Source = Literal["user_memory", "conversation"]
+
+DEFAULT_SCOPE: Final = "user/default"
+MAX_CONTENT_BYTES: Final = 32 * 1024
+MAX_MESSAGES_BYTES: Final = 128 * 1024
+MAX_METADATA_BYTES: Final = 16 * 1024
+MAX_LINKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the surface's authenticated context says; never read from a tool's arguments.
+
+    `tenant` keeps two customers' equal user ids apart. `agent_id` and `conversation_id` are None
+    where the surface knows none.
+    """
+
+    user_id: str
+    agent_id: str | None = None
+    conversation_id: str | None = None
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One thing said in a conversation."""
+
+    role: str
+    content: str
+    time: datetime | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importance:
+    """A manual importance in 0 to 1, with why and when it was set."""
+
+    score: float
+    reason: str
+    set_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An association as stored on one side: the other memory's id and a strength in 0 to 1."""
+
+    target_id: str
+    strength: float
+    manual: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The single stored thing; every dialect is a view of it.
+
+    `version` counts 1, 2, 3 ... and is the optimistic lock. `surprise` (0 to 1) is None where the
+    look-around could not be done. Expired or deleted means absent at read time. `restored_version` is
+    the version that an undo brought back, so that the next undo goes one further.
+    """
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    messages: tuple[Message, ...] = ()
+    content_type: ContentType = "text"
+    tier: Tier = "long_term"
+    category: str | None = None
+    context: str | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    scope: str = DEFAULT_SCOPE
+    source: Source = "user_memory"
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    expires_at: datetime | None = None
+    deleted_at: datetime | None = None
+    surprise: float | None = None
+    importance: Importance | None = None
+    pinned: bool = False
+    links: tuple[Link, ...] = ()
+    restored_version: int | None = None
+
+    def is_visible(self, now: datetime) -> bool:
+        """Whether a reader sees it: neither deleted nor expired."""
+        return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """An image that an update replaced, with when and by which agent."""
+
+    memory: Memory
+    replaced_at: datetime
+    replaced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How often and when a memory was read, and its FSRS card as that package's own JSON.
+
+    Best effort by contract: the last second of it may be lost, and no read waits for it.
+    """
+
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    card: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories are looked at. Everything given must hold; None or () means any.
+
+    `tags` must all be there, compared case-insensitively. `scope` takes its child scopes in with
+    `include_child_scopes`. `metadata` compares top-level keys for equality. Turns (source
+    `conversation`) are seen only with `include_turns`, and then only those of `conversation_id`
+    where one is given beside it.
+    """
+
+    tags: tuple[str, ...] = ()
+    tier: Tier | None = None
+    category: str | None = None
+    content_type: ContentType | None = None
+    scope: str | None = None
+    include_child_scopes: bool = False
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    occurred_after: datetime | None = None
+    occurred_before: datetime | None = None
+    metadata: JsonObject = field(default_factory=dict)
+    include_turns: bool = False
+    turns_of: str | None = None
+
+    def is_open(self) -> bool:
+        """Whether it lets every memory through, turns aside."""
+        return self == Filter(include_turns=self.include_turns, turns_of=self.turns_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What a store searches for: analysed tokens, an embedding, or both.
+
+    `per_leg` is how many distinct memories each leg returns at most; None means every match.
+    """
+
+    tokens: tuple[str, ...] = ()
+    embedding: Embedding | None = None
+    filter: Filter = field(default_factory=Filter)
+    per_leg: int | None = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that a leg returned, with its true score in both legs.
+
+    `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
+    without a keyword leg. `order` grows with the time of writing, to tell neighbours in a conversation.
+    """
+
+    id: str
+    cosine: float | None
+    bm25: float | None
+    created_at: datetime
+    conversation_id: str | None = None
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What a store found: candidates in no order, and why there may be few.
+
+    `stored` counts what the caller could see without any filter, `admitted` what the filter lets through.
+    `degraded` names a leg that failed and why.
+    """
+
+    candidates: tuple[Candidate, ...]
+    stored: int
+    admitted: int
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A found memory. `score` ranks, 0 to 1; the rest says why it is there."""
+
+    memory: Memory
+    score: float
+    cosine: float | None = None
+    bm25: float | None = None
+    keyword_score: float = 0.0
+    semantic_score: float = 0.0
+    boosts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A stored memory near a text: its id and the cosine of their nearest chunks."""
+
+    id: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a look-around found: the nearest memory anywhere, and those near enough in the same scope."""
+
+    nearest: Neighbour | None
+    near: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """A link seen from one memory, whichever side stores it."""
+
+    memory_id: str
+    strength: float
+    manual: bool
+
+
+class OutcomeKind(StrEnum):
+    """What happened in a search, told apart so that broken never looks like empty."""
+
+    FOUND = "found"
+    NOTHING_STORED = "nothing_stored"
+    NOTHING_MATCHED = "nothing_matched"
+    BELOW_FLOOR = "below_floor"
+    FILTERED_OUT = "filtered_out"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What happened, in a word and a sentence; `best_score` where everything lay below a floor."""
+
+    kind: OutcomeKind
+    message: str
+    best_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a list, newest first then id, and the exact total."""
+
+    memories: tuple[Memory, ...]
+    total: int
+
+
+def to_micros(at: datetime) -> int:
+    """Microseconds since 1970-01-01 UTC, exact."""
+    delta = at - datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def from_micros(micros: int) -> datetime:
+    """The inverse of `to_micros`."""
+    seconds, rest = divmod(micros, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)

@@ -1,0 +1,247 @@
+"""The capabilities that the engine needs, each with at least two adapters.
+
+Every adapter earns its port by one contract suite (`tests/contracts`). A `Space` is all that the engine
+ever holds of a store: one user's memories, from which nobody else's can be reached.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from .model import (
+    Association,
+    Embedding,
+    Filter,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    Surroundings,
+    Usage,
+)
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """The current time, UTC, timezone-aware."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors.
+
+    `name` identifies model and version: vectors of two names never meet. `unrelated` is the cosine
+    between texts that have nothing to do with each other, 0 to 1: its calibration.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def unrelated(self) -> float: ...
+
+    def embed(
+        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
+    ) -> list[Embedding]:
+        """One embedding a text, in order, within `timeout` seconds.
+
+        Raises Unavailable when the model does not answer in time or refuses.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A memory with what it is found by.
+
+    `fold` is the digest of the normalised text (16 bytes): equal texts have equal folds. `embeddings`
+    has one vector a chunk and `tokens` the analysed text; both None keep what the store has (an update
+    that left the text alone), both empty take the memory out of search (a delete).
+    """
+
+    memory: Memory
+    fold: bytes
+    embeddings: tuple[Embedding, ...] | None = None
+    tokens: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """What must not be there when a memory is created, checked where the write is serialised.
+
+    Raises Conflict, with `id` of what is there, when the same scope has a memory of equal normalised
+    text (`same_text`), and with `similarity` too when one has a cosine of at least `threshold`.
+    """
+
+    same_text: bool = False
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """Add a memory, with the history that an import brings. An id that exists already, deleted or not,
+    raises Conflict with `id`."""
+
+    entry: Entry
+    guard: Guard | None = None
+    revisions: tuple[Revision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace:
+    """Put a new image in place of version `expected` and keep `revision`.
+
+    Raises NotFound when the id is unknown, Conflict with `version` (the one stored) when another
+    write came first.
+    """
+
+    entry: Entry
+    expected: int
+    revision: Revision | None = None
+
+
+Change = Create | Replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A text to look around: its chunks' embeddings, its scope (None: the whole space), and an id to leave out."""
+
+    embeddings: tuple[Embedding, ...]
+    scope: str | None
+    leave_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextKey:
+    """A normalised text's digest and the place where a second copy would be a duplicate."""
+
+    fold: bytes
+    scope: str
+    agent_id: str | None
+    conversation_id: str | None
+
+
+class Space(Protocol):
+    """One user's memories. Turns are left out of everything but search with `include_turns`, `get`,
+    `purge` and `turns`; what is deleted or expired is absent unless a method says otherwise."""
+
+    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+        """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable."""
+        ...
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        """The memories of these ids; unknown ones are left out. `deleted` admits deleted ones too."""
+        ...
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        """How many visible memories, turns included, have each text in that place."""
+        ...
+
+    def search(self, query: Query) -> Matches:
+        """The best of each leg, by the filter, with true scores in both legs."""
+        ...
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        """For each probe the nearest memory anywhere, and the `top_k` of its scope with a cosine of at
+        least `floor`, nearest first, newest then id on a tie."""
+        ...
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        """A page of what the filter admits, newest first then id, and the exact total."""
+        ...
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        """Every visible memory in a stable order, streaming; `after` resumes behind an id."""
+        ...
+
+    def turns(self, conversation_id: str) -> list[Memory]:
+        """The visible turns of a conversation, in order."""
+        ...
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        """The links of each id, from both sides, strongest first; links to what is gone are left out."""
+        ...
+
+    def scopes(self) -> dict[str, int]:
+        """How many memories lie directly in each scope."""
+        ...
+
+    def revisions(self, id: str) -> list[Revision]:
+        """The images that updates replaced, oldest first."""
+        ...
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """What is known of the reading of these memories; those never read are left out."""
+        ...
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        """Count a reading of each. Never fails a read and never changes a memory."""
+        ...
+
+    def note_review(self, id: str, *, previous: str | None, card: str, at: datetime) -> bool:
+        """Put an FSRS card in place of `previous`; False when another review came first."""
+        ...
+
+    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+        """Remove memories for good, deleted ones and turns included: record, vectors, tokens, revisions,
+        usage and links to them, to the bytes. Answers the ids that were there."""
+        ...
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        """The ids of what was deleted before a time, and of what has expired: a sweep purges them."""
+        ...
+
+    def traces(self, id: str) -> list[str]:
+        """Where the store still knows an id: empty after a purge."""
+        ...
+
+    def reembed(
+        self, embedder: Embedder, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]
+    ) -> int:
+        """Give every memory new vectors and record their embedder, all or nothing; how many there were.
+
+        `embed` makes the vectors of a block of texts, one tuple of chunk embeddings a text.
+        """
+        ...
+
+    def statistics(self) -> Mapping[str, int]:
+        """`memories`, `turns`, `deleted`, `chunks`, `bytes` on disk."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserRef:
+    """A user as a store knows one."""
+
+    user_id: str
+    tenant: str = ""
+
+
+class MemoryStore(Protocol):
+    """Hands out spaces. Only `runtime` and maintenance hold one."""
+
+    def space(self, user_id: str, *, tenant: str = "") -> Space:
+        """The space of one user; it comes to be with the first write."""
+        ...
+
+    def users(self) -> Iterator[UserRef]:
+        """Everyone with a space."""
+        ...
+
+    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+        """Remove everything of a user, to the bytes. False when there was nothing."""
+        ...
+
+    def check(self) -> None:
+        """Raises Unavailable when the store can't serve."""
+        ...
+
+    def close(self) -> None:
+        """Flush what is buffered and let go of files and connections."""
+        ...

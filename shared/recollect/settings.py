@@ -1,0 +1,57 @@
+"""Every setting, read once from the environment; a value that doesn't fit is refused by its name."""
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import InvalidInput
+
+PREFIX = "RECOLLECT_"
+
+
+class Settings(BaseModel):
+    """How recollect runs. The environment names each field in capitals behind `RECOLLECT_`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: Path = Field(default_factory=lambda: Path.home() / ".recollect", description="Folder of the memories.")
+    user: str = Field("local", min_length=1, description="The user in local single-user mode.")
+    agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
+    embedder: Literal["wordllama", "endpoint", "fastembed"] = Field("wordllama", description="What makes the vectors.")
+    embedder_model: str = Field("", description="The model's name, for `endpoint` and `fastembed`.")
+    embedder_url: str = Field("", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.")
+    embedder_key: str = Field("", description="API key of the endpoint, when it wants one.", repr=False)
+    embedder_dimension: int = Field(0, ge=0, le=8192, description="Vector size; 0 asks the model.")
+    embedder_unrelated: float | None = Field(
+        None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at start when not given."
+    )
+    embedder_query_prefix: str = Field("", description="Put before a query, for models that want one.")
+    embedder_document_prefix: str = Field("", description="Put before a stored text, for models that want one.")
+    vector_weight: float | Literal["auto"] = Field("auto", description="Weight of the semantic leg, 0 to 1, or auto.")
+    retention_days: float = Field(30, ge=0, description="How long a deleted memory can be undone; 0 purges at once.")
+    short_term_hours: float = Field(24, gt=0, description="How long a short_term memory lives without a ttl.")
+    cache_mb: int = Field(256, ge=1, description="Memory for the search indexes of open users, in MB.")
+    log: Literal["debug", "info", "warning", "error"] = Field("warning", description="How much is logged to stderr.")
+
+    @property
+    def retention(self) -> timedelta:
+        return timedelta(days=self.retention_days)
+
+
+def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
+    """The settings of an environment, `overrides` (None is left out) on top. Raises InvalidInput."""
+    source = os.environ if environment is None else environment
+    values: dict[str, object] = {
+        name: source[PREFIX + name.upper()] for name in Settings.model_fields if source.get(PREFIX + name.upper())
+    }
+    values.update({name: value for name, value in overrides.items() if value is not None})
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = PREFIX + str(first["loc"][0]).upper()
+        raise InvalidInput(f"{name}: {first['msg']}.") from None

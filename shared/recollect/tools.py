@@ -1,0 +1,189 @@
+"""What a tool and a toolset are.
+
+A tool is a typed function, registered once: `run(call, input) -> answer`. Its docstring is what a model
+reads, its pydantic input model carries names, limits and descriptions, its return annotation is the
+answer. Everything else (routes, schemas, MCP tools, functions, docs, the command line) is derived from
+that. No surface is known here.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from .engine.call import Call
+from .errors import InvalidInput, NotFound, RecollectError
+from .model import JsonObject
+
+Access = Literal["read", "write"]
+Media = Literal["application/json", "text/plain", "text/markdown"]
+
+READ_SECONDS: Final = 15.0
+WRITE_SECONDS: Final = 10.0
+
+
+class Input(BaseModel):
+    """A tool's arguments: unknown fields and numbers that aren't finite are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Answer(BaseModel):
+    """A tool's answer as JSON."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One operation of a dialect, with all that a surface derives from it.
+
+    `operation` names the function that serves it in the cloud, `access` what it may do there, `timeout`
+    is in seconds. `destructive` and `idempotent` are hints for a client that asks before it acts.
+    `paths` are HTTP paths beside the derived one.
+    """
+
+    toolset: str
+    name: str
+    operation: str
+    access: Access
+    timeout: float
+    description: str
+    input: type[BaseModel]
+    run: Callable[[Call, Any], Any]
+    answer: Any
+    examples: tuple[JsonObject, ...]
+    media: Media = "application/json"
+    destructive: bool = False
+    idempotent: bool = False
+    paths: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.toolset}.{self.name}"
+
+    @cached_property
+    def input_schema(self) -> JsonObject:
+        """The JSON Schema of the arguments: self-contained, no titles, no nulls for optional fields."""
+        return plain_schema(self.input.model_json_schema())
+
+    @cached_property
+    def answer_schema(self) -> JsonObject:
+        """The JSON Schema of the answer."""
+        return plain_schema(self.answer_adapter.json_schema(mode="serialization"), optional_nulls=True)
+
+    @cached_property
+    def answer_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.answer)
+
+
+@dataclass
+class Toolset:
+    """A dialect: its tools by name and how it words an error.
+
+    `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's own
+    error body.
+    """
+
+    name: str
+    description: str
+    render_error: Callable[[RecollectError, Tool], Any]
+    omit_nulls: bool = False
+    tools: dict[str, Tool] = field(default_factory=dict)
+
+    def tool(
+        self,
+        operation: str,
+        access: Access,
+        *,
+        examples: tuple[JsonObject, ...],
+        name: str | None = None,
+        timeout: float | None = None,
+        **rest: Any,
+    ) -> Callable[[Callable[[Call, Any], Any]], Callable[[Call, Any], Any]]:
+        """Register a function `(call, input: Model) -> answer` as a tool."""
+
+        def register(run: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
+            hints = get_type_hints(run)
+            parameter = list(inspect.signature(run).parameters)[1]
+            tool = Tool(
+                toolset=self.name,
+                name=name or run.__name__.rstrip("_"),
+                operation=operation,
+                access=access,
+                timeout=timeout or (READ_SECONDS if access == "read" else WRITE_SECONDS),
+                description=inspect.cleandoc(run.__doc__ or ""),
+                input=hints[parameter],
+                run=run,
+                answer=hints["return"],
+                examples=examples,
+                **rest,
+            )
+            self.tools[tool.name] = tool
+            return run
+
+        return register
+
+
+class Catalogue:
+    """Every toolset by name, and the way to find a tool."""
+
+    def __init__(self, toolsets: list[Toolset]) -> None:
+        self.toolsets: Mapping[str, Toolset] = {toolset.name: toolset for toolset in toolsets}
+
+    def toolset(self, name: str) -> Toolset:
+        """Raises NotFound, naming the toolsets there are."""
+        if name not in self.toolsets:
+            raise NotFound(f"No toolset `{name}`; there are: {', '.join(self.toolsets)}.")
+        return self.toolsets[name]
+
+    def tool(self, full_name: str) -> Tool:
+        """The tool of a name such as `core.save`. Raises NotFound, naming what there is."""
+        toolset, _, name = full_name.partition(".")
+        tools = self.toolset(toolset).tools
+        if name not in tools:
+            raise NotFound(f"No tool `{name}` in `{toolset}`; there are: {', '.join(tools)}.")
+        return tools[name]
+
+    def tools(self) -> list[Tool]:
+        return [tool for toolset in self.toolsets.values() for tool in toolset.tools.values()]
+
+
+def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObject:
+    """A schema that every client reads: references inlined, titles gone.
+
+    An input's optional field is simply not required, so "or null" goes too; an answer keeps it
+    (`optional_nulls`).
+    """
+    definitions = schema.get("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            target = definitions[node["$ref"].rsplit("/", 1)[-1]]
+            return plain({**target, **{k: v for k, v in node.items() if k != "$ref"}})
+        if "anyOf" in node and not optional_nulls:
+            kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+            if len(kinds) == 1:
+                rest = {k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)}
+                return plain({**kinds[0], **rest})
+        return {
+            key: {name: plain(value) for name, value in entry.items()} if key == "properties" else plain(entry)
+            for key, entry in node.items()
+            if key != "$defs" and not (key == "title" and isinstance(entry, str))
+        }
+
+    return dict(plain(schema))
+
+
+def example_of(tool: Tool) -> JsonObject:
+    """A tool's first example. Raises InvalidInput when it has none."""
+    if not tool.examples:
+        raise InvalidInput(f"`{tool.full_name}` has no example.")
+    return tool.examples[0]
