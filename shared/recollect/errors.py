@@ -22,7 +22,8 @@ from typing import Any, ClassVar
 class RecollectError(Exception):
     """A failure that the caller is told about.
 
-    `retryable` says whether the same call may succeed later, `fixable` whether other arguments would.
+    `can_retry` says whether the same call may succeed later (`retryable` is the kind's default),
+    `fixable` whether other arguments would.
     `details` are facts for a program (ids, versions), JSON-ready and free of other users' data.
     """
 
@@ -30,10 +31,11 @@ class RecollectError(Exception):
     retryable: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
 
-    def __init__(self, message: str, **details: Any) -> None:
+    def __init__(self, message: str, *, retryable: bool | None = None, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = details
+        self.can_retry = self.retryable if retryable is None else retryable
 
 
 class InvalidInput(RecollectError):

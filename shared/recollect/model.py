@@ -180,15 +180,15 @@ class Candidate:
     """A memory that a leg returned, with its true score in both legs.
 
     `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
-    without a keyword leg. `order` grows with the time of writing, to tell neighbours in a conversation.
+    without a keyword leg. `created` is in microseconds since 1970 (a search makes hundreds of these).
     """
 
     id: str
     cosine: float | None
     bm25: float | None
-    created_at: datetime
-    conversation_id: str | None = None
-    order: int = 0
+    created: int
+    pinned: bool = False
+    surprise: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

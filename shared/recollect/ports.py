@@ -184,8 +184,8 @@ class Space(Protocol):
         """Count a reading of each. Never fails a read and never changes a memory."""
         ...
 
-    def note_review(self, id: str, *, previous: str | None, card: str, at: datetime) -> bool:
-        """Put an FSRS card in place of `previous`; False when another review came first."""
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        """Put an FSRS card in place of `previous`, unless another review came first. Never fails a read."""
         ...
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
@@ -201,10 +201,8 @@ class Space(Protocol):
         """Where the store still knows an id: empty after a purge."""
         ...
 
-    def reembed(
-        self, embedder: Embedder, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]
-    ) -> int:
-        """Give every memory new vectors and record their embedder, all or nothing; how many there were.
+    def reembed(self, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+        """Give every memory new vectors and record the store's embedder, all or nothing; how many there were.
 
         `embed` makes the vectors of a block of texts, one tuple of chunk embeddings a text.
         """

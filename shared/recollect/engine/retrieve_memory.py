@@ -46,7 +46,7 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
     for hit in found.hits:
         known = usage.get(hit.memory.id, Usage())
         if card := reviewed(hit.memory, known, call.now()):
-            call.space.note_review(hit.memory.id, previous=known.card, card=card, at=call.now())
+            call.space.note_review(hit.memory.id, previous=known.card, card=card)
         factor = factors[hit.memory.id]
         relevance = hit.score / factor if factor else 0.0
         retrieved.append(Retrieved(hit=hit, relevance=round(relevance, 4), retrievability=round(factor, 4)))

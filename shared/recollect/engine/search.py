@@ -91,8 +91,8 @@ def _passes(fused: Fused, request: Search) -> bool:
     return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity
 
 
-def _order(fused: Fused) -> tuple[float, float, str]:
-    return (-fused.score, -fused.candidate.created_at.timestamp(), fused.candidate.id)
+def _order(fused: Fused) -> tuple[float, int, str]:
+    return (-fused.score, -fused.candidate.created, fused.candidate.id)
 
 
 def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
@@ -137,3 +137,12 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit]) -> Outcome:
 def _best_cosine(candidates: Sequence[Candidate]) -> float | None:
     cosines = [c.cosine for c in candidates if c.cosine is not None]
     return round(max(cosines), 4) if cosines else None
+
+
+def cut_outcome(outcome: Outcome, shown: int, found: int, budget: int) -> Outcome:
+    """The outcome of an answer that was cut to a token budget."""
+    return Outcome(
+        kind=outcome.kind,
+        message=f"{outcome.message} {shown} of {found} are shown: the answer is cut at about {budget:,} tokens.",
+        best_score=outcome.best_score,
+    )

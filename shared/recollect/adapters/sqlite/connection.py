@@ -1,0 +1,113 @@
+"""Opening a user's file, transactions on it, and the one map by which SQLite's errors cross over."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ...errors import Internal, RecollectError, Unavailable
+from .schema import migrate
+
+OPEN_SECONDS: Final = 10.0
+_PAUSE: Final = 0.005
+
+_BUSY = "The memory store is busy; try again."
+_MENDABLE: Final[dict[type[apsw.Error], str]] = {
+    apsw.BusyError: _BUSY,
+    apsw.LockedError: _BUSY,
+    apsw.InterruptError: "The call took too long and was given up; try again.",
+    apsw.FullError: "The disk is full: free some space, then try again.",
+    apsw.NoMemError: "The machine is out of memory; try again.",
+    apsw.ProtocolError: _BUSY,
+}
+_LASTING: Final[dict[type[apsw.Error], str]] = {
+    apsw.CorruptError: "is damaged; restore it from a backup or an export. It was left as it is.",
+    apsw.NotADBError: "is not a recollect database; move it away or restore it. It was left as it is.",
+    apsw.CantOpenError: "can't be opened; check that the folder exists and may be written to.",
+    apsw.ReadOnlyError: "may not be written to; check its permissions.",
+    apsw.PermissionsError: "may not be read; check its permissions.",
+    apsw.AuthError: "may not be read; check its permissions.",
+    apsw.IOError: "can't be read or written; check the disk.",
+    apsw.NoLFSError: "is too large for this file system.",
+}
+
+
+@contextmanager
+def crossing(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours; a file that is at fault is named."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise translate(error, path) from error
+
+
+def translate(error: apsw.Error, path: Path) -> RecollectError:
+    """The error of ours that stands for one of SQLite's."""
+    for kind, message in _MENDABLE.items():
+        if isinstance(error, kind):
+            return Unavailable(message, part="store")
+    for kind, message in _LASTING.items():
+        if isinstance(error, kind):
+            return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
+    return Internal("The memory store failed in an unexpected way; the log has the cause.")
+
+
+def open_file(path: Path) -> apsw.Connection:
+    """A connection to a user's file, made and migrated where needed.
+
+    WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
+    is deleted. Raises RecollectError.
+    """
+    deadline = time.monotonic() + OPEN_SECONDS
+    with crossing(path):
+        while True:
+            connection = apsw.Connection(str(path))
+            try:
+                _prepare(connection)
+                return connection
+            except apsw.BusyError:
+                connection.close()
+                # Switching a new file to WAL ignores the busy timeout, so two first openers meet here.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE)
+            except ValueError as newer:
+                connection.close()
+                raise Unavailable(
+                    f"The file {path.name} was written by a newer recollect ({newer}); upgrade.",
+                    retryable=False,
+                    part="store",
+                ) from None
+            except BaseException:
+                connection.close()
+                raise
+
+
+def _prepare(connection: apsw.Connection) -> None:
+    connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
+    if connection.pragma("journal_mode") != "wal":
+        connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "full")
+    connection.pragma("secure_delete", "on")
+    migrate(connection)
+
+
+@contextmanager
+def writing(connection: apsw.Connection, path: Path, timeout: float) -> Iterator[None]:
+    """One transaction that takes the write lock at its start, within `timeout` seconds.
+
+    A read that turns into a write would fail at once under contention, whatever the busy timeout.
+    """
+    with crossing(path):
+        connection.set_busy_timeout(max(1, int(timeout * 1000)))
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

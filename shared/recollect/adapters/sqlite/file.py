@@ -1,0 +1,218 @@
+"""One user's open file: a connection to read by, one to write by, and the index over it.
+
+Readers and writers don't wait for each other; two readers of one user do, for well under a millisecond.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+import apsw
+
+from ...errors import Conflict, RecollectError, Unavailable
+from ...ports import UserRef
+from .connection import OPEN_SECONDS, crossing, open_file, writing
+from .index import Index
+from .schema import TABLES
+from .usage import UsageBuffer
+from .usage import write as write_usage
+
+_log = logging.getLogger("recollect")
+
+DESCRIPTORS: Final = 6
+"""What an open file costs at most: two connections, each with the database and its log, and shared memory."""
+
+
+_PAUSE_MS: Final = 20
+_FLUSH_SECONDS: Final = 1.0
+
+
+class UserFile:
+    """Made without touching the disk; the file comes to be with the first write."""
+
+    def __init__(self, path: Path, user: UserRef, embedder: str, dimension: int) -> None:
+        self.path = path
+        self.user = user
+        self.embedder = embedder
+        self.dimension = dimension
+        self._reader: apsw.Connection | None = None
+        self._writer: apsw.Connection | None = None
+        self._read_lock = threading.RLock()
+        self._write_lock = threading.Lock()
+        self._index = Index(dimension)
+        self._data_version = -1
+        self._checked = False
+        self.usage = UsageBuffer()
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection | None]:
+        """The reading connection, or None while the user has no file."""
+        with self._read_lock, crossing(self.path):
+            if self._reader is None and self.path.exists():
+                self._reader = open_file(self.path)
+            if self._reader is not None and not self._checked:
+                self._checked = self._check_embedder(self._reader)
+            yield self._reader
+
+    @contextmanager
+    def searching(self) -> Iterator[tuple[apsw.Connection, Index] | None]:
+        """The reading connection and an index that has all that is committed, or None without a file."""
+        with self.reading() as connection:
+            if connection is None:
+                yield None
+                return
+            version = int(connection.pragma("data_version"))
+            if version != self._data_version:
+                self._checked = self._check_embedder(connection)
+                self._index.refresh(connection)
+                self._data_version = version
+            yield connection, self._index
+
+    @contextmanager
+    def writing(self, timeout: float) -> Iterator[tuple[apsw.Connection, int]]:
+        """A transaction, with the number that its changes get; all of it is durable at the end."""
+        if not self._write_lock.acquire(timeout=timeout):
+            raise Unavailable("The memory store is busy; try again.", part="store")
+        try:
+            connection = self._open_writer()
+            with writing(connection, self.path, timeout):
+                change = self._begin(connection)
+                yield connection, change
+                connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
+        finally:
+            self._write_lock.release()
+
+    @contextmanager
+    def rewriting(self) -> Iterator[apsw.Connection]:
+        """A transaction over the whole file, whichever embedder made its vectors."""
+        with self._write_lock:
+            connection = self._open_writer()
+            with writing(connection, self.path, OPEN_SECONDS):
+                yield connection
+
+    @contextmanager
+    def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
+        """The index as of a transaction that holds the write lock: nothing can change beside it."""
+        with self._read_lock:
+            self._index.refresh(connection)
+            yield self._index
+
+    def wipe(self, timeout: float) -> bool:
+        """Remove everything, the user's name too; the file stays as an empty shell.
+
+        It is emptied, not unlinked: a handle that another process holds then writes into a fresh space,
+        where a write to an unlinked file would be acknowledged and lost. False when it was empty.
+        """
+        self.usage.take()
+        if not self.path.exists():
+            return False
+        with self._write_lock:
+            connection = self._open_writer()
+            with writing(connection, self.path, timeout):
+                [(there,)] = connection.execute("SELECT count(*) FROM meta")
+                for table in TABLES:
+                    connection.execute(f"DELETE FROM {table}")
+        self.tidy(timeout)
+        return bool(there)
+
+    def tidy(self, timeout: float) -> None:
+        """Move the log into the file and cut it, so that nothing overwritten is left in it.
+
+        Raises Unavailable when a reader in another process needs the log for all of `timeout`.
+        """
+        ends = time.monotonic() + timeout
+        with self._write_lock, self._read_lock, crossing(self.path):
+            connection = self._open_writer()
+            connection.set_busy_timeout(_PAUSE_MS)
+            while not _cut_log(connection):
+                if time.monotonic() > ends:
+                    raise Unavailable(
+                        "It is gone from every answer, but another process still reads the old log: call again to finish.",
+                        part="store",
+                    )
+
+    def flush_usage(self) -> None:
+        """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
+        if not self.usage or not self.path.exists():
+            return
+        pending = self.usage.take()
+        try:
+            with self._write_lock:
+                connection = self._open_writer()
+                with writing(connection, self.path, _FLUSH_SECONDS):
+                    write_usage(connection, pending)
+        except RecollectError as error:
+            _log.warning("reading statistics were not kept: %s", error.message)
+
+    def index_bytes(self) -> int:
+        return self._index.memory()
+
+    def close(self) -> None:
+        self.flush_usage()
+        with self._write_lock, self._read_lock:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    connection.close()
+            self._reader = self._writer = None
+            self._index = Index(self.dimension)
+            self._data_version = -1
+            self._checked = False
+
+    def _open_writer(self) -> apsw.Connection:
+        if self._writer is None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise Unavailable(
+                    f"The data folder can't be made ({error.strerror}): set RECOLLECT_DATA to a folder that may be "
+                    "written to.",
+                    retryable=False,
+                    part="store",
+                ) from error
+            new = not self.path.exists()
+            self._writer = open_file(self.path)
+            if new:
+                os.chmod(self.path, 0o600)
+        return self._writer
+
+    def _begin(self, connection: apsw.Connection) -> int:
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        if "generation" not in meta:
+            # A new file, or one that was wiped: a fresh space begins.
+            meta = {
+                "generation": token_hex(8),
+                "change": 0,
+                "user_id": self.user.user_id,
+                "tenant": self.user.tenant,
+                "embedder": self.embedder,
+                "dimension": self.dimension,
+            }
+            connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
+        self._refuse_other_embedder(meta)
+        return int(meta["change"]) + 1
+
+    def _check_embedder(self, connection: apsw.Connection) -> bool:
+        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimension')"))
+        if meta:
+            self._refuse_other_embedder(meta)
+        return bool(meta)
+
+    def _refuse_other_embedder(self, meta: dict[str, object]) -> None:
+        stored = (meta["embedder"], meta["dimension"])
+        if stored != (self.embedder, self.dimension):
+            raise Conflict(
+                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"({self.dimension}). Go back to that embedder, or run `recollect reembed` to embed them anew.",
+                part="embedder",
+            )
+
+
+def _cut_log(connection: apsw.Connection) -> bool:
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+    return busy == 0

@@ -1,0 +1,58 @@
+"""A `Filter` as SQL conditions over `memory`, with every value bound."""
+
+from ...model import Filter, to_micros
+from .rows import fold_tag
+
+VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+NOT_A_TURN = "NOT turn"
+
+
+def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
+    """The WHERE clause for what is visible at `now` (microseconds) and passes the filter, with bindings."""
+    where = [VISIBLE]
+    values: dict[str, object] = {"now": now}
+    where.append(_turns(filter, values))
+    for column in ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id"):
+        if (value := getattr(filter, column)) is not None:
+            where.append(f"{column} = :{column}")
+            values[column] = value
+    for name, column, comparison in (
+        ("created_after", "created_at", ">="),
+        ("created_before", "created_at", "<"),
+        ("occurred_after", "occurred_at", ">="),
+        ("occurred_before", "occurred_at", "<"),
+    ):
+        if (time := getattr(filter, name)) is not None:
+            where.append(f"{column} {comparison} :{name}")
+            values[name] = to_micros(time)
+    where += _scope(filter, values)
+    for i, tag in enumerate(filter.tags):
+        where.append(f"EXISTS (SELECT 1 FROM tag WHERE tag.n = memory.n AND tag.tag = :tag{i})")
+        values[f"tag{i}"] = fold_tag(tag)
+    for i, (key, value) in enumerate(filter.metadata.items()):
+        where.append(
+            "EXISTS (SELECT 1 FROM json_each(memory.image, '$.metadata') AS pair "
+            f"WHERE pair.key = :key{i} AND pair.value IS :value{i} AND (pair.type IN ('true', 'false')) = :bool{i})"
+        )
+        values |= {f"key{i}": key, f"value{i}": value, f"bool{i}": isinstance(value, bool)}
+    return " AND ".join(where), values
+
+
+def _turns(filter: Filter, values: dict[str, object]) -> str:
+    if not filter.include_turns:
+        return NOT_A_TURN
+    if filter.turns_of is None:
+        return "1"
+    values["turns_of"] = filter.turns_of
+    return "(NOT turn OR conversation_id = :turns_of)"
+
+
+def _scope(filter: Filter, values: dict[str, object]) -> list[str]:
+    if filter.scope is None:
+        return []
+    values["scope"] = filter.scope
+    if not filter.include_child_scopes:
+        return ["scope = :scope"]
+    # "0" is the character behind "/", so this is the range of all that begins with the scope and a slash.
+    values |= {"below": filter.scope + "/", "behind": filter.scope + "0"}
+    return ["(scope = :scope OR (scope >= :below AND scope < :behind))"]

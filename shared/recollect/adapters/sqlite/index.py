@@ -1,0 +1,289 @@
+"""The search index of one user, in memory: exact, rebuilt from the file, kept right by its change number.
+
+Each visible memory has a slot, in which arrays hold what filters, ties and both legs need. Slots are
+only added; a changed memory gets a new one and its old one dies. When many are dead, or the file was
+emptied, the index is loaded anew.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model import Candidate, Embedding, Neighbour, Surroundings
+from ...ports import Probe
+from .postings import Postings
+from .rows import from_key
+
+FOREVER: Final = np.iinfo(np.int64).max
+_BLOCK_BYTES: Final = 32 * 1024 * 1024
+
+_ROWS: Final = (
+    "SELECT memory.n, id, turn, scope, conversation_id, created_at, expires_at, pinned, surprise, terms, vectors "
+    "FROM memory LEFT JOIN search USING (n) WHERE change > ? AND deleted_at IS NULL ORDER BY memory.n"
+)
+
+_SLOT: Final = np.dtype(
+    [
+        ("n", np.int64),
+        ("key", "V16"),
+        ("alive", np.bool_),
+        ("turn", np.bool_),
+        ("pinned", np.bool_),
+        ("scope", np.int32),
+        ("conversation", np.int32),
+        ("created", np.int64),
+        ("expires", np.int64),
+        ("surprise", np.float32),
+        ("length", np.float32),
+        ("first", np.int32),
+        ("chunks", np.int32),
+    ]
+)
+
+Mask = NDArray[np.bool_]
+
+
+class Index:
+    """Not safe for threads: its owner holds a lock."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self._clear()
+
+    def _clear(self) -> None:
+        self.generation: str | None = None
+        self.change = 0
+        self.size = 0
+        self.dead = 0
+        self._columns: dict[str, NDArray[Any]] = {
+            name: np.empty(0, _SLOT.fields[name][0])  # type: ignore[index]
+            for name in _SLOT.names or ()
+        }
+        self._matrix = np.empty((0, self.dimension), np.float32)
+        self._chunks = 0
+        self._one_chunk_each = True
+        self._slot_of: dict[int, int] = {}
+        self._scopes: dict[str, int] = {}
+        self._conversations: dict[str | None, int] = {None: -1}
+        self._postings = Postings()
+
+    def refresh(self, connection: apsw.Connection) -> None:
+        """Take in what was written since the last time."""
+        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')"))
+        if meta.get("generation") != self.generation or self.dead > 64 + self.size // 4:
+            self._clear()
+            self.generation = meta.get("generation")
+        change = meta.get("change", 0)
+        if change == self.change:
+            return
+        for (n,) in connection.execute("SELECT n FROM purge WHERE change > ?", (self.change,)):
+            self._kill(n)
+        if self.change == 0:
+            self._reserve(connection)
+        else:
+            for (n,) in connection.execute(
+                "SELECT n FROM memory WHERE change > ? AND deleted_at IS NOT NULL", (self.change,)
+            ):
+                self._kill(n)
+        for row in connection.execute(_ROWS, (self.change,)):
+            self._add(*row)
+        self._postings.settle()
+        self.change = change
+
+    def memory(self) -> int:
+        """Memory held, about."""
+        per_slot = _SLOT.itemsize + 100
+        return self._matrix.nbytes + self.size * per_slot + self._postings.size()
+
+    def base(self, now: int, *, turns: bool = False, turns_of: str | None = None) -> Mask:
+        """The slots that are visible at `now`, with turns (of one conversation) only on request."""
+        seen = self._column("alive") & (self._column("expires") > now)
+        turn = self._column("turn")
+        if not turns:
+            return seen & ~turn
+        if turns_of is None:
+            return seen
+        return seen & (~turn | (self._column("conversation") == self._conversations.get(turns_of, -2)))
+
+    def among(self, rows: Sequence[int]) -> Mask:
+        """The slots of these row numbers."""
+        mask = np.zeros(self.size, np.bool_)
+        mask[[self._slot_of[n] for n in rows if n in self._slot_of]] = True
+        return mask
+
+    def cosines(self, embedding: Embedding) -> NDArray[np.float32]:
+        """The best chunk's cosine of every slot; dead ones and all."""
+        query = np.frombuffer(embedding, "<f4")
+        return self._best_chunk(self._matrix[: self._chunks] @ query)
+
+    def bm25(self, tokens: Sequence[str], among: Mask) -> NDArray[np.float64]:
+        """The BM25 score of every slot, by the statistics of `among`."""
+        return self._postings.scores(tokens, self._column("length"), among)
+
+    def candidates(
+        self,
+        admitted: Mask,
+        cosine: NDArray[np.float32] | None,
+        bm25: NDArray[np.float64] | None,
+        per_leg: int | None,
+    ) -> list[Candidate]:
+        """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts."""
+        chosen = np.zeros(self.size, np.bool_)
+        if cosine is not None:
+            chosen[_best(cosine, admitted, per_leg)] = True
+        if bm25 is not None:
+            chosen[_best(bm25, admitted & (bm25 > 0), per_leg)] = True
+        slots = np.flatnonzero(chosen)
+        keys = self._column("key")[slots].tobytes()
+        surprise = self._column("surprise")[slots]
+        nothing: list[None] = [None] * len(slots)
+        return [
+            Candidate(from_key(keys[i * 16 : i * 16 + 16]), c, b, created, pinned, s)
+            for i, (c, b, created, pinned, s) in enumerate(
+                zip(
+                    nothing if cosine is None else cosine[slots].tolist(),
+                    nothing if bm25 is None else bm25[slots].tolist(),
+                    self._column("created")[slots].tolist(),
+                    self._column("pinned")[slots].tolist(),
+                    np.where(np.isnan(surprise), None, surprise).tolist(),  # type: ignore[call-overload]
+                    strict=True,
+                )
+            )
+        ]
+
+    def look_around(self, probes: Sequence[Probe], now: int, floor: float, top_k: int) -> list[Surroundings]:
+        """The nearest slot, and those of the probe's scope that reach the floor, turns left out."""
+        base = self.base(now)
+        per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._chunks)))
+        found: list[Surroundings] = []
+        block: list[Probe] = []
+        for probe in probes:
+            if block and sum(len(p.embeddings) for p in block) + len(probe.embeddings) > per_block:
+                found += self._around(block, base, floor, top_k)
+                block = []
+            block.append(probe)
+        return found + (self._around(block, base, floor, top_k) if block else [])
+
+    def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
+        vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")
+        similar = vectors.reshape(-1, self.dimension) @ self._matrix[: self._chunks].T
+        found = []
+        first = 0
+        for probe in probes:
+            of_probe = similar[first : first + len(probe.embeddings)]
+            first += len(probe.embeddings)
+            nearest_chunk = of_probe[0] if len(of_probe) == 1 else of_probe.max(axis=0)
+            found.append(self._surroundings(probe, self._best_chunk(nearest_chunk), base, floor, top_k))
+        return found
+
+    def _surroundings(
+        self, probe: Probe, cosine: NDArray[np.float32], base: Mask, floor: float, top_k: int
+    ) -> Surroundings:
+        if probe.leave_out is not None:
+            base = base & (self._column("key") != np.void(bytes.fromhex(probe.leave_out.replace("-", ""))))
+        if not base.any():
+            return Surroundings(nearest=None)
+        everywhere = np.where(base, cosine, np.float32(-2))
+        nearest = self._neighbour(int(everywhere.argmax()), everywhere)
+        near = everywhere >= floor
+        if probe.scope is not None:
+            near &= self._column("scope") == self._scopes.get(probe.scope, -1)
+        slots = np.flatnonzero(near)
+        if len(slots):
+            newest = self._column("created")[slots]
+            slots = slots[np.lexsort((-newest, -everywhere[slots]))][:top_k]
+        return Surroundings(nearest=nearest, near=tuple(self._neighbour(int(s), everywhere) for s in slots))
+
+    def _neighbour(self, slot: int, cosine: NDArray[np.float32]) -> Neighbour:
+        return Neighbour(from_key(self._column("key")[slot].tobytes()), float(cosine[slot]))
+
+    def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._one_chunk_each:
+            return cosine
+        best = np.zeros(self.size, np.float32)
+        having = np.flatnonzero(self._column("chunks"))
+        if len(having):
+            best[having] = np.maximum.reduceat(cosine, self._column("first")[having])
+        return best
+
+    def _column(self, name: str) -> NDArray[Any]:
+        return self._columns[name][: self.size]
+
+    def _reserve(self, connection: apsw.Connection) -> None:
+        [(slots, bytes_)] = connection.execute(
+            "SELECT count(*), total(length(vectors)) FROM memory JOIN search USING (n) WHERE deleted_at IS NULL"
+        )
+        self._grow_slots(slots)
+        self._grow_matrix(int(bytes_) // (4 * self.dimension))
+
+    def _grow_slots(self, wanted: int) -> None:
+        for name, column in self._columns.items():
+            larger = np.empty(wanted, column.dtype)
+            larger[: self.size] = column[: self.size]
+            self._columns[name] = larger
+
+    def _grow_matrix(self, wanted: int) -> None:
+        larger = np.empty((wanted, self.dimension), np.float32)
+        larger[: self._chunks] = self._matrix[: self._chunks]
+        self._matrix = larger
+
+    def _kill(self, n: int) -> None:
+        slot = self._slot_of.pop(n, None)
+        if slot is not None:
+            self._columns["alive"][slot] = False
+            self.dead += 1
+
+    def _add(
+        self,
+        n: int,
+        key: bytes,
+        turn: int,
+        scope: str,
+        conversation: str | None,
+        created: int,
+        expires: int | None,
+        pinned: int,
+        surprise: float | None,
+        terms: bytes | None,
+        vectors: bytes | None,
+    ) -> None:
+        self._kill(n)
+        if self.size == len(self._columns["n"]):
+            self._grow_slots(max(64, self.size + self.size // 4))
+        chunks = len(vectors or b"") // (4 * self.dimension)
+        if self._chunks + chunks > len(self._matrix):
+            self._grow_matrix(max(64, self._chunks + chunks + self._chunks // 4))
+        self._matrix[self._chunks : self._chunks + chunks] = np.frombuffer(vectors or b"", "<f4").reshape(
+            chunks, self.dimension
+        )
+        slot, columns = self.size, self._columns
+        columns["n"][slot] = n
+        columns["key"][slot] = np.void(key)
+        columns["alive"][slot] = True
+        columns["turn"][slot] = turn
+        columns["pinned"][slot] = pinned
+        columns["scope"][slot] = self._scopes.setdefault(scope, len(self._scopes))
+        columns["conversation"][slot] = self._conversations.setdefault(conversation, len(self._conversations))
+        columns["created"][slot] = created
+        columns["expires"][slot] = FOREVER if expires is None else expires
+        columns["surprise"][slot] = np.nan if surprise is None else surprise
+        columns["length"][slot] = self._postings.add(slot, terms or b"")
+        columns["first"][slot] = self._chunks
+        columns["chunks"][slot] = chunks
+        self._slot_of[n] = slot
+        self._chunks += chunks
+        self._one_chunk_each = self._one_chunk_each and chunks == 1
+        self.size += 1
+
+
+def _best(scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
+    """The slots of the `count` best admitted scores; those that tie with the last are all in."""
+    slots = np.flatnonzero(admitted)
+    if count is None or len(slots) <= count:
+        return slots
+    values = scores[slots]
+    least = np.partition(values, len(values) - count)[len(values) - count]
+    return slots[values >= least]

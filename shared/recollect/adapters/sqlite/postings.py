@@ -1,0 +1,92 @@
+"""The keyword leg: which memories have which terms, scored by BM25 over everything at once.
+
+Two parts: sorted arrays made when the index is loaded, and a short unsorted tail for what came since,
+merged in when it has grown.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine import bm25
+from .rows import term_digest
+
+_TAIL: Final = 4096
+_POSTING_BYTES: Final = 8 + 4 + 2
+
+
+class Postings:
+    """Terms as 64-bit digests, each with the slots that have it and how often."""
+
+    def __init__(self) -> None:
+        self._terms = np.empty(0, np.uint64)
+        self._slots = np.empty(0, np.int32)
+        self._counts = np.empty(0, np.uint16)
+        self._tail = _empty_tail(_TAIL)
+        self._tail_size = 0
+
+    def add(self, slot: int, terms: bytes) -> int:
+        """Add a memory's stored terms; answers its length in tokens."""
+        count = len(terms) // 10
+        start, stop = self._tail_size, self._tail_size + count
+        if stop > len(self._tail[0]):
+            larger = _empty_tail(2 * stop)
+            for old, new in zip(self._tail, larger, strict=True):
+                new[:start] = old[:start]
+            self._tail = larger
+        frequencies = np.frombuffer(terms, "<u2", count, count * 8)
+        self._tail[0][start:stop] = np.frombuffer(terms, "<u8", count)
+        self._tail[1][start:stop] = slot
+        self._tail[2][start:stop] = frequencies
+        self._tail_size = stop
+        return int(frequencies.sum())
+
+    def settle(self) -> None:
+        """Merge the tail in when it has grown to a quarter of the rest."""
+        if self._tail_size <= max(_TAIL, len(self._terms) // 4):
+            return
+        terms, slots, counts = (part[: self._tail_size] for part in self._tail)
+        terms = np.concatenate((self._terms, terms))
+        order = np.argsort(terms, kind="stable")
+        self._terms = terms[order]
+        self._slots = np.concatenate((self._slots, slots))[order]
+        self._counts = np.concatenate((self._counts, counts))[order]
+        self._tail, self._tail_size = _empty_tail(_TAIL), 0
+
+    def scores(
+        self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """The BM25 score of every slot, by the statistics of the slots in `among`; 0 outside it."""
+        scores = np.zeros(len(lengths))
+        documents = int(np.count_nonzero(among))
+        if not documents:
+            return scores
+        average = max(1.0, float(lengths @ among) / documents)
+        for token in dict.fromkeys(tokens):
+            slots, counts = self._find(term_digest(token))
+            admitted = among[slots]
+            slots, counts = slots[admitted], counts[admitted]
+            if len(slots):
+                weight = bm25.idf(len(slots), documents)
+                scores[slots] += bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
+        return scores
+
+    def size(self) -> int:
+        """Bytes held, about."""
+        return (len(self._terms) + self._tail_size) * _POSTING_BYTES
+
+    def _find(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        wanted = np.uint64(term)
+        start, stop = self._terms.searchsorted(wanted), self._terms.searchsorted(wanted, "right")
+        slots, counts = self._slots[start:stop], self._counts[start:stop]
+        if self._tail_size:
+            same = np.flatnonzero(self._tail[0][: self._tail_size] == wanted)
+            slots = np.concatenate((slots, self._tail[1][same]))
+            counts = np.concatenate((counts, self._tail[2][same]))
+        return slots, counts
+
+
+def _empty_tail(size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]:
+    return np.empty(size, np.uint64), np.empty(size, np.int32), np.empty(size, np.uint16)

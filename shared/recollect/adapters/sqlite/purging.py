@@ -1,0 +1,36 @@
+"""Forgetting, to the bytes: rows overwritten, the log cut, and the proof of it."""
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from . import writes
+from .file import UserFile
+from .rows import from_key, to_key
+
+_NAMED: Final = (
+    ("memory", "SELECT 1 FROM memory WHERE id = ?"),
+    ("links", "SELECT 1 FROM link WHERE target = ?"),
+)
+
+
+def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
+    """Remove memories and cut the log; the ids that were there.
+
+    Raises Unavailable when a reader in another process held the log for all of `timeout`: the memories
+    are gone from every answer then, and a repeated call finishes the work.
+    """
+    ends = time.monotonic() + timeout
+    with file.writing(timeout) as (connection, number):
+        gone = writes.purge(connection, [to_key(id) for id in ids], number)
+    file.tidy(max(0.0, ends - time.monotonic()))
+    return [from_key(key) for key in gone]
+
+
+def traces(file: UserFile, id: str) -> list[str]:
+    """Where an id is still known."""
+    key = to_key(id)
+    with file.reading() as connection:
+        if connection is None:
+            return []
+        return [name for name, question in _NAMED if connection.execute(question, (key,)).fetchone()]

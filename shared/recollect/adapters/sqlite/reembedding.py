@@ -1,0 +1,34 @@
+"""Giving every memory of a user new vectors, in one transaction."""
+
+from collections.abc import Callable, Sequence
+from secrets import token_hex
+from typing import Final
+
+from ...model import Embedding
+from .file import UserFile
+from .rows import from_image
+
+_BLOCK: Final = 256
+
+
+def reembed(file: UserFile, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+    """New vectors for all that can be searched; how many memories that was."""
+    done = 0
+    with file.rewriting() as connection:
+        last = 0
+        while rows := connection.execute(
+            "SELECT n, image FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?", (last, _BLOCK)
+        ).fetchall():
+            vectors = embed([from_image(image).content for _, image in rows])
+            connection.executemany(
+                "UPDATE search SET vectors = ? WHERE n = ?",
+                [(b"".join(chunks), n) for (n, _), chunks in zip(rows, vectors, strict=True)],
+            )
+            last = rows[-1][0]
+            done += len(rows)
+        connection.executemany(
+            "UPDATE meta SET value = ? WHERE key = ?",
+            # A new generation makes every open index load the vectors anew.
+            [(file.embedder, "embedder"), (file.dimension, "dimension"), (token_hex(8), "generation")],
+        )
+    return done

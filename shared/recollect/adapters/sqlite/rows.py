@@ -1,0 +1,96 @@
+"""Between a memory and its row, an id and its 16 bytes, tokens and their stored form."""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID
+
+from ... import record
+from ...model import Memory, to_micros
+from ...ports import Entry
+
+COLUMNS = (
+    "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, "
+    "created_at, occurred_at, expires_at, deleted_at, pinned, surprise, fold, image"
+)
+PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
+ASSIGNMENTS = ", ".join(f"{column} = ?" for column in COLUMNS.split(", "))
+
+
+def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
+    """The values of COLUMNS."""
+    m = entry.memory
+    return (
+        to_key(m.id),
+        m.version,
+        change,
+        m.source == "conversation",
+        m.tier,
+        m.category,
+        m.content_type,
+        m.scope,
+        m.agent_id,
+        m.agent_label,
+        m.conversation_id,
+        to_micros(m.created_at),
+        _micros(m.occurred_at),
+        _micros(m.expires_at),
+        _micros(m.deleted_at),
+        m.pinned,
+        m.surprise,
+        entry.fold,
+        to_image(m),
+    )
+
+
+def to_image(memory: Memory) -> str:
+    """The whole record as JSON text."""
+    return json.dumps(record.encode(memory), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_image(image: str) -> Memory:
+    """The memory of `to_image`'s text."""
+    return record.decode(json.loads(image))
+
+
+def to_key(id: str) -> bytes:
+    """An id's 16 bytes; b"" for what is no id, which no row has."""
+    try:
+        return UUID(id).bytes
+    except ValueError:
+        return b""
+
+
+def from_key(key: bytes) -> str:
+    """The id of 16 bytes."""
+    text = key.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def fold_tag(tag: str) -> str:
+    """The form in which tags are compared."""
+    return tag.strip().casefold()
+
+
+def to_terms(tokens: Sequence[str]) -> bytes:
+    """Distinct tokens as 8-byte digests, then how often each occurs, 2 bytes each."""
+    counts = Counter(tokens)
+    digests = array("Q", (term_digest(token) for token in counts))
+    frequencies = array("H", (min(count, 65_535) for count in counts.values()))
+    return digests.tobytes() + frequencies.tobytes()
+
+
+@lru_cache(maxsize=65_536)
+def term_digest(token: str) -> int:
+    """64 bits that stand for a token: among a billion distinct tokens two meet with a chance of 3%."""
+    return int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little")
+
+
+def _micros(at: Any) -> int | None:
+    return None if at is None else to_micros(at)
+
+

@@ -1,0 +1,258 @@
+"""One user's memories in SQLite."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+import apsw
+
+from ...model import (
+    Association,
+    Embedding,
+    Filter,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    Surroundings,
+    Usage,
+    from_micros,
+    to_micros,
+)
+from ...ports import Change, Clock, Create, Entry, Probe, TextKey
+from . import usage, writes
+from .file import UserFile
+from .filters import NOT_A_TURN, VISIBLE, conditions
+from .index import Index, Mask
+from .purging import purge, traces
+from .reembedding import reembed
+from .rows import from_image, from_key, to_key
+
+_WALK_BLOCK = 256
+
+
+class SqliteSpace:
+    """A `Space` over a user's file. Safe for threads."""
+
+    def __init__(self, opened: Callable[[], UserFile], clock: Clock) -> None:
+        self._opened = opened
+        self._clock = clock
+
+    @property
+    def _file(self) -> UserFile:
+        return self._opened()
+
+    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+        if not changes:
+            return
+        with self._file.writing(timeout) as (connection, number):
+            now = self._now()
+
+            def look_around(entry: Entry, floor: float) -> Surroundings:
+                probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
+                with self._file.index_under_lock(connection) as index:
+                    return index.look_around([probe], now, floor, 1)[0]
+
+            for change in changes:
+                if isinstance(change, Create):
+                    writes.create(connection, change, number, now, look_around)
+                else:
+                    writes.replace(connection, change, number)
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        with self._file.reading() as connection:
+            if connection is None or not ids:
+                return {}
+            rows = connection.execute(
+                f"SELECT id, image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
+                "AND (? OR deleted_at IS NULL) AND (expires_at IS NULL OR expires_at > ?)",
+                (*map(to_key, ids), deleted, self._now()),
+            ).fetchall()
+        found = {from_key(key): from_image(image) for key, image in rows}
+        return {id: found[id] for id in ids if id in found}
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return [0] * len(texts)
+            now = self._now()
+            return [
+                connection.execute(
+                    "SELECT count(*) FROM memory WHERE fold = :fold AND scope = :scope AND agent_id IS :agent "
+                    f"AND conversation_id IS :conversation AND {VISIBLE}",
+                    {
+                        "fold": text.fold,
+                        "scope": text.scope,
+                        "agent": text.agent_id,
+                        "conversation": text.conversation_id,
+                        "now": now,
+                    },
+                ).get
+                for text in texts
+            ]
+
+    def search(self, query: Query) -> Matches:
+        with self._file.searching() as opened:
+            if opened is None:
+                return Matches(candidates=(), stored=0, admitted=0)
+            connection, index = opened
+            base = index.base(self._now(), turns=query.filter.include_turns, turns_of=query.filter.turns_of)
+            admitted = self._admitted(connection, index, base, query.filter)
+            cosine = None if query.embedding is None else index.cosines(query.embedding)
+            bm25 = index.bm25(query.tokens, base) if query.tokens else None
+            return Matches(
+                candidates=tuple(index.candidates(admitted, cosine, bm25, query.per_leg)),
+                stored=int(base.sum()),
+                admitted=int(admitted.sum()),
+            )
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        with self._file.searching() as opened:
+            if opened is None:
+                return [Surroundings(nearest=None) for _ in probes]
+            return opened[1].look_around(probes, self._now(), floor, top_k)
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        where, values = conditions(filter, self._now())
+        with self._file.reading() as connection:
+            if connection is None:
+                return Page(memories=(), total=0)
+            total = connection.execute(f"SELECT count(*) FROM memory WHERE {where}", values).get
+            rows = connection.execute(
+                f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
+                values | {"limit": limit, "offset": offset},
+            ).fetchall()
+        return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        # Block by block, so that a long export holds no lock and no snapshot.
+        last = 0 if after is None else self._row_number(after)
+        while True:
+            with self._file.reading() as connection:
+                rows = [] if connection is None else connection.execute(
+                    f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
+                    f"ORDER BY n LIMIT {_WALK_BLOCK}",
+                    {"last": last, "now": self._now(), "turns": turns},
+                ).fetchall()
+            if not rows:
+                return
+            for last, image in rows:
+                yield from_image(image)
+
+    def turns(self, conversation_id: str) -> list[Memory]:
+        return self._images(
+            f"SELECT image FROM memory WHERE turn AND conversation_id = :conversation AND {VISIBLE} ORDER BY n",
+            {"conversation": conversation_id, "now": self._now()},
+        )
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return {id: [] for id in ids}
+            return {id: self._associations(connection, id) for id in ids}
+
+    def scopes(self) -> dict[str, int]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return {}
+            return dict(
+                connection.execute(
+                    f"SELECT scope, count(*) FROM memory WHERE {VISIBLE} AND {NOT_A_TURN} GROUP BY scope",
+                    {"now": self._now()},
+                ).fetchall()
+            )
+
+    def revisions(self, id: str) -> list[Revision]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(
+                "SELECT revision.image, replaced_at, replaced_by FROM revision JOIN memory USING (n) "
+                "WHERE id = ? ORDER BY revision.version",
+                (to_key(id),),
+            ).fetchall()
+        return [
+            Revision(memory=from_image(image), replaced_at=from_micros(at), replaced_by=by) for image, at, by in rows
+        ]
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        with self._file.reading() as connection:
+            stored = {} if connection is None or not ids else usage.read(connection, ids)
+        return self._file.usage.on_top_of(stored, ids)
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        self._file.usage.add(ids, at)
+
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        self._file.usage.review(id, previous, card)
+
+    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+        self._file.usage.drop(ids)
+        return purge(self._file, ids, timeout)
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return []
+            rows = connection.execute(
+                "SELECT id FROM memory WHERE deleted_at < ? OR (expires_at <= ? AND NOT pinned)",
+                (to_micros(deleted_before), self._now()),
+            ).fetchall()
+        return [from_key(key) for (key,) in rows]
+
+    def traces(self, id: str) -> list[str]:
+        return traces(self._file, id)
+
+    def reembed(self, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+        return reembed(self._file, embed)
+
+    def statistics(self) -> Mapping[str, int]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0}
+            [(memories, turns, deleted)] = connection.execute(
+                f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(deleted_at IS NOT NULL) "
+                "FROM memory",
+                {"now": self._now()},
+            )
+            [(vectors,)] = connection.execute("SELECT total(length(vectors)) FROM search")
+            size = connection.pragma("page_count") * connection.pragma("page_size")
+        return {
+            "memories": int(memories),
+            "turns": int(turns),
+            "deleted": int(deleted),
+            "chunks": int(vectors) // (4 * self._file.dimension),
+            "bytes": int(size),
+        }
+
+    def _now(self) -> int:
+        return to_micros(self._clock.now())
+
+    def _admitted(self, connection: apsw.Connection, index: Index, base: Mask, filter: Filter) -> Mask:
+        if filter.is_open():
+            return base
+        where, values = conditions(filter, self._now())
+        rows = connection.execute(f"SELECT n FROM memory WHERE {where}", values).fetchall()
+        return base & index.among([n for (n,) in rows])
+
+    def _images(self, statement: str, values: dict[str, object]) -> list[Memory]:
+        with self._file.reading() as connection:
+            rows = [] if connection is None else connection.execute(statement, values).fetchall()
+        return [from_image(image) for (image,) in rows]
+
+    def _row_number(self, id: str) -> int:
+        with self._file.reading() as connection:
+            row = connection and connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
+        return row[0] if row else 0
+
+    def _associations(self, connection: apsw.Connection, id: str) -> list[Association]:
+        key = to_key(id)
+        rows = connection.execute(
+            "SELECT id, max(strength), max(manual) FROM ("
+            "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
+            "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
+            f") AS seen JOIN memory USING (id) WHERE {VISIBLE} AND {NOT_A_TURN} "
+            "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
+            {"key": key, "now": self._now()},
+        )
+        return [Association(memory_id=from_key(k), strength=s, manual=bool(m)) for k, s, m in rows]

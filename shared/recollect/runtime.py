@@ -1,0 +1,51 @@
+"""The only composition root: settings in, a door over the chosen adapters out."""
+
+from datetime import UTC, datetime, timedelta
+
+from .engine.call import Rules
+from .errors import InvalidInput
+from .invoke import Door
+from .ports import Clock, Embedder, MemoryStore
+from .settings import Settings
+from .toolsets import CATALOGUE
+
+
+class SystemClock:
+    """The computer's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embedder | None = None) -> Door:
+    """The tools over the store and the embedder that the settings choose. Close its store at the end."""
+    clock = clock or SystemClock()
+    embedder = embedder or open_embedder(settings)
+    return Door(
+        catalogue=CATALOGUE,
+        store=open_store(settings, embedder, clock),
+        embedder=embedder,
+        clock=clock,
+        rules=Rules(
+            vector_weight=None if settings.vector_weight == "auto" else settings.vector_weight,
+            retention=settings.retention,
+            short_term_ttl=timedelta(hours=settings.short_term_hours),
+        ),
+    )
+
+
+def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
+    """The store that the settings choose."""
+    from .adapters.sqlite import SqliteStore
+
+    return SqliteStore(settings.data, embedder, clock, cache_bytes=settings.cache_mb * 1024 * 1024)
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
+    match settings.embedder:
+        case "wordllama":
+            from .adapters.embedders.wordllama import WordLlamaEmbedder
+
+            return WordLlamaEmbedder()
+    raise InvalidInput(f"RECOLLECT_EMBEDDER: no embedder {settings.embedder!r}.")

@@ -1,0 +1,10 @@
+"""The dialects, each a thin toolset over the one engine: names, input models, limits, wording, rendering.
+
+Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter.
+"""
+
+from ..tools import Catalogue
+from .core import CORE
+from .notes import NOTES
+
+CATALOGUE = Catalogue([CORE, NOTES])

@@ -1,0 +1,103 @@
+"""core: delete, undo, forget."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...engine import delete as deleting
+from ...engine import forget as purging
+from ...engine import undo as undoing
+from ...engine.call import Call
+from ...errors import InvalidInput
+from ...model import Tier
+from ...tools import Answer, Input
+from ..fields import MemoryId, MemoryIds, Scope, Tags, Time
+from .toolset import CORE
+from .views import MemoryView, memory_view
+
+
+class DeleteInput(Input):
+    id: MemoryId | None = None
+    ids: MemoryIds | None = None
+    version: int | None = Field(None, ge=1, description="With `id`: delete it only if it is still at this version.")
+    tier: Tier | None = Field(None, description="Delete all of this tier.")
+    older_than: Time | None = Field(None, description="Delete what was saved before this time.")
+    scope: Scope | None = Field(None, description="Delete all of this scope.")
+    include_child_scopes: bool = Field(False, description="With `scope`: of the scopes below it too.")
+    tags: Tags | None = Field(None, description="Delete what has all of these tags.")
+
+    def criteria(self) -> deleting.Criteria:
+        return deleting.Criteria(
+            tier=self.tier,
+            older_than=self.older_than,
+            scope=self.scope,
+            include_child_scopes=self.include_child_scopes,
+            tags=tuple(self.tags or ()),
+        )
+
+
+class DeletedView(Answer):
+    """The memories that were deleted."""
+
+    deleted: list[str]
+
+
+@CORE.tool(
+    "delete",
+    "write",
+    destructive=True,
+    idempotent=True,
+    timeout=30.0,
+    examples=(
+        {"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},
+        {"tier": "short_term", "older_than": "2026-01-01T00:00:00Z"},
+    ),
+)
+def delete(call: Call, input: DeleteInput) -> DeletedView:
+    """Delete a memory by `id`, several by `ids`, or all that meet every criterion given. Undo brings them back.
+
+    An unknown `id` is an error; unknown `ids` are left out of the answer. Criteria spare pinned memories.
+    """
+    criteria = input.criteria()
+    ways = [input.id is not None, input.ids is not None, not criteria.is_empty()]
+    if sum(ways) != 1:
+        raise InvalidInput("give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). Nothing was deleted.")
+    if input.id is not None:
+        return DeletedView(deleted=[deleting.delete(call, input.id, version=input.version).id])
+    if input.ids is not None:
+        return DeletedView(deleted=deleting.delete_all(call, input.ids))
+    return DeletedView(deleted=deleting.delete_matching(call, criteria))
+
+
+class UndoInput(Input):
+    id: MemoryId
+
+
+@CORE.tool("undo", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def undo(call: Call, input: UndoInput) -> MemoryView:
+    """Take back the last change of a memory: bring it back after a delete, or the text before an update.
+
+    Undo again to go one version further back. Nothing is lost: every image stays in the history.
+    """
+    return memory_view(undoing.undo(call, input.id))
+
+
+class ForgetInput(Input):
+    id: MemoryId
+
+
+class ReceiptView(Answer):
+    """Proof that it is gone."""
+
+    id: str
+    forgotten_at: datetime
+    verified: bool
+
+
+@CORE.tool(
+    "forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},)
+)
+def forget(call: Call, input: ForgetInput) -> ReceiptView:
+    """Erase a memory for good: text, vectors, history and links to it. It can't be undone; to hide it, delete it."""
+    receipt = purging.forget(call, input.id)
+    return ReceiptView(id=receipt.id, forgotten_at=receipt.forgotten_at, verified=receipt.verified)

@@ -1,0 +1,240 @@
+"""core: search, retrieve_memory, get, list, list_scopes, history, stats."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from ...engine import budget
+from ...engine import get as getting
+from ...engine import history as remembering
+from ...engine import list as listing
+from ...engine import retrieve_memory as retrieving
+from ...engine import search as searching
+from ...engine.call import Call
+from ...errors import InvalidInput
+from ...model import ContentType, Filter, JsonObject, Tier
+from ...tools import Answer, Input
+from .. import episode_markdown
+from ..fields import MemoryId, Query, Scope, Tags, Time, Unit
+from .toolset import CORE
+from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view
+
+
+class FilterInput(Input):
+    """Conditions; all that are given must hold."""
+
+    tags: Tags | None = Field(None, description="Only memories that have all of these tags.")
+    tier: Tier | None = Field(None, description="Only this tier.")
+    category: str | None = Field(None, max_length=256, description="Only this category.")
+    content_type: ContentType | None = Field(None, description="Only this type of content.")
+    scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
+    include_child_scopes: bool = Field(True, description="With `scope`: the scopes below it too.")
+    agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
+    created_after: Time | None = Field(None, description="Only those saved at or after this time.")
+    created_before: Time | None = Field(None, description="Only those saved before this time.")
+    occurred_after: Time | None = Field(None, description="Only those about this time or later.")
+    occurred_before: Time | None = Field(None, description="Only those about a time before this.")
+    metadata: JsonObject | None = Field(None, description="Only those whose metadata has these keys and plain values.")
+
+    def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
+        for key, value in (self.metadata or {}).items():
+            if isinstance(value, dict | list):
+                raise InvalidInput(f"`metadata.{key}` must be a plain value to filter by: text, a number, true or false.")
+        return Filter(
+            tags=tuple(self.tags or ()),
+            tier=self.tier,
+            category=self.category,
+            content_type=self.content_type,
+            scope=self.scope,
+            include_child_scopes=self.include_child_scopes,
+            agent_label=self.agent_label,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            occurred_after=self.occurred_after,
+            occurred_before=self.occurred_before,
+            metadata=self.metadata or {},
+            include_turns=turns,
+            turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
+        )
+
+
+class SearchInput(FilterInput):
+    query: Query
+    limit: int = Field(10, ge=1, le=1000, description="How many results at most.")
+    mode: Literal["hybrid", "semantic", "keyword"] = Field(
+        "hybrid", description="By meaning and words (hybrid), by meaning only (semantic), by words only (keyword)."
+    )
+    vector_weight: Unit | None = Field(
+        None, description="Weight of meaning against words in hybrid mode; left out: chosen for you."
+    )
+    min_similarity: Unit = Field(0.0, description="Leave out what is less similar, unless it shares words with the query.")
+    include_conversation: bool = Field(False, description="Also search what was said in conversations.")
+    conversation_id: str | None = Field(
+        None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
+    )
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Cut the answer to about this many tokens.")
+    why: bool = Field(False, description="Say for each result why it is there.")
+
+
+class SearchView(Answer):
+    """The results, best first, and what happened."""
+
+    results: list[HitView]
+    outcome: OutcomeView
+
+
+@CORE.tool(
+    "search",
+    "read",
+    examples=(
+        {"query": "what theme does the user like?", "limit": 5},
+        {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},
+    ),
+)
+def search(call: Call, input: SearchInput) -> SearchView:
+    """Search memories by meaning and by words. Use it before answering from what you might have learned earlier.
+
+    Results are ranked, best first. An empty answer says why: nothing stored, nothing matched, all below the
+    threshold, or filtered out.
+    """
+    found = searching.search(
+        call,
+        searching.Search(
+            query=input.query,
+            limit=input.limit,
+            mode=input.mode,
+            filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
+            vector_weight=input.vector_weight,
+            min_similarity=input.min_similarity,
+        ),
+    )
+    call.outcome = found.outcome
+    hits = found.hits
+    if input.max_tokens is not None:
+        hits = hits[: budget.fit([hit.memory.content for hit in hits], input.max_tokens)]
+    return SearchView(results=[hit_view(hit, why=input.why) for hit in hits], outcome=outcome_view(found.outcome))
+
+
+class RetrieveInput(FilterInput):
+    query: Query
+    limit: int = Field(5, ge=1, le=100, description="How many memories at most.")
+    detail_limit: int | None = Field(
+        None, ge=0, le=100, description="How many may come with what was said; left out: the first two if surprising."
+    )
+
+
+@CORE.tool(
+    "retrieve_memory",
+    "write",
+    timeout=15.0,
+    media="text/markdown",
+    examples=({"query": "what should I learn next", "limit": 3},),
+)
+def retrieve_memory(call: Call, input: RetrieveInput) -> str:
+    """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
+
+    Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
+    and recalling a memory strengthens it.
+    """
+    request = searching.Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
+    retrieved, found = retrieving.retrieve_memory(call, request)
+    call.outcome = found.outcome
+    return episode_markdown.render(retrieved, detail_limit=input.detail_limit, limit=input.limit, now=call.now())
+
+
+class GetInput(Input):
+    id: MemoryId
+
+
+@CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def get(call: Call, input: GetInput) -> MemoryView:
+    """Read one memory by its id, with all its fields."""
+    return memory_view(getting.get(call, input.id))
+
+
+class ListInput(FilterInput):
+    limit: int = Field(50, ge=1, le=1000, description="How many at most.")
+    offset: int = Field(0, ge=0, le=10**9, description="How many to skip.")
+
+
+class ListView(Answer):
+    """A page, newest first, and how many there are in all."""
+
+    memories: list[MemoryView]
+    total: int
+
+
+@CORE.tool("list", "read", name="list", examples=({"scope": "work", "limit": 20},))
+def list_(call: Call, input: ListInput) -> ListView:
+    """List memories, newest first, with the exact total. To find something, search instead."""
+    page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
+    return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
+
+
+class ListScopesInput(Input):
+    parent: Scope | None = Field(None, description="Only this scope and those below it.")
+
+
+class ScopeView(Answer):
+    scope: str
+    memories: int
+
+
+class ScopesView(Answer):
+    """The scopes that have memories, by name, each with how many lie directly in it."""
+
+    scopes: list[ScopeView]
+
+
+@CORE.tool("list", "read", examples=({}, {"parent": "work"}))
+def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
+    """List the scopes that memories are filed under, with how many each has."""
+    counts = listing.list_scopes(call, input.parent)
+    return ScopesView(scopes=[ScopeView(scope=scope, memories=count) for scope, count in counts.items()])
+
+
+class HistoryInput(Input):
+    id: MemoryId
+
+
+class RevisionView(Answer):
+    """One image of a memory; `replaced_at` and `replaced_by` are left out of the current one."""
+
+    memory: MemoryView
+    replaced_at: datetime | None = None
+    replaced_by: str | None = None
+
+
+class HistoryView(Answer):
+    revisions: list[RevisionView]
+
+
+@CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def history(call: Call, input: HistoryInput) -> HistoryView:
+    """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged."""
+    *earlier, current = remembering.history(call, input.id)
+    views = [
+        RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by) for r in earlier
+    ]
+    return HistoryView(revisions=[*views, RevisionView(memory=memory_view(current.memory))])
+
+
+class StatsInput(Input):
+    """Takes nothing."""
+
+
+class StatsView(Answer):
+    """How much is stored. `bytes` is the size on disk."""
+
+    memories: int
+    turns: int
+    deleted: int
+    chunks: int
+    bytes: int
+
+
+@CORE.tool("list", "read", examples=({},))
+def stats(call: Call, input: StatsInput) -> StatsView:
+    """Say how much is stored: memories, conversation turns, deleted memories that can be undone, size."""
+    return StatsView(**call.space.statistics())

@@ -1,0 +1,142 @@
+"""How `core` shows a memory: every field by its name, those that have their default left out."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...model import DEFAULT_SCOPE, Hit, JsonObject, Memory, Outcome
+from ...tools import Answer
+
+
+class MessageView(Answer):
+    role: str
+    content: str
+    time: datetime | None = None
+    speaker: str | None = None
+
+
+class ImportanceView(Answer):
+    score: float
+    reason: str
+    set_at: datetime
+
+
+class LinkView(Answer):
+    target_id: str
+    strength: float
+    manual: bool = False
+
+
+class MemoryView(Answer):
+    """A memory. A field that is left out has its default."""
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    scope: str = DEFAULT_SCOPE
+    tags: list[str] | None = None
+    category: str | None = None
+    context: str | None = None
+    confidence: float | None = None
+    metadata: JsonObject | None = None
+    content_type: str | None = None
+    tier: str | None = None
+    source: str | None = None
+    messages: list[MessageView] | None = None
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    expires_at: datetime | None = None
+    deleted_at: datetime | None = None
+    surprise: float | None = None
+    importance: ImportanceView | None = None
+    pinned: bool | None = None
+    links: list[LinkView] | None = None
+
+
+class WhyView(Answer):
+    """Why a hit is there: its raw scores, and what each leg and rule added."""
+
+    similarity: float | None = Field(None, description="Cosine of query and memory.")
+    bm25: float | None = Field(None, description="BM25 score of the words they share.")
+    semantic: float = Field(description="Share of the best semantic match, 0 to 1.")
+    keyword: float = Field(description="Share of the best keyword match, 0 to 1.")
+    boosts: dict[str, float] | None = Field(None, description="What ranking rules added.")
+
+
+class HitView(MemoryView):
+    score: float = Field(description="How well it answers the query, 0 to 1.")
+    why: WhyView | None = None
+
+
+class OutcomeView(Answer):
+    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+
+    kind: str
+    message: str
+    best_score: float | None = None
+
+
+Outcomes = Annotated[OutcomeView, Field(description="What happened, so that an empty answer explains itself.")]
+
+
+def memory_view(memory: Memory) -> MemoryView:
+    return MemoryView(**_fields(memory))
+
+
+def hit_view(hit: Hit, *, why: bool) -> HitView:
+    explained = WhyView(
+        similarity=hit.cosine,
+        bm25=hit.bm25,
+        semantic=hit.semantic_score,
+        keyword=hit.keyword_score,
+        boosts=hit.boosts or None,
+    )
+    return HitView(**_fields(hit.memory), score=hit.score, why=explained if why else None)
+
+
+def outcome_view(outcome: Outcome) -> OutcomeView:
+    return OutcomeView(kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score)
+
+
+def _fields(m: Memory) -> dict[str, Any]:
+    return {
+        "id": m.id,
+        "content": m.content,
+        "created_at": m.created_at,
+        "updated_at": m.updated_at,
+        "version": m.version,
+        "scope": m.scope,
+        "tags": list(m.tags) or None,
+        "category": m.category,
+        "context": m.context,
+        "confidence": None if m.confidence == 1 else m.confidence,
+        "metadata": m.metadata or None,
+        "content_type": None if m.content_type == "text" else m.content_type,
+        "tier": None if m.tier == "long_term" else m.tier,
+        "source": None if m.source == "user_memory" else m.source,
+        # A turn's one message says again what its content says.
+        "messages": [_message(s) for s in m.messages] if m.messages and m.source != "conversation" else None,
+        "agent_id": m.agent_id,
+        "agent_label": m.agent_label,
+        "conversation_id": m.conversation_id,
+        "occurred_at": m.occurred_at,
+        "occurred_until": m.occurred_until,
+        "expires_at": m.expires_at,
+        "deleted_at": m.deleted_at,
+        "surprise": m.surprise,
+        "importance": None
+        if m.importance is None
+        else ImportanceView(score=m.importance.score, reason=m.importance.reason, set_at=m.importance.set_at),
+        "pinned": m.pinned or None,
+        "links": [LinkView(target_id=k.target_id, strength=k.strength, manual=k.manual) for k in m.links] or None,
+    }
+
+
+def _message(message: Any) -> MessageView:
+    return MessageView(role=message.role, content=message.content, time=message.time, speaker=message.speaker)
