@@ -12,8 +12,8 @@ What lives where: `model` nouns, `engine` verbs, `toolsets` dialects, `adapters`
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .runtime import Memory as Memory
-    from .runtime import open_memory as open_memory
+    from .surfaces.python import Memory as Memory
+    from .surfaces.python import open_memory as open_memory
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open_memory"]
@@ -22,7 +22,7 @@ __all__ = ["__version__", "open_memory"]
 def __getattr__(name: str) -> Any:
     # Importing the catalogue must need no adapter, so the wiring is loaded when it is asked for.
     if name == "open_memory":
-        from .runtime import open_memory
+        from .surfaces.python import open_memory
 
         return open_memory
     raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -56,14 +56,14 @@ class Door:
                 result = self._refused(found, error)
             except Exception as fault:
                 telemetry.log_fault(found.full_name, fault)
-                result = self._refused(found, Internal("Something went wrong on our side; it was logged. Try again later."))
+                result = self._refused(
+                    found, Internal("Something went wrong on our side; it was logged. Try again later.")
+                )
             measure.error = result.error.code if result.error else None
             measure.outcome = result.outcome.kind if result.outcome else None
         return result
 
-    def call_for(
-        self, caller: Caller | None, *, seconds: float, idempotency_key: str | None = None
-    ) -> Call:
+    def call_for(self, caller: Caller | None, *, seconds: float, idempotency_key: str | None = None) -> Call:
         """The call of one caller: their space and nobody else's. Raises IdentityMissing."""
         known = identified(caller)
         return Call(

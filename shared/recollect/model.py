@@ -3,7 +3,7 @@
 Frozen dataclasses without behaviour beyond their own arithmetic. Times are timezone-aware UTC.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, Literal
@@ -159,7 +159,7 @@ class Filter:
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns aside."""
-        return self == Filter(include_turns=self.include_turns, turns_of=self.turns_of)
+        return replace(self, include_turns=False, turns_of=None, include_child_scopes=False) == Filter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

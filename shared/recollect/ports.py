@@ -45,9 +45,7 @@ class Embedder(Protocol):
     @property
     def unrelated(self) -> float: ...
 
-    def embed(
-        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
-    ) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order, within `timeout` seconds.
 
         Raises Unavailable when the model does not answer in time or refuses.

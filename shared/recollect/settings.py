@@ -23,7 +23,9 @@ class Settings(BaseModel):
     agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
     embedder: Literal["wordllama", "endpoint", "fastembed"] = Field("wordllama", description="What makes the vectors.")
     embedder_model: str = Field("", description="The model's name, for `endpoint` and `fastembed`.")
-    embedder_url: str = Field("", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1.")
+    embedder_url: str = Field(
+        "", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1."
+    )
     embedder_key: str = Field("", description="API key of the endpoint, when it wants one.", repr=False)
     embedder_dimension: int = Field(0, ge=0, le=8192, description="Vector size; 0 asks the model.")
     embedder_unrelated: float | None = Field(

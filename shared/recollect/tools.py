@@ -85,13 +85,14 @@ class Toolset:
     """A dialect: its tools by name and how it words an error.
 
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's own
-    error body.
+    error body; with `standard_errors` a surface that has a form of its own (HTTP has) uses that instead.
     """
 
     name: str
     description: str
     render_error: Callable[[RecollectError, Tool], Any]
     omit_nulls: bool = False
+    standard_errors: bool = False
     tools: dict[str, Tool] = field(default_factory=dict)
 
     def tool(
@@ -171,7 +172,9 @@ def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObj
         if "anyOf" in node and not optional_nulls:
             kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
             if len(kinds) == 1:
-                rest = {k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)}
+                rest = {
+                    k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)
+                }
                 return plain({**kinds[0], **rest})
         return {
             key: {name: plain(value) for name, value in entry.items()} if key == "properties" else plain(entry)

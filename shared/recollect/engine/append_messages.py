@@ -18,7 +18,9 @@ def append_messages(call: Call, messages: Sequence[Message], conversation_id: st
     """
     conversation = conversation_id or call.caller.conversation_id
     if conversation is None:
-        raise IdentityMissing("No conversation is known: send the conversation's id with the call, or give `conversation_id`.")
+        raise IdentityMissing(
+            "No conversation is known: send the conversation's id with the call, or give `conversation_id`."
+        )
     turns = [
         compose(
             call,

@@ -76,9 +76,7 @@ def _creations(call: Call, drafts: Sequence[Draft], composed: dict[int, Memory])
     }
 
 
-def _one_by_one(
-    call: Call, changes: dict[int, Create], errors: dict[int, RecollectError], on_error: OnError
-) -> Batch:
+def _one_by_one(call: Call, changes: dict[int, Create], errors: dict[int, RecollectError], on_error: OnError) -> Batch:
     written: list[Memory] = []
     for index, change in changes.items():
         try:

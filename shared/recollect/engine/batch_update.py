@@ -50,9 +50,7 @@ def _all_or_nothing(call: Call, edits: Sequence[tuple[str, Edit]]) -> Batch:
             call.deadline.left()  # another write came in between: read again
 
 
-def _read(
-    call: Call, edits: Sequence[tuple[str, Edit]]
-) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:
+def _read(call: Call, edits: Sequence[tuple[str, Edit]]) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:
     images: list[tuple[Memory, Edit]] = []
     errors: dict[int, RecollectError] = {}
     seen: set[str] = set()

@@ -5,12 +5,13 @@ arithmetic: numbers or numpy arrays alike.
 """
 
 from math import log
-from typing import Final, TypeVar
+from typing import Any, Final
 
 K1: Final = 1.2
 B: Final = 0.75
 
-Number = TypeVar("Number")
+Number = Any
+"""A number, or an array of them."""
 
 
 def idf(document_frequency: int, documents: int) -> float:
@@ -23,5 +24,5 @@ def term_score(term_frequency: Number, length: Number, average_length: float, id
 
     `length` and `average_length` count tokens. 0 at least, below idf * (K1 + 1).
     """
-    norm = K1 * (1 - B + B * length / average_length)  # type: ignore[operator]
-    return idf * term_frequency * (K1 + 1) / (term_frequency + norm)  # type: ignore[operator, no-any-return]
+    norm = K1 * (1 - B + B * length / average_length)
+    return idf * term_frequency * (K1 + 1) / (term_frequency + norm)

@@ -5,9 +5,10 @@ from typing import Final
 
 from ..errors import InvalidInput
 from ..model import JsonObject, Memory
-from . import get
 from .call import Call
 from .delete import delete
+from .get import find_all
+from .limits import check_id
 from .save import Draft, save
 from .sentences import extract
 
@@ -29,10 +30,10 @@ def consolidate(
     Without `preserve_originals` the sources are deleted after it is written. Raises NotFound when any
     is missing, InvalidInput outside 2 to 50 distinct ids.
     """
-    distinct = list(dict.fromkeys(get.check_id(id) or id for id in ids))
+    distinct = list(dict.fromkeys(check_id(id) or id for id in ids))
     if not 2 <= len(distinct) <= MAX_SOURCES:
         raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
-    sources = get.find_all(call, distinct)
+    sources = find_all(call, distinct)
     first = sources[0]
     union = tuple(sorted({tag for source in sources for tag in source.tags}))
     saved = save(

@@ -53,7 +53,9 @@ def delete_all(call: Call, ids: Sequence[str]) -> list[str]:
 def delete_matching(call: Call, criteria: Criteria) -> list[str]:
     """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
     if criteria.is_empty():
-        raise InvalidInput("give at least one criterion (an id, ids, a tier, older_than, a scope or tags); nothing was deleted.")
+        raise InvalidInput(
+            "give at least one criterion (an id, ids, a tier, older_than, a scope or tags); nothing was deleted."
+        )
     filter = Filter(
         tier=criteria.tier,
         created_before=criteria.older_than,

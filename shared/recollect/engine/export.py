@@ -37,7 +37,9 @@ def export_all(call: Call, *, turns: bool = True) -> Iterator[JsonObject]:
 def to_record(call: Call, memory: Memory) -> JsonObject:
     """A memory's record with the images that updates replaced, under `history`."""
     whole = record.encode(memory)
-    revisions = call.space.revisions(memory.id) if memory.version > 1 else []
+    # An update may have come since the memory was read: its image is this one, not history.
+    earlier = call.space.revisions(memory.id) if memory.version > 1 else []
+    revisions = [revision for revision in earlier if revision.memory.version < memory.version]
     if revisions:
         whole["history"] = [
             {

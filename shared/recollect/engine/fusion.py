@@ -6,7 +6,7 @@ memory is better, and measured worse on every set.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from ..model import Candidate
@@ -22,7 +22,7 @@ class Fused:
     semantic: float
     keyword: float
     score: float
-    boosts: dict[str, float] = field(default_factory=dict)
+    boosts: dict[str, float] | None = None
 
 
 def fuse(candidates: Sequence[Candidate], *, vector_weight: float, unrelated: float) -> list[Fused]:
@@ -32,16 +32,11 @@ def fuse(candidates: Sequence[Candidate], *, vector_weight: float, unrelated: fl
     """
     best_cosine = max((c.cosine for c in candidates if c.cosine is not None), default=0.0)
     best_bm25 = max((c.bm25 for c in candidates if c.bm25 is not None), default=0.0)
+    per_cosine = 1 / (best_cosine - unrelated) if best_cosine > unrelated else 0.0
+    per_bm25 = 1 / best_bm25 if best_bm25 > 0 else 0.0
     fused = []
     for c in candidates:
-        semantic = _share(c.cosine, unrelated, best_cosine)
-        keyword = _share(c.bm25, 0.0, best_bm25)
-        score = vector_weight * semantic + (1 - vector_weight) * keyword
-        fused.append(Fused(c, semantic, keyword, score))
+        semantic = max(0.0, (c.cosine - unrelated) * per_cosine) if c.cosine is not None else 0.0
+        keyword = c.bm25 * per_bm25 if c.bm25 is not None else 0.0
+        fused.append(Fused(c, semantic, keyword, vector_weight * semantic + (1 - vector_weight) * keyword))
     return fused
-
-
-def _share(value: float | None, least: float, most: float) -> float:
-    if value is None or value <= least or most <= least:
-        return 0.0
-    return (value - least) / (most - least)

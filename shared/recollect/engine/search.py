@@ -65,7 +65,9 @@ def _query(call: Call, request: Search) -> Query:
     if not request.query.strip():
         raise InvalidInput("`query` must not be empty: say what to look for.")
     if len(request.query) > MAX_QUERY_CHARACTERS:
-        raise InvalidInput(f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed.")
+        raise InvalidInput(
+            f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
+        )
     return Query(
         tokens=tuple(tokens(request.query)) if request.mode != "semantic" else (),
         embedding=call.embed([request.query], "query")[0] if request.mode != "keyword" else None,
@@ -108,7 +110,7 @@ def _hit(fused: Fused, memory: Memory) -> Hit:
         bm25=None if fused.candidate.bm25 is None else round(fused.candidate.bm25, 4),
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
-        boosts=fused.boosts,
+        boosts=fused.boosts or {},
     )
 
 

@@ -25,12 +25,12 @@ Time = Annotated[datetime, BeforeValidator(_text_only), AfterValidator(_in_utc)]
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
 ]
-MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id, as a save or search gave it.")]
+MemoryId = Annotated[
+    str, Field(min_length=1, max_length=64, description="The memory's id, as a save or search gave it.")
+]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
-Tags = Annotated[
-    list[str], Field(max_length=64, description="Labels to find it by; compared without regard to case.")
-]
+Tags = Annotated[list[str], Field(max_length=64, description="Labels to find it by; compared without regard to case.")]
 Scope = Annotated[
     str,
     Field(

@@ -78,7 +78,9 @@ class NoteView(Answer):
     updated_at: datetime | None
 
 
-@NOTES.tool("search", "read", examples=({"query": "user's name"}, {"query": "preferences", "top_k": 10, "tags": ["ui"]}))
+@NOTES.tool(
+    "search", "read", examples=({"query": "user's name"}, {"query": "preferences", "top_k": 10, "tags": ["ui"]})
+)
 def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     """Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history."""  # noqa: E501 - the document's words
     if input.top_k < 1:

@@ -4,7 +4,6 @@ Some models crowd every cosine between 0.7 and 1, others spread them from 0. Sea
 from this level, so that a weight tuned with one model holds with the next.
 """
 
-import statistics
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Final
@@ -78,13 +77,15 @@ class Calibration:
             self.dimension = self.dimension or len(vector) // 4
             if len(vector) != 4 * self.dimension:
                 raise Unavailable(
-                    f"The embedding model answers {len(vector) // 4} numbers a text where {self.dimension} are "
-                    "expected: check RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSION.",
+                    f"The embedding model answers {len(vector) // 4} numbers a text, not {self.dimension}: "
+                    "check RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSION.",
                     part="embedder",
                 )
 
 
 def unrelated_level(vectors: Sequence[Embedding]) -> float:
     """The median cosine over all pairs, in 0 to `HIGHEST`."""
+    import statistics
+
     median = statistics.median(cosine(one, other) for one, other in combinations(vectors, 2))
     return min(HIGHEST, max(0.0, median))

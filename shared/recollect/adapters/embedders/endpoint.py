@@ -116,17 +116,19 @@ class EndpointEmbedder:
 
     def _patiently(self, body: bytes, ends: float) -> bytes:
         """The body of the first good answer. Raises Unavailable when there is none, or no time for one."""
+        failure = OUT_OF_TIME
         pause = FIRST_PAUSE
         for attempt in range(1, ATTEMPTS + 1):
             outcome = self._attempt(body, ends - self._monotonic())
             if isinstance(outcome, bytes):
                 return outcome
-            pause = max(pause, outcome.pause)
-            if not outcome.passing or attempt == ATTEMPTS or pause >= ends - self._monotonic():
+            failure = outcome
+            pause = max(pause, failure.pause)
+            if not failure.passing or attempt == ATTEMPTS or pause >= ends - self._monotonic():
                 break
             self._sleep(pause)
             pause *= 2
-        raise Unavailable(f"The embedding endpoint {outcome.reason}.", part="embedder") from outcome.cause
+        raise Unavailable(f"The embedding endpoint {failure.reason}.", part="embedder") from failure.cause
 
     def _attempt(self, body: bytes, left: float) -> bytes | Failure:
         if left <= 0:
@@ -147,7 +149,7 @@ class EndpointEmbedder:
 
 OUT_OF_TIME: Final = Failure("did not answer in time; try again")
 LOST: Final = Failure("broke the connection off; try again", passing=True)
-UNREACHABLE: Final = Failure("can't be reached: is it running, and is RECOLLECT_EMBEDDER_URL right?", passing=True)
+UNREACHABLE: Final = Failure("can't be reached: is it running at RECOLLECT_EMBEDDER_URL?", passing=True)
 UNREADABLE: Final = Failure("does not answer as HTTP should: check RECOLLECT_EMBEDDER_URL")
 UNUSABLE: Final = Failure("has no usable address: check RECOLLECT_EMBEDDER_URL")
 UNTRUSTED: Final = Failure("has no certificate that this machine trusts: check RECOLLECT_EMBEDDER_URL")
@@ -155,7 +157,10 @@ UNTRUSTED: Final = Failure("has no certificate that this machine trusts: check R
 
 @cache
 def foreign() -> Mapping[type[Exception], Failure]:
-    """Every way urllib3 fails, by the nearest base class. Its root isn't here: a new branch has to be placed."""
+    """Every way urllib3 fails, by the nearest base class.
+
+    Its root, HTTPError, is left out on purpose: a branch that a new version grows has to be placed.
+    """
     from urllib3 import exceptions
 
     return {
@@ -193,8 +198,8 @@ def refusal(answer: Answer, model: str) -> Failure:
         return Failure(f"refuses the key (HTTP {status}): check RECOLLECT_EMBEDDER_KEY")
     if status == 404:
         return Failure(
-            f"does not know the model {model!r}, or that address (HTTP 404): check RECOLLECT_EMBEDDER_MODEL and "
-            "RECOLLECT_EMBEDDER_URL, which usually ends in /v1"
+            f"does not know the model {model!r}, or has no such address (HTTP 404): check "
+            "RECOLLECT_EMBEDDER_MODEL, and RECOLLECT_EMBEDDER_URL, which usually ends in /v1"
         )
     if status in (408, 429):
         return Failure(f"is busy (HTTP {status}); try again later", passing=True, pause=answer.retry_after)
@@ -203,7 +208,7 @@ def refusal(answer: Answer, model: str) -> Failure:
     if 300 <= status < 400:
         return Failure(f"has moved (HTTP {status}): set RECOLLECT_EMBEDDER_URL to its new address")
     return Failure(
-        f"refuses the request (HTTP {status}): check RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSION, "
+        f"refuses the request (HTTP {status}): check RECOLLECT_EMBEDDER_MODEL, RECOLLECT_EMBEDDER_DIMENSION "
         "and that no text is longer than the model takes"
     )
 
@@ -212,18 +217,18 @@ def _vectors(body: bytes, count: int) -> list[Embedding]:
     """The unit vectors of an answer, by `index`. Raises Unavailable when it isn't `count` embeddings."""
     try:
         items = [
-            (item["index"] if "index" in item else position, item["embedding"])
+            (item.get("index", position), item["embedding"])
             for position, item in enumerate(json.loads(body)["data"])
         ]
         by_index = dict(items)
         if sorted(index for index, _ in items) != list(range(count)):
             raise ValueError("other positions than were asked for")
         return [unit_vector(by_index[index]) for index in range(count)]
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         # The cause may quote the server, and a server may quote the key: it ends here.
         raise Unavailable(
-            f"The embedding endpoint did not answer {count} usable embeddings: check RECOLLECT_EMBEDDER_URL, which "
-            "usually ends in /v1, and that RECOLLECT_EMBEDDER_MODEL is an embedding model.",
+            f"The embedding endpoint did not answer {count} usable embeddings: check RECOLLECT_EMBEDDER_URL, "
+            "which usually ends in /v1, and that RECOLLECT_EMBEDDER_MODEL is an embedding model.",
             part="embedder",
         ) from None
 
@@ -238,7 +243,7 @@ def _target(url: str) -> str:
     if not usable:
         raise InvalidInput("RECOLLECT_EMBEDDER_URL: give the base URL, such as http://127.0.0.1:11434/v1.")
     if "@" in parts.netloc:
-        raise InvalidInput("RECOLLECT_EMBEDDER_URL: leave user and password out; RECOLLECT_EMBEDDER_KEY carries a key.")
+        raise InvalidInput("RECOLLECT_EMBEDDER_URL: leave user and password out of it.")
     path = parts.path.rstrip("/").removesuffix("/embeddings") + "/embeddings"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 

@@ -93,7 +93,7 @@ class FastEmbedEmbedder:
             for start in range(0, len(inputs), BATCH):
                 if self._monotonic() > ends:
                     raise _out_of_time()
-                with _crossing("can't embed these texts; the log has the cause"):
+                with _crossing("can't embed these texts"):
                     vectors += [unit_vector(vector.tolist()) for vector in run(inputs[start : start + BATCH])]
         self._calibration.check(vectors)
         return vectors
@@ -112,16 +112,14 @@ class FastEmbedEmbedder:
         with self._starting:
             if self._loading is None or (self._loading.done() and self._loading.exception()):
                 self._loading = Future()
-                Thread(target=_load, args=(self._model, self._loading), name="recollect-load", daemon=True).start()
+                Thread(target=_load, args=(self._model, self._loading), daemon=True).start()
             loading = self._loading
         try:
             return loading.result(timeout=max(0.0, ends - self._monotonic()))
         except TimeoutError:
-            if loading.done():
-                raise
             raise Unavailable(
-                f"The model {self._model} is still being loaded, and downloaded if this is its first use; try again "
-                "in a minute.",
+                f"The model {self._model} is still being loaded, and downloaded if this is its first use; "
+                "try again in a minute.",
                 part="embedder",
             ) from None
 
@@ -143,8 +141,8 @@ def _open(model: str) -> "TextEmbedding":
             part="embedder",
         ) from error
     with _crossing(
-        f"can't load the model {model}: check its name in RECOLLECT_EMBEDDER_MODEL, and connect to the internet "
-        "once so that it can be downloaded, or point FASTEMBED_CACHE_PATH at a folder that has it"
+        f"can't load the model {model}: check its name in RECOLLECT_EMBEDDER_MODEL, and connect to the "
+        "internet once so that it can be downloaded, or point FASTEMBED_CACHE_PATH at a folder that has it"
     ):
         return TextEmbedding(model_name=model)
 
@@ -159,4 +157,4 @@ def _crossing(failure: str) -> Iterator[None]:
 
 
 def _out_of_time() -> Unavailable:
-    return Unavailable("Embedding takes longer than this call may; send fewer texts at a time.", part="embedder")
+    return Unavailable("Embedding takes longer than this call may; send fewer texts.", part="embedder")

@@ -22,7 +22,9 @@ def worded(texts: Sequence[str]) -> list[int]:
     return [position for position, text in enumerate(texts) if text.strip()]
 
 
-def placed(vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int) -> list[Embedding]:
+def placed(
+    vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int
+) -> list[Embedding]:
     """`count` embeddings: the vectors at their positions, zeros elsewhere."""
     embeddings = [bytes(4 * dimension)] * count
     for position, vector in zip(positions, vectors, strict=True):
@@ -44,5 +46,8 @@ def unit_vector(numbers: Iterable[float]) -> Embedding:
 
 def cosine(one: Embedding, other: Embedding) -> float:
     """The cosine between two unit vectors."""
-    layout = f"<{len(one) // 4}f"
-    return sum(a * b for a, b in zip(struct.unpack(layout, one), struct.unpack(layout, other), strict=True))
+    return sum(a * b for a, b in zip(_numbers(one), _numbers(other), strict=True))
+
+
+def _numbers(vector: Embedding) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)

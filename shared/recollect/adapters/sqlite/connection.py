@@ -1,17 +1,19 @@
 """Opening a user's file, transactions on it, and the one map by which SQLite's errors cross over."""
 
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
 from ...errors import Internal, RecollectError, Unavailable
-from .schema import migrate
+from .schema import is_foreign, migrate
 
 OPEN_SECONDS: Final = 10.0
+Bindings = Sequence[Any] | Mapping[str, Any]
 _PAUSE: Final = 0.005
 
 _BUSY = "The memory store is busy; try again."
@@ -33,6 +35,35 @@ _LASTING: Final[dict[type[apsw.Error], str]] = {
     apsw.IOError: "can't be read or written; check the disk.",
     apsw.NoLFSError: "is too large for this file system.",
 }
+OURS: Final[tuple[type[apsw.Error], ...]] = (
+    apsw.AbortError,
+    apsw.BindingsError,
+    apsw.ConnectionClosedError,
+    apsw.ConnectionNotClosedError,
+    apsw.ConstraintError,
+    apsw.CursorClosedError,
+    apsw.EmptyError,
+    apsw.ExecTraceAbort,
+    apsw.ExecutionCompleteError,
+    apsw.ExtensionLoadingError,
+    apsw.ForkingViolationError,
+    apsw.FormatError,
+    apsw.IncompleteExecutionError,
+    apsw.InternalError,
+    apsw.InvalidContextError,
+    apsw.MismatchError,
+    apsw.MisuseError,
+    apsw.NoFTS5Error,
+    apsw.NotFoundError,
+    apsw.RangeError,
+    apsw.SQLError,
+    apsw.SchemaChangeError,
+    apsw.ThreadingViolationError,
+    apsw.TooBigError,
+    apsw.VFSFileClosedError,
+    apsw.VFSNotImplementedError,
+)
+"""What only a mistake in this adapter raises: Internal, with the cause in the log."""
 
 
 @contextmanager
@@ -42,6 +73,10 @@ def crossing(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise translate(error, path) from error
+    except PermissionError as error:
+        raise Unavailable(
+            f"The file {path.name} {_LASTING[apsw.PermissionsError]}", retryable=False, part="store"
+        ) from error
 
 
 def translate(error: apsw.Error, path: Path) -> RecollectError:
@@ -64,8 +99,11 @@ def open_file(path: Path) -> apsw.Connection:
     deadline = time.monotonic() + OPEN_SECONDS
     with crossing(path):
         while True:
+            new = not path.exists()
             connection = apsw.Connection(str(path))
             try:
+                if new:
+                    os.chmod(path, 0o600)  # before the log is made, which takes the mode of the file
                 _prepare(connection)
                 return connection
             except apsw.BusyError:
@@ -88,11 +126,18 @@ def open_file(path: Path) -> apsw.Connection:
 
 def _prepare(connection: apsw.Connection) -> None:
     connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
+    if is_foreign(connection):
+        raise apsw.NotADBError("a database of another program")
     if connection.pragma("journal_mode") != "wal":
         connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")
     migrate(connection)
+
+
+def select(connection: apsw.Connection, statement: str, values: Bindings = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query at once: no read transaction stays open behind it."""
+    return connection.execute(statement, values).fetchall()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ Readers and writers don't wait for each other; two readers of one user do, for w
 """
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -47,6 +46,7 @@ class UserFile:
         self._write_lock = threading.Lock()
         self._index = Index(dimension)
         self._data_version = -1
+        self._changes_before = 0
         self._checked = False
         self.usage = UsageBuffer()
 
@@ -83,6 +83,7 @@ class UserFile:
             connection = self._open_writer()
             with writing(connection, self.path, timeout):
                 change = self._begin(connection)
+                self._changes_before = connection.total_changes()
                 yield connection, change
                 connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
         finally:
@@ -98,10 +99,15 @@ class UserFile:
 
     @contextmanager
     def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
-        """The index as of a transaction that holds the write lock: nothing can change beside it."""
+        """The index as of a transaction that holds the write lock: nothing can change beside it.
+
+        What the transaction itself has written goes into an index of its own: it may be rolled back.
+        """
         with self._read_lock:
-            self._index.refresh(connection)
-            yield self._index
+            unwritten = connection.total_changes() == self._changes_before
+            index = self._index if unwritten else Index(self.dimension)
+            index.refresh(connection)
+            yield index
 
     def wipe(self, timeout: float) -> bool:
         """Remove everything, the user's name too; the file stays as an empty shell.
@@ -118,22 +124,27 @@ class UserFile:
                 [(there,)] = connection.execute("SELECT count(*) FROM meta")
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table}")
-        self.tidy(timeout)
+        self.scrub(timeout)
         return bool(there)
 
-    def tidy(self, timeout: float) -> None:
-        """Move the log into the file and cut it, so that nothing overwritten is left in it.
+    def scrub(self, timeout: float) -> None:
+        """Rewrite the file, move the log into it and cut it, so that no byte of what was removed is left.
 
+        Deleting overwrites a row, but not the copies that earlier page splits left in unallocated space:
+        one row in ten had some. Rewriting takes 30 ms at 2,000 memories, 0.3 s at 10,000.
         Raises Unavailable when a reader in another process needs the log for all of `timeout`.
         """
         ends = time.monotonic() + timeout
         with self._write_lock, self._read_lock, crossing(self.path):
             connection = self._open_writer()
+            connection.set_busy_timeout(max(1, int(timeout * 1000)))
+            connection.execute("VACUUM")
             connection.set_busy_timeout(_PAUSE_MS)
             while not _cut_log(connection):
                 if time.monotonic() > ends:
                     raise Unavailable(
-                        "It is gone from every answer, but another process still reads the old log: call again to finish.",
+                        "It is gone from every answer, but another process still reads the old log: call again to "
+                        "finish.",
                         part="store",
                     )
 
@@ -175,10 +186,7 @@ class UserFile:
                     retryable=False,
                     part="store",
                 ) from error
-            new = not self.path.exists()
             self._writer = open_file(self.path)
-            if new:
-                os.chmod(self.path, 0o600)
         return self._writer
 
     def _begin(self, connection: apsw.Connection) -> int:

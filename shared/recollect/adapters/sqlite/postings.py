@@ -5,7 +5,7 @@ merged in when it has grown.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ class Postings:
     """Terms as 64-bit digests, each with the slots that have it and how often."""
 
     def __init__(self) -> None:
-        self._terms = np.empty(0, np.uint64)
-        self._slots = np.empty(0, np.int32)
-        self._counts = np.empty(0, np.uint16)
+        self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._slots: NDArray[np.int32] = np.empty(0, np.int32)
+        self._counts: NDArray[np.uint16] = np.empty(0, np.uint16)
         self._tail = _empty_tail(_TAIL)
         self._tail_size = 0
 
@@ -33,8 +33,8 @@ class Postings:
         start, stop = self._tail_size, self._tail_size + count
         if stop > len(self._tail[0]):
             larger = _empty_tail(2 * stop)
-            for old, new in zip(self._tail, larger, strict=True):
-                new[:start] = old[:start]
+            for i, part in enumerate(self._tail):
+                larger[i][:start] = part[:start]
             self._tail = larger
         frequencies = np.frombuffer(terms, "<u2", count, count * 8)
         self._tail[0][start:stop] = np.frombuffer(terms, "<u8", count)
@@ -47,12 +47,12 @@ class Postings:
         """Merge the tail in when it has grown to a quarter of the rest."""
         if self._tail_size <= max(_TAIL, len(self._terms) // 4):
             return
-        terms, slots, counts = (part[: self._tail_size] for part in self._tail)
-        terms = np.concatenate((self._terms, terms))
+        size = self._tail_size
+        terms = np.concatenate((self._terms, self._tail[0][:size]))
         order = np.argsort(terms, kind="stable")
         self._terms = terms[order]
-        self._slots = np.concatenate((self._slots, slots))[order]
-        self._counts = np.concatenate((self._counts, counts))[order]
+        self._slots = np.concatenate((self._slots, self._tail[1][:size]))[order]
+        self._counts = np.concatenate((self._counts, self._tail[2][:size]))[order]
         self._tail, self._tail_size = _empty_tail(_TAIL), 0
 
     def scores(
@@ -88,5 +88,5 @@ class Postings:
         return slots, counts
 
 
-def _empty_tail(size: int) -> tuple[NDArray[np.uint64], NDArray[np.int32], NDArray[np.uint16]]:
+def _empty_tail(size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     return np.empty(size, np.uint64), np.empty(size, np.int32), np.empty(size, np.uint16)

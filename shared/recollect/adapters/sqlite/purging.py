@@ -8,6 +8,8 @@ from . import writes
 from .file import UserFile
 from .rows import from_key, to_key
 
+_UNFINISHED: Final = "unscrubbed"
+"""Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
 _NAMED: Final = (
     ("memory", "SELECT 1 FROM memory WHERE id = ?"),
     ("links", "SELECT 1 FROM link WHERE target = ?"),
@@ -21,9 +23,17 @@ def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
     are gone from every answer then, and a repeated call finishes the work.
     """
     ends = time.monotonic() + timeout
+    if not file.path.exists():
+        return []
     with file.writing(timeout) as (connection, number):
         gone = writes.purge(connection, [to_key(id) for id in ids], number)
-    file.tidy(max(0.0, ends - time.monotonic()))
+        if gone:
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
+        unfinished = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone()
+    if unfinished:
+        file.scrub(max(0.0, ends - time.monotonic()))
+        with file.writing(timeout) as (connection, _):
+            connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
     return [from_key(key) for key in gone]
 
 

@@ -5,6 +5,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...model import Embedding
+from .connection import select
 from .file import UserFile
 from .rows import from_image
 
@@ -14,11 +15,15 @@ _BLOCK: Final = 256
 def reembed(file: UserFile, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
     """New vectors for all that can be searched; how many memories that was."""
     done = 0
+    if not file.path.exists():
+        return done
     with file.rewriting() as connection:
         last = 0
-        while rows := connection.execute(
-            "SELECT n, image FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?", (last, _BLOCK)
-        ).fetchall():
+        while rows := select(
+            connection,
+            "SELECT n, image FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?",
+            (last, _BLOCK),
+        ):
             vectors = embed([from_image(image).content for _, image in rows])
             connection.executemany(
                 "UPDATE search SET vectors = ? WHERE n = ?",

@@ -92,5 +92,3 @@ def term_digest(token: str) -> int:
 
 def _micros(at: Any) -> int | None:
     return None if at is None else to_micros(at)
-
-

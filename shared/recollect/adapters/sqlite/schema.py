@@ -60,6 +60,23 @@ MIGRATIONS: Final = (
 TABLES: Final = ("memory", "search", "tag", "link", "revision", "usage", "purge", "meta")
 
 
+APPLICATION: Final = 0x7265636F
+"""What tells a file of ours from another program's database: "reco" in its header."""
+
+
+def is_foreign(connection: apsw.Connection) -> bool:
+    """Whether a file has tables that another program made."""
+    # In one transaction: another process may be making the tables right now.
+    connection.execute("BEGIN")
+    try:
+        return bool(
+            connection.pragma("application_id") != APPLICATION
+            and connection.execute("SELECT count(*) FROM sqlite_schema").get
+        )
+    finally:
+        connection.execute("COMMIT")
+
+
 def migrate(connection: apsw.Connection) -> None:
     """Bring a file to the newest version. Raises ValueError for a file of a newer recollect."""
     version = int(connection.pragma("user_version"))
@@ -72,6 +89,7 @@ def migrate(connection: apsw.Connection) -> None:
         # Another process may have migrated while this one waited for the lock.
         for migration in MIGRATIONS[int(connection.pragma("user_version")) :]:
             connection.execute(migration)
+        connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
         connection.execute("COMMIT")
     except BaseException:

@@ -21,6 +21,7 @@ from ...model import (
 )
 from ...ports import Change, Clock, Create, Entry, Probe, TextKey
 from . import usage, writes
+from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
 from .index import Index, Mask
@@ -45,12 +46,13 @@ class SqliteSpace:
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
         if not changes:
             return
-        with self._file.writing(timeout) as (connection, number):
+        file = self._file  # once: asking for it under a lock could wait for another user's
+        with file.writing(timeout) as (connection, number):
             now = self._now()
 
             def look_around(entry: Entry, floor: float) -> Surroundings:
                 probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
-                with self._file.index_under_lock(connection) as index:
+                with file.index_under_lock(connection) as index:
                     return index.look_around([probe], now, floor, 1)[0]
 
             for change in changes:
@@ -63,11 +65,12 @@ class SqliteSpace:
         with self._file.reading() as connection:
             if connection is None or not ids:
                 return {}
-            rows = connection.execute(
+            rows = select(
+                connection,
                 f"SELECT id, image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
                 "AND (? OR deleted_at IS NULL) AND (expires_at IS NULL OR expires_at > ?)",
                 (*map(to_key, ids), deleted, self._now()),
-            ).fetchall()
+            )
         found = {from_key(key): from_image(image) for key, image in rows}
         return {id: found[id] for id in ids if id in found}
 
@@ -118,26 +121,20 @@ class SqliteSpace:
             if connection is None:
                 return Page(memories=(), total=0)
             total = connection.execute(f"SELECT count(*) FROM memory WHERE {where}", values).get
-            rows = connection.execute(
+            rows = select(
+                connection,
                 f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
                 values | {"limit": limit, "offset": offset},
-            ).fetchall()
+            )
         return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         # Block by block, so that a long export holds no lock and no snapshot.
         last = 0 if after is None else self._row_number(after)
-        while True:
-            with self._file.reading() as connection:
-                rows = [] if connection is None else connection.execute(
-                    f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
-                    f"ORDER BY n LIMIT {_WALK_BLOCK}",
-                    {"last": last, "now": self._now(), "turns": turns},
-                ).fetchall()
-            if not rows:
-                return
-            for last, image in rows:
+        while rows := self._block(last, turns):
+            for _, image in rows:
                 yield from_image(image)
+            last = rows[-1][0]
 
     def turns(self, conversation_id: str) -> list[Memory]:
         return self._images(
@@ -156,21 +153,23 @@ class SqliteSpace:
             if connection is None:
                 return {}
             return dict(
-                connection.execute(
+                select(
+                    connection,
                     f"SELECT scope, count(*) FROM memory WHERE {VISIBLE} AND {NOT_A_TURN} GROUP BY scope",
                     {"now": self._now()},
-                ).fetchall()
+                )
             )
 
     def revisions(self, id: str) -> list[Revision]:
         with self._file.reading() as connection:
             if connection is None:
                 return []
-            rows = connection.execute(
+            rows = select(
+                connection,
                 "SELECT revision.image, replaced_at, replaced_by FROM revision JOIN memory USING (n) "
                 "WHERE id = ? ORDER BY revision.version",
                 (to_key(id),),
-            ).fetchall()
+            )
         return [
             Revision(memory=from_image(image), replaced_at=from_micros(at), replaced_by=by) for image, at, by in rows
         ]
@@ -194,10 +193,11 @@ class SqliteSpace:
         with self._file.reading() as connection:
             if connection is None:
                 return []
-            rows = connection.execute(
+            rows = select(
+                connection,
                 "SELECT id FROM memory WHERE deleted_at < ? OR (expires_at <= ? AND NOT pinned)",
                 (to_micros(deleted_before), self._now()),
-            ).fetchall()
+            )
         return [from_key(key) for (key,) in rows]
 
     def traces(self, id: str) -> list[str]:
@@ -232,13 +232,27 @@ class SqliteSpace:
         if filter.is_open():
             return base
         where, values = conditions(filter, self._now())
-        rows = connection.execute(f"SELECT n FROM memory WHERE {where}", values).fetchall()
+        rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
 
     def _images(self, statement: str, values: dict[str, object]) -> list[Memory]:
         with self._file.reading() as connection:
-            rows = [] if connection is None else connection.execute(statement, values).fetchall()
+            rows = [] if connection is None else select(connection, statement, values)
         return [from_image(image) for (image,) in rows]
+
+    def _block(self, last: int, turns: bool) -> list[tuple[int, str]]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return []
+            return [
+                (n, image)
+                for n, image in select(
+                    connection,
+                    f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
+                    f"ORDER BY n LIMIT {_WALK_BLOCK}",
+                    {"last": last, "now": self._now(), "turns": turns},
+                )
+            ]
 
     def _row_number(self, id: str) -> int:
         with self._file.reading() as connection:
@@ -247,7 +261,8 @@ class SqliteSpace:
 
     def _associations(self, connection: apsw.Connection, id: str) -> list[Association]:
         key = to_key(id)
-        rows = connection.execute(
+        rows = select(
+            connection,
             "SELECT id, max(strength), max(manual) FROM ("
             "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
             "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"

@@ -10,7 +10,7 @@ from typing import Final
 
 from ...errors import Unavailable
 from ...ports import Clock, Embedder, UserRef
-from .connection import crossing, open_file
+from .connection import crossing, open_file, select
 from .file import DESCRIPTORS, UserFile
 from .space import SqliteSpace
 
@@ -56,9 +56,7 @@ class SqliteStore:
             with crossing(path):
                 connection = open_file(path)
                 try:
-                    meta = dict(
-                        connection.execute("SELECT key, value FROM meta WHERE key IN ('user_id', 'tenant')").fetchall()
-                    )
+                    meta = dict(select(connection, "SELECT key, value FROM meta WHERE key IN ('user_id', 'tenant')"))
                 finally:
                     connection.close()
             if meta:

@@ -1,14 +1,15 @@
 """Writing memories inside a transaction: rows, tags, links, vectors, revisions; checks under the lock."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import apsw
 
 from ...errors import Conflict, NotFound
-from ...model import Memory, Revision, Surroundings, to_micros
+from ...model import Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
 from .filters import NOT_A_TURN, VISIBLE
-from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_key, to_image, to_key, to_row, to_terms
+from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_image, from_key, to_image, to_key, to_row, to_terms
 
 LookAround = Callable[[Entry, float], Surroundings]
 
@@ -66,25 +67,24 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
 
 
 def _unname(connection: apsw.Connection, key: bytes, number: int) -> None:
-    """Drop the links that name a memory, in the images of the memories that have them too."""
-    from .rows import from_image
-
+    """Drop the links that name a memory, in the images and the earlier images that have them too."""
     id = from_key(key)
     for n, image in connection.execute(
         "SELECT n, image FROM memory JOIN link USING (n) WHERE target = ?", (key,)
     ).fetchall():
-        memory = from_image(image)
-        kept = tuple(link for link in memory.links if link.target_id != id)
+        connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (_without_link(image, id), number, n))
+    for n, version, image in connection.execute(
+        "SELECT n, version, image FROM revision WHERE instr(image, ?)", (id,)
+    ).fetchall():
         connection.execute(
-            "UPDATE memory SET image = ?, change = ? WHERE n = ?", (to_image(_with_links(memory, kept)), number, n)
+            "UPDATE revision SET image = ? WHERE n = ? AND version = ?", (_without_link(image, id), n, version)
         )
     connection.execute("DELETE FROM link WHERE target = ?", (key,))
 
 
-def _with_links(memory: Memory, links: tuple[object, ...]) -> Memory:
-    from dataclasses import replace as changed
-
-    return changed(memory, links=links)
+def _without_link(image: str, id: str) -> str:
+    memory = from_image(image)
+    return to_image(dataclasses.replace(memory, links=tuple(link for link in memory.links if link.target_id != id)))
 
 
 def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: bool) -> None:
@@ -123,9 +123,7 @@ def _keep(connection: apsw.Connection, n: int, revision: Revision) -> None:
     )
 
 
-def _check_guard(
-    connection: apsw.Connection, entry: Entry, guard: Guard, now: int, look_around: LookAround
-) -> None:
+def _check_guard(connection: apsw.Connection, entry: Entry, guard: Guard, now: int, look_around: LookAround) -> None:
     if guard.same_text:
         row = connection.execute(
             f"SELECT id FROM memory WHERE fold = :fold AND scope = :scope AND {NOT_A_TURN} AND {VISIBLE} "

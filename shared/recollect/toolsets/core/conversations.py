@@ -38,7 +38,5 @@ class AppendedView(Answer):
 )
 def append_messages(call: Call, input: AppendInput) -> AppendedView:
     """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation."""
-    turns = appending.append_messages(
-        call, [message.to_message() for message in input.messages], input.conversation_id
-    )
+    turns = appending.append_messages(call, [message.to_message() for message in input.messages], input.conversation_id)
     return AppendedView(conversation_id=turns[0].conversation_id or "", ids=[turn.id for turn in turns])

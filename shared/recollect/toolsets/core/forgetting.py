@@ -61,7 +61,9 @@ def delete(call: Call, input: DeleteInput) -> DeletedView:
     criteria = input.criteria()
     ways = [input.id is not None, input.ids is not None, not criteria.is_empty()]
     if sum(ways) != 1:
-        raise InvalidInput("give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). Nothing was deleted.")
+        raise InvalidInput(
+            "give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). Nothing was deleted."
+        )
     if input.id is not None:
         return DeletedView(deleted=[deleting.delete(call, input.id, version=input.version).id])
     if input.ids is not None:
@@ -94,9 +96,7 @@ class ReceiptView(Answer):
     verified: bool
 
 
-@CORE.tool(
-    "forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},)
-)
+@CORE.tool("forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def forget(call: Call, input: ForgetInput) -> ReceiptView:
     """Erase a memory for good: text, vectors, history and links to it. It can't be undone; to hide it, delete it."""
     receipt = purging.forget(call, input.id)

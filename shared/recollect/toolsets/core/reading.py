@@ -40,7 +40,9 @@ class FilterInput(Input):
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         for key, value in (self.metadata or {}).items():
             if isinstance(value, dict | list):
-                raise InvalidInput(f"`metadata.{key}` must be a plain value to filter by: text, a number, true or false.")
+                raise InvalidInput(
+                    f"`metadata.{key}` must be a plain value to filter by: text, a number, true or false."
+                )
         return Filter(
             tags=tuple(self.tags or ()),
             tier=self.tier,
@@ -68,7 +70,9 @@ class SearchInput(FilterInput):
     vector_weight: Unit | None = Field(
         None, description="Weight of meaning against words in hybrid mode; left out: chosen for you."
     )
-    min_similarity: Unit = Field(0.0, description="Leave out what is less similar, unless it shares words with the query.")
+    min_similarity: Unit = Field(
+        0.0, description="Leave out what is less similar, unless it shares words with the query."
+    )
     include_conversation: bool = Field(False, description="Also search what was said in conversations.")
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
@@ -215,7 +219,8 @@ def history(call: Call, input: HistoryInput) -> HistoryView:
     """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged."""
     *earlier, current = remembering.history(call, input.id)
     views = [
-        RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by) for r in earlier
+        RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by)
+        for r in earlier
     ]
     return HistoryView(revisions=[*views, RevisionView(memory=memory_view(current.memory))])
 

@@ -15,4 +15,5 @@ CORE = Toolset(
     description="Everything recollect can do: save, find, correct, merge, link, forget and move memories.",
     render_error=error_body,
     omit_nulls=True,
+    standard_errors=True,
 )

@@ -32,7 +32,9 @@ Metadata = Annotated[JsonObject, Field(description="Any JSON object to keep besi
 class MessageInput(Input):
     """One thing said."""
 
-    role: str = Field(min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role.")
+    role: str = Field(
+        min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
+    )
     content: str = Field(min_length=1, max_length=32768, description="What was said.")
     time: Time | None = Field(None, description="When it was said.")
     speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
@@ -59,7 +61,9 @@ class MemoryInput(Input):
     occurred_at: Time | None = Field(None, description="When what it tells happened, if not now.")
     occurred_until: Time | None = Field(None, description="When that ended.")
     ttl_seconds: Seconds | None = None
-    surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1; left out: computed from what is stored.")
+    surprise: Unit | None = Field(
+        None, description="How surprising it is, 0 to 1; left out: computed from what is stored."
+    )
     pinned: bool = Field(False, description="Never decays and is spared when memories are deleted by criteria.")
 
     def to_draft(self) -> Draft:
@@ -160,7 +164,9 @@ class EditInput(Input):
     id: MemoryId
     content: Content | None = None
     tags: Tags | None = Field(None, description="New tags, in place of the old ones.")
-    metadata: Metadata | None = Field(None, description="Merged into the stored metadata; a key set to null is removed.")
+    metadata: Metadata | None = Field(
+        None, description="Merged into the stored metadata; a key set to null is removed."
+    )
     content_type: ContentType | None = Field(None, description="What the content is.")
     tier: Tier | None = Field(None, description="The new tier; leaving short_term clears the expiry.")
     category: str | None = Field(None, max_length=256, description="The new category.")
@@ -228,9 +234,7 @@ class ConsolidateInput(Input):
     "write",
     destructive=True,
     timeout=15.0,
-    examples=(
-        {"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},
-    ),
+    examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},),
 )
 def consolidate(call: Call, input: ConsolidateInput) -> MemoryView:
     """Merge 2 to 50 related memories into one long-term memory made of their own sentences."""
