@@ -3,6 +3,7 @@
 Frozen dataclasses without behaviour beyond their own arithmetic. Times are timezone-aware UTC.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -180,7 +181,9 @@ class Candidate:
     """A memory that a leg returned, with its true score in both legs.
 
     `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
-    without a keyword leg. `created` is in microseconds since 1970 (a search makes hundreds of these).
+    without a keyword leg, and `terms` what each distinct query token adds to it. `conversation` stands
+    for the conversation it was said in, None for none, and `position` counts up along it. `created` is
+    in microseconds since 1970.
     """
 
     id: str
@@ -189,6 +192,10 @@ class Candidate:
     created: int
     pinned: bool = False
     surprise: float | None = None
+    terms: Sequence[float] = ()
+    conversation: int | None = None
+    position: int = 0
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

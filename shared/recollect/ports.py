@@ -59,13 +59,15 @@ class Entry:
 
     `fold` is the digest of the normalised text (16 bytes): equal texts have equal folds. `embeddings`
     has one vector a chunk and `tokens` the analysed text; both None keep what the store has (an update
-    that left the text alone), both empty take the memory out of search (a delete).
+    that left the text alone), both empty take the memory out of search (a delete). `speaker` is who
+    says it, in lower case.
     """
 
     memory: Memory
     fold: bytes
     embeddings: tuple[Embedding, ...] | None = None
     tokens: tuple[str, ...] | None = None
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,10 @@ class Space(Protocol):
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
         """The links of each id, from both sides, strongest first; links to what is gone are left out."""
+        ...
+
+    def speakers(self) -> frozenset[str]:
+        """The names, in lower case, of those who say at least two of the memories and turns."""
         ...
 
     def scopes(self) -> dict[str, int]:

@@ -1,12 +1,16 @@
 """From a memory to what it is found by."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..model import Embedding, Memory
 from ..ports import Entry
 from .analysis import text_digest, tokens
 from .call import Call
 from .chunking import chunks
+from .ranking import speaker_of
+
+_MONTHS: Final = "January February March April May June July August September October November December".split()
 
 
 def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
@@ -16,12 +20,13 @@ def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
         fold=text_digest(memory.content),
         embeddings=tuple(embeddings),
         tokens=tuple(tokens(searchable_text(memory))),
+        speaker=speaker(memory),
     )
 
 
 def unchanged_text(memory: Memory) -> Entry:
     """The entry of an update that left the text alone: the store keeps vectors and tokens."""
-    return Entry(memory=memory, fold=text_digest(memory.content))
+    return Entry(memory=memory, fold=text_digest(memory.content), speaker=speaker(memory))
 
 
 def out_of_search(memory: Memory) -> Entry:
@@ -30,10 +35,21 @@ def out_of_search(memory: Memory) -> Entry:
 
 
 def searchable_text(memory: Memory) -> str:
-    """What the keyword leg reads: the content and, of an episode, all that was said."""
-    if memory.source == "conversation":
-        return memory.content  # a turn's one message is its content
-    return "\n".join((memory.content, *(message.content for message in memory.messages)))
+    """What the keyword leg reads: the content, of an episode all that was said, and the day it is about."""
+    parts = [memory.content]
+    if memory.source != "conversation":  # a turn's one message is its content
+        parts += [message.content for message in memory.messages]
+    if memory.occurred_at is not None:
+        # In words, since that is how a question names a day: "8 May 2023".
+        parts.append(f"{memory.occurred_at.day} {_MONTHS[memory.occurred_at.month - 1]} {memory.occurred_at.year}")
+    return "\n".join(parts)
+
+
+def speaker(memory: Memory) -> str | None:
+    """Who says it, in lower case: a turn's speaker, else the name that the text begins with."""
+    if memory.source == "conversation" and memory.messages and memory.messages[0].speaker:
+        return memory.messages[0].speaker.casefold()
+    return speaker_of(memory.content)
 
 
 def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]]:

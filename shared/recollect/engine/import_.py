@@ -42,7 +42,9 @@ def import_records(call: Call, records: Sequence[JsonObject]) -> Imported:
     while True:
         try:
             written = _write_absent(call, parsed)
-        except Conflict:
+        except Conflict as conflict:
+            if "id" not in conflict.details:
+                raise
             # Another import of the same records wrote one in between: now it is there, and is skipped.
             call.deadline.left()
         else:

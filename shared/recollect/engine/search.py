@@ -6,9 +6,10 @@ from typing import Final, Literal
 
 from ..errors import InvalidInput
 from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query
+from . import ranking
 from .analysis import tokens
 from .call import Call
-from .fusion import DEFAULT_VECTOR_WEIGHT, Fused, fuse
+from .fusion import Fused, fuse
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 MAX_LIMIT: Final = 1000
@@ -53,8 +54,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
     matches = call.space.search(_query(call, request))
-    fused = fuse(matches.candidates, vector_weight=_weight(call, request), unrelated=call.embedder.unrelated)
-    passed = [f for f in fused if _passes(f, request)]
+    passed = [f for f in _scored(call, request, matches.candidates) if _passes(f, request)]
     ranked = sorted(rerank(passed) if rerank else passed, key=_order)[: request.limit]
     hits = _hydrate(call, ranked)
     call.space.note_access([hit.memory.id for hit in hits], call.now())
@@ -68,21 +68,29 @@ def _query(call: Call, request: Search) -> Query:
         raise InvalidInput(
             f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
         )
+    meant = request.query
+    if _weight(call, request) is None:
+        meant = ranking.without_names(meant, call.space.speakers())
     return Query(
         tokens=tuple(tokens(request.query)) if request.mode != "semantic" else (),
-        embedding=call.embed([request.query], "query")[0] if request.mode != "keyword" else None,
+        embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit),
     )
 
 
-def _weight(call: Call, request: Search) -> float:
+def _scored(call: Call, request: Search, candidates: Sequence[Candidate]) -> list[Fused]:
+    weight = _weight(call, request)
+    if weight is None:
+        return ranking.rank(request.query, candidates, unrelated=call.embedder.unrelated)
+    return fuse(candidates, vector_weight=weight, unrelated=call.embedder.unrelated)
+
+
+def _weight(call: Call, request: Search) -> float | None:
+    """The weight that the mode, the caller or a setting fixes; None leaves it to the ranking rules."""
     if request.mode != "hybrid":
         return 1.0 if request.mode == "semantic" else 0.0
-    for weight in (request.vector_weight, call.rules.vector_weight):
-        if weight is not None:
-            return weight
-    return DEFAULT_VECTOR_WEIGHT
+    return request.vector_weight if request.vector_weight is not None else call.rules.vector_weight
 
 
 def _passes(fused: Fused, request: Search) -> bool:

@@ -6,6 +6,7 @@ emptied, the index is loaded anew.
 """
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any, Final
 
 import apsw
@@ -14,14 +15,14 @@ from numpy.typing import NDArray
 
 from ...model import Candidate, Embedding, Neighbour, Surroundings
 from ...ports import Probe
-from .postings import Postings
+from .postings import Postings, TermScores
 from .rows import from_key
 
 FOREVER: Final = np.iinfo(np.int64).max
 _BLOCK_BYTES: Final = 32 * 1024 * 1024
 
 _COLUMNS: Final = (
-    "memory.n, id, turn, scope, conversation_id, created_at, expires_at, pinned, surprise, terms, vectors "
+    "memory.n, id, turn, scope, conversation_id, speaker, created_at, expires_at, pinned, surprise, terms, vectors "
 )
 _ALL: Final = f"SELECT {_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
 # Without the hint SQLite walks the whole table for the few rows that are new.
@@ -39,6 +40,8 @@ _SLOT: Final = np.dtype(
         ("pinned", np.bool_),
         ("scope", np.int32),
         ("conversation", np.int32),
+        ("position", np.int32),
+        ("speaker", np.int32),
         ("created", np.int64),
         ("expires", np.int64),
         ("surprise", np.float32),
@@ -73,6 +76,11 @@ class Index:
         self._slot_of = np.full(64, -1, np.int32)
         self._scopes: dict[str, int] = {}
         self._conversations: dict[str | None, int] = {None: -1}
+        self._said: dict[int, int] = {}
+        self._misplaced = False
+        self._speakers: list[str | None] = [None]
+        self._speaker_codes: dict[str | None, int] = {None: 0}
+        self._known: frozenset[str] | None = None
         self._postings = Postings()
 
     def refresh(self, connection: apsw.Connection) -> None:
@@ -96,6 +104,7 @@ class Index:
                 if not deleted:
                     self._add(*row)
         self._postings.settle()
+        self._known = None
         self.change = change
 
     def memory(self) -> int:
@@ -127,38 +136,54 @@ class Index:
         query = np.frombuffer(embedding, "<f4")
         return self._best_chunk(self._matrix[: self._chunks] @ query)
 
-    def bm25(self, tokens: Sequence[str], among: Mask) -> NDArray[np.float64]:
-        """The BM25 score of every slot, by the statistics of `among`."""
+    def bm25(self, tokens: Sequence[str], among: Mask) -> tuple[NDArray[np.float64], TermScores]:
+        """The BM25 score of every slot, by the statistics of `among`, and what each term adds where."""
         return self._postings.scores(tokens, self._column("length"), among)
+
+    def speakers(self) -> frozenset[str]:
+        """Those who say at least two of the memories."""
+        if self._known is None:
+            times = np.bincount(self._column("speaker")[self._column("alive")], minlength=len(self._speakers))
+            self._known = frozenset(
+                name for name, count in zip(self._speakers, times.tolist(), strict=True) if name and count > 1
+            )
+        return self._known
 
     def candidates(
         self,
         admitted: Mask,
         cosine: NDArray[np.float32] | None,
-        bm25: NDArray[np.float64] | None,
+        keyword: tuple[NDArray[np.float64], TermScores] | None,
         per_leg: int | None,
     ) -> list[Candidate]:
         """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts."""
         chosen = np.zeros(self.size, np.bool_)
         if cosine is not None:
             chosen[_best(cosine, admitted, per_leg)] = True
-        if bm25 is not None:
-            chosen[_best(bm25, admitted & (bm25 > 0), per_leg)] = True
+        if keyword is not None:
+            chosen[_best(keyword[0], admitted & (keyword[0] > 0), per_leg)] = True
         slots = np.flatnonzero(chosen)
+        self._place()
         keys = self._column("key")[slots].tobytes()
-        surprise = self._column("surprise")[slots]
         nothing: list[None] = [None] * len(slots)
+        surprise, conversation = self._column("surprise")[slots], self._column("conversation")[slots]
         return [
-            Candidate(from_key(keys[i * 16 : i * 16 + 16]), c, b, created, pinned, s)
-            for i, (c, b, created, pinned, s) in enumerate(
+            Candidate(from_key(keys[at : at + 16]), *values)
+            for at, values in zip(
+                range(0, len(keys), 16),
                 zip(
                     nothing if cosine is None else cosine[slots].tolist(),
-                    nothing if bm25 is None else bm25[slots].tolist(),
+                    nothing if keyword is None else keyword[0][slots].tolist(),
                     self._column("created")[slots].tolist(),
                     self._column("pinned")[slots].tolist(),
-                    np.where(np.isnan(surprise), None, surprise).tolist(),  # type: ignore[call-overload]
+                    [None if isnan(s) else s for s in surprise.tolist()],
+                    [()] * len(slots) if keyword is None else _terms_at(slots, keyword[1], self.size),
+                    [None if c < 0 else c for c in conversation.tolist()],
+                    self._column("position")[slots].tolist(),
+                    [self._speakers[code] for code in self._column("speaker")[slots].tolist()],
                     strict=True,
-                )
+                ),
+                strict=True,
             )
         ]
 
@@ -226,6 +251,23 @@ class Index:
             best[having] = np.maximum.reduceat(cosine, self._column("first")[having])
         return best
 
+    def _place(self) -> None:
+        """Number the memories of each conversation anew, in the order in which they were first written."""
+        if not self._misplaced:
+            return
+        slots = np.flatnonzero(self._column("alive") & (self._column("conversation") >= 0))
+        slots = slots[np.lexsort((self._column("n")[slots], self._column("conversation")[slots]))]
+        codes, first, counts = np.unique(self._column("conversation")[slots], return_index=True, return_counts=True)
+        self._columns["position"][slots] = np.arange(len(slots)) - np.repeat(first, counts)
+        self._said = dict(zip(codes.tolist(), (counts - 1).tolist(), strict=True))
+        self._misplaced = False
+
+    def _speaker_code(self, name: str | None) -> int:
+        if name not in self._speaker_codes:
+            self._speaker_codes[name] = len(self._speakers)
+            self._speakers.append(name)
+        return self._speaker_codes[name]
+
     def _column(self, name: str) -> NDArray[Any]:
         return self._columns[name][: self.size]
 
@@ -251,6 +293,7 @@ class Index:
         slot = self._slot_of[n] if n < len(self._slot_of) else -1
         if slot >= 0:
             self._columns["alive"][slot] = False
+            self._misplaced = self._misplaced or self._columns["conversation"][slot] >= 0
             self._slot_of[n] = -1
             self.dead += 1
 
@@ -261,6 +304,7 @@ class Index:
         turn: int,
         scope: str,
         conversation: str | None,
+        speaker: str | None,
         created: int,
         expires: int | None,
         pinned: int,
@@ -285,7 +329,10 @@ class Index:
         columns["turn"][slot] = turn
         columns["pinned"][slot] = pinned
         columns["scope"][slot] = self._scopes.setdefault(scope, len(self._scopes))
-        columns["conversation"][slot] = self._conversations.setdefault(conversation, len(self._conversations))
+        code = self._conversations.setdefault(conversation, len(self._conversations))
+        columns["conversation"][slot] = code
+        columns["position"][slot] = self._said[code] = self._said.get(code, -1) + 1
+        columns["speaker"][slot] = self._speaker_code(speaker)
         columns["created"][slot] = created
         columns["expires"][slot] = FOREVER if expires is None else expires
         columns["surprise"][slot] = np.nan if surprise is None else surprise
@@ -296,6 +343,17 @@ class Index:
         self._chunks += chunks
         self._one_chunk_each = self._one_chunk_each and chunks == 1
         self.size += 1
+
+
+def _terms_at(slots: NDArray[np.intp], terms: TermScores, size: int) -> list[list[float]]:
+    """What each term adds at each of the slots."""
+    table = np.zeros((len(terms), len(slots)))
+    everywhere = np.zeros(size)
+    for row, (found, scores) in enumerate(terms):
+        everywhere[found] = scores
+        table[row] = everywhere[slots]
+        everywhere[found] = 0
+    return table.T.tolist()
 
 
 def _best(scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:

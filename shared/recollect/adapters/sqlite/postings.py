@@ -15,6 +15,7 @@ from .rows import term_digest
 
 _TAIL: Final = 4096
 _POSTING_BYTES: Final = 8 + 4 + 2
+TermScores = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
 
 class Postings:
@@ -57,21 +58,22 @@ class Postings:
 
     def scores(
         self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """The BM25 score of every slot, by the statistics of the slots in `among`; 0 outside it."""
+    ) -> tuple[NDArray[np.float64], TermScores]:
+        """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; and for each
+        distinct token the slots that have it with what it adds there."""
         scores = np.zeros(len(lengths))
         documents = int(np.count_nonzero(among))
-        if not documents:
-            return scores
-        average = max(1.0, float(lengths @ among) / documents)
+        average = max(1.0, float(lengths @ among) / max(1, documents))
+        terms: TermScores = []
         for token in dict.fromkeys(tokens):
             slots, counts = self._find(term_digest(token))
             admitted = among[slots]
             slots, counts = slots[admitted], counts[admitted]
-            if len(slots):
-                weight = bm25.idf(len(slots), documents)
-                scores[slots] += bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
-        return scores
+            weight = bm25.idf(len(slots), documents)
+            added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
+            scores[slots] += added
+            terms.append((slots, added))
+        return scores, terms
 
     def size(self) -> int:
         """Bytes held, about."""

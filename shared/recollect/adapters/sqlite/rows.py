@@ -14,7 +14,7 @@ from ...model import Memory, to_micros
 from ...ports import Entry
 
 COLUMNS = (
-    "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, "
+    "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, speaker, "
     "created_at, occurred_at, expires_at, deleted_at, pinned, surprise, fold, image"
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
@@ -36,6 +36,7 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         m.agent_id,
         m.agent_label,
         m.conversation_id,
+        entry.speaker,
         to_micros(m.created_at),
         _micros(m.occurred_at),
         _micros(m.expires_at),

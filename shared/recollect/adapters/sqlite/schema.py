@@ -25,6 +25,7 @@ MIGRATIONS: Final = (
       agent_id TEXT,
       agent_label TEXT,
       conversation_id TEXT,
+      speaker TEXT,
       created_at INTEGER NOT NULL,
       occurred_at INTEGER,
       expires_at INTEGER,

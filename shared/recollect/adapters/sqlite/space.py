@@ -102,9 +102,9 @@ class SqliteSpace:
             base = index.base(self._now(), turns=query.filter.include_turns, turns_of=query.filter.turns_of)
             admitted = self._admitted(connection, index, base, query.filter)
             cosine = None if query.embedding is None else index.cosines(query.embedding)
-            bm25 = index.bm25(query.tokens, base) if query.tokens else None
+            keyword = index.bm25(query.tokens, base) if query.tokens else None
             return Matches(
-                candidates=tuple(index.candidates(admitted, cosine, bm25, query.per_leg)),
+                candidates=tuple(index.candidates(admitted, cosine, keyword, query.per_leg)),
                 stored=int(base.sum()),
                 admitted=int(admitted.sum()),
             )
@@ -147,6 +147,10 @@ class SqliteSpace:
             if connection is None:
                 return {id: [] for id in ids}
             return {id: self._associations(connection, id) for id in ids}
+
+    def speakers(self) -> frozenset[str]:
+        with self._file.searching() as opened:
+            return frozenset() if opened is None else opened[1].speakers()
 
     def scopes(self) -> dict[str, int]:
         with self._file.reading() as connection:
