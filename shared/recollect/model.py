@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 JsonObject = dict[str, Any]
 """A JSON object as Python sees it: string keys, JSON values."""
@@ -176,8 +176,7 @@ class Query:
     per_leg: int | None = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A memory that a leg returned, with its true score in both legs.
 
     `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None

@@ -13,13 +13,15 @@ from ..model import Candidate
 
 @dataclass(slots=True)
 class Fused:
-    """A candidate with its score, 0 to 1, and what it is made of."""
+    """A candidate with its score, 0 to 1, and what it is made of: the two legs and what rules added."""
 
     candidate: Candidate
     semantic: float
     keyword: float
     score: float
-    boosts: dict[str, float] | None = None
+    speaker: float = 0.0
+    neighbours: float = 0.0
+    conversation: float = 0.0
 
 
 def fuse(candidates: Sequence[Candidate], *, vector_weight: float, unrelated: float) -> list[Fused]:

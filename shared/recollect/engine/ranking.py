@@ -6,7 +6,7 @@ constants are round. `docs/ranking.md` has what each rule gains on two sets of r
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ..model import Candidate
@@ -27,7 +27,7 @@ _LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2})
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
 ROLES: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
 
-Place = tuple[int, int]
+_STEPS: Final = tuple((sign * distance, share) for distance, share in enumerate(WINDOW, 1) for sign in (-1, 1))
 
 
 def speaker_of(text: str) -> str | None:
@@ -57,51 +57,58 @@ def without_names(query: str, speakers: Collection[str]) -> str:
 
 def rank(query: str, candidates: Sequence[Candidate], *, unrelated: float) -> list[Fused]:
     """Every candidate with its score, 0 to 1 and a little above where rules meet, in input order."""
-    places = {(c.conversation, c.position): i for i, c in enumerate(candidates) if c.conversation is not None}
-    keywords = [_in_context(c, candidates, places) for c in candidates]
-    best_keyword = max(keywords, default=0.0)
+    # One number for a place in a conversation is cheaper to look up than a pair, and there are thousands.
+    places = [None if c.conversation is None else (c.conversation << 32) + c.position for c in candidates]
+    at = {place: i for i, place in enumerate(places) if place is not None}
+    keywords = _in_context(candidates, places, at)
+    best_keyword = max(keywords, default=0.0) or 1.0
     ranked = []
     for c, value in zip(candidates, keywords, strict=True):
         semantic = calibrated(c.cosine, unrelated)
-        keyword = value / best_keyword if best_keyword > 0 else 0.0
+        keyword = value / best_keyword
         ranked.append(Fused(c, semantic, keyword, VECTOR_WEIGHT * semantic + (1 - VECTOR_WEIGHT) * keyword))
-    _boost(query, ranked, places)
+    _boost(query, ranked, places, at)
     return ranked
 
 
-def _in_context(candidate: Candidate, candidates: Sequence[Candidate], places: dict[Place, int]) -> float:
-    """The BM25 score in which each query term counts at its best place around."""
-    if candidate.conversation is None or not candidate.terms:
-        return candidate.bm25 or 0.0
-    around = [
-        (share, candidates[near].terms)
-        for distance, share in enumerate(WINDOW, 1)
-        for step in (-distance, distance)
-        if (near := places.get((candidate.conversation, candidate.position + step))) is not None
-    ]
-    if not around:
-        return candidate.bm25 or 0.0
-    return sum(max(own, *(share * terms[i] for share, terms in around)) for i, own in enumerate(candidate.terms))
+def _in_context(candidates: Sequence[Candidate], places: Sequence[int | None], at: Mapping[int, int]) -> list[float]:
+    """The BM25 scores in which each query term counts at its best place around."""
+    around: dict[tuple[int, int], float] = {}
+    for c, place in zip(candidates, places, strict=True):
+        if place is None or not c.bm25:
+            continue
+        said = [(term, score) for term, score in enumerate(c.terms) if score]
+        for step, share in _STEPS:
+            near = at.get(place + step)
+            if near is not None:
+                for term, score in said:
+                    if share * score > around.get((near, term), 0.0):
+                        around[near, term] = share * score
+    scores = [c.bm25 or 0.0 for c in candidates]
+    for (i, term), score in around.items():
+        terms = candidates[i].terms
+        scores[i] += max(0.0, score - (terms[term] if terms else 0.0))
+    return scores
 
 
-def _boost(query: str, ranked: list[Fused], places: dict[Place, int]) -> None:
+def _boost(query: str, ranked: list[Fused], places: Sequence[int | None], at: Mapping[int, int]) -> None:
     fused = [f.score for f in ranked]
-    best: dict[int, float] = {}
+    best: dict[int | None, float] = {}
     for f in ranked:
         conversation = f.candidate.conversation
-        if conversation is not None:
-            best[conversation] = max(best.get(conversation, 0.0), f.score)
+        if f.score > best.get(conversation, 0.0):
+            best[conversation] = f.score
     asked = set(words(query))
-    named = {s: not asked.isdisjoint(words(s)) for s in {f.candidate.speaker for f in ranked} if s is not None}
-    for f, own in zip(ranked, fused, strict=True):
-        c = f.candidate
-        boosts = {"speaker": SPEAKER} if c.speaker is not None and named[c.speaker] else {}
-        shared = own
-        if c.conversation is not None:
-            near = [places.get((c.conversation, c.position + step)) for step in (-1, 1)]
-            boosts["neighbours"] = NEIGHBOUR * sum(fused[i] for i in near if i is not None)
-            shared = best[c.conversation]
-        boosts["conversation"] = CONVERSATION * shared
+    named = {s for s in {f.candidate.speaker for f in ranked} if s is not None and not asked.isdisjoint(words(s))}
+    for f, place in zip(ranked, places, strict=True):
+        shared = f.score
+        if f.candidate.speaker in named:
+            f.speaker = SPEAKER
+        if place is not None:
+            for near in (at.get(place - 1), at.get(place + 1)):
+                if near is not None:
+                    f.neighbours += NEIGHBOUR * fused[near]
+            shared = best.get(f.candidate.conversation, 0.0)
+        f.conversation = CONVERSATION * shared
         # A memory that stands alone keeps the score of the two legs.
-        f.score = (own + sum(boosts.values())) / (1 + CONVERSATION)
-        f.boosts = boosts
+        f.score = (f.score + f.speaker + f.neighbours + f.conversation) / (1 + CONVERSATION)

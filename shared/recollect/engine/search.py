@@ -12,6 +12,7 @@ from .call import Call
 from .fusion import Fused, fuse
 
 Mode = Literal["hybrid", "semantic", "keyword"]
+_RULES: Final = ("speaker", "neighbours", "conversation")
 MAX_LIMIT: Final = 1000
 MIN_CANDIDATES: Final = 100
 CANDIDATES_PER_RESULT: Final = 4
@@ -118,7 +119,7 @@ def _hit(fused: Fused, memory: Memory) -> Hit:
         bm25=None if fused.candidate.bm25 is None else round(fused.candidate.bm25, 4),
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
-        boosts=fused.boosts or {},
+        boosts={name: round(value, 4) for name in _RULES if (value := getattr(fused, name))},
     )
 
 

@@ -167,25 +167,21 @@ class Index:
         keys = self._column("key")[slots].tobytes()
         nothing: list[None] = [None] * len(slots)
         surprise, conversation = self._column("surprise")[slots], self._column("conversation")[slots]
-        return [
-            Candidate(from_key(keys[at : at + 16]), *values)
-            for at, values in zip(
-                range(0, len(keys), 16),
-                zip(
-                    nothing if cosine is None else cosine[slots].tolist(),
-                    nothing if keyword is None else keyword[0][slots].tolist(),
-                    self._column("created")[slots].tolist(),
-                    self._column("pinned")[slots].tolist(),
-                    [None if isnan(s) else s for s in surprise.tolist()],
-                    [()] * len(slots) if keyword is None else _terms_at(slots, keyword[1], self.size),
-                    [None if c < 0 else c for c in conversation.tolist()],
-                    self._column("position")[slots].tolist(),
-                    [self._speakers[code] for code in self._column("speaker")[slots].tolist()],
-                    strict=True,
-                ),
-                strict=True,
+        return list(
+            map(
+                Candidate,
+                [from_key(keys[at : at + 16]) for at in range(0, len(keys), 16)],
+                nothing if cosine is None else cosine[slots].tolist(),
+                nothing if keyword is None else keyword[0][slots].tolist(),
+                self._column("created")[slots].tolist(),
+                self._column("pinned")[slots].tolist(),
+                [None if isnan(s) else s for s in surprise.tolist()],
+                [()] * len(slots) if keyword is None else _terms_at(slots, keyword[1], self.size),
+                [None if c < 0 else c for c in conversation.tolist()],
+                self._column("position")[slots].tolist(),
+                [self._speakers[code] for code in self._column("speaker")[slots].tolist()],
             )
-        ]
+        )
 
     def look_around(self, probes: Sequence[Probe], now: int, floor: float, top_k: int) -> list[Surroundings]:
         """The nearest slot, and those of the probe's scope that reach the floor, turns left out."""
