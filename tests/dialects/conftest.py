@@ -1,0 +1,39 @@
+"""A door over a store, and an agent's side of a dialect. Another store runs the same cases unchanged."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from embedding import HashedWords
+from recollect.adapters.sqlite import SqliteStore
+from recollect.invoke import Door, Result
+from recollect.model import Caller
+from recollect.toolsets import CATALOGUE
+
+Ask = Callable[..., Result]
+
+
+@pytest.fixture
+def door(tmp_path: Path, clock: SettableClock) -> Iterator[Door]:
+    embedder = HashedWords(dimension=256)
+    store = SqliteStore(tmp_path, embedder, clock)
+    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+    store.close()
+
+
+@pytest.fixture
+def agent(door: Door) -> Callable[..., Any]:
+    """`agent("ana")` is a function `(tool, **arguments) -> Result` for that user."""
+
+    def speaks_for(user: str | None, conversation: str | None = None) -> Ask:
+        caller = None if user is None else Caller(user, "assistant", conversation)
+
+        def ask(tool: str, **arguments: Any) -> Result:
+            return door.invoke(tool, arguments, caller)
+
+        return ask
+
+    return speaks_for
