@@ -109,7 +109,9 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _sentence(tool: Tool, error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # A misspelt name leaves a field missing too; the name is what to say.
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     path = ".".join(str(part) for part in first["loc"])
     schema = _schema_at(tool.input_schema, first["loc"])
     match first["type"]:
@@ -125,9 +127,10 @@ def _sentence(tool: Tool, error: ValidationError) -> str:
 def _unknown(tool: Tool, path: str, location: tuple[int | str, ...]) -> str:
     fields = list(_schema_at(tool.input_schema, location[:-1]).get("properties", {}))
     near = get_close_matches(str(location[-1]), fields, 1)
-    meant = f" Did you mean `{near[0]}`?" if near else ""
+    if near:
+        return f"`{path}` is not a field here; did you mean `{near[0]}`?"
     allowed = ", ".join(f"`{name}`" for name in fields) or "no arguments"
-    return f"`{path}` is not a field here.{meant} {tool.full_name} takes {allowed}."
+    return f"`{path}` is not a field here; {tool.full_name} takes {allowed}."
 
 
 def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObject:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..errors import Internal
+from ..errors import Internal, NotFound
 from .call import Call
 from .get import find
 
@@ -22,7 +22,11 @@ def forget(call: Call, id: str) -> Receipt:
 
     Raises NotFound; Internal when a trace was found afterwards.
     """
-    memory = find(call, id, deleted=True)
+    try:
+        memory = find(call, id, deleted=True)
+    except NotFound:
+        call.space.purge([], timeout=call.deadline.left())  # a forgetting that was cut short is finished here
+        raise
     call.space.purge([memory.id], timeout=call.deadline.left())
     if left := call.space.traces(memory.id):
         raise Internal(f"Memory {memory.id} was purged, but traces are left in: {', '.join(left)}.", id=memory.id)

@@ -27,6 +27,7 @@ _LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2})
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
 ROLES: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
 
+_SCALE: Final = 1 + CONVERSATION
 _STEPS: Final = tuple((sign * distance, share) for distance, share in enumerate(WINDOW, 1) for sign in (-1, 1))
 
 
@@ -95,20 +96,16 @@ def _boost(query: str, ranked: list[Fused], places: Sequence[int | None], at: Ma
     fused = [f.score for f in ranked]
     best: dict[int | None, float] = {}
     for f in ranked:
-        conversation = f.candidate.conversation
-        if f.score > best.get(conversation, 0.0):
-            best[conversation] = f.score
+        best[f.candidate.conversation] = max(f.score, best.get(f.candidate.conversation, 0.0))
     asked = set(words(query))
     named = {s for s in {f.candidate.speaker for f in ranked} if s is not None and not asked.isdisjoint(words(s))}
     for f, place in zip(ranked, places, strict=True):
-        shared = f.score
+        # What is added is scaled so that a memory that stands alone keeps the score of the two legs.
+        own = f.score
         if f.candidate.speaker in named:
-            f.speaker = SPEAKER
+            f.speaker = SPEAKER / _SCALE
         if place is not None:
-            for near in (at.get(place - 1), at.get(place + 1)):
-                if near is not None:
-                    f.neighbours += NEIGHBOUR * fused[near]
-            shared = best.get(f.candidate.conversation, 0.0)
-        f.conversation = CONVERSATION * shared
-        # A memory that stands alone keeps the score of the two legs.
-        f.score = (f.score + f.speaker + f.neighbours + f.conversation) / (1 + CONVERSATION)
+            near = (at.get(place - 1), at.get(place + 1))
+            f.neighbours = NEIGHBOUR / _SCALE * sum(fused[i] for i in near if i is not None)
+            f.conversation = CONVERSATION / _SCALE * (best[f.candidate.conversation] - own)
+        f.score = own + f.speaker + f.neighbours + f.conversation

@@ -95,7 +95,7 @@ def _weight(call: Call, request: Search) -> float | None:
 
 
 def _passes(fused: Fused, request: Search) -> bool:
-    if request.mode == "keyword" or (request.mode == "hybrid" and fused.keyword > 0):
+    if request.mode == "keyword" or (fused.candidate.bm25 or 0.0) > 0:
         return True
     if request.related_only and fused.semantic <= 0:
         return False

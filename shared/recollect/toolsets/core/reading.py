@@ -73,6 +73,10 @@ class SearchInput(FilterInput):
     min_similarity: Unit = Field(
         0.0, description="Leave out what is less similar, unless it shares words with the query."
     )
+    related_only: bool = Field(
+        False,
+        description="Leave out what shares no word with the query and is no nearer in meaning than any other text.",
+    )
     include_conversation: bool = Field(False, description="Also search what was said in conversations.")
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
@@ -111,6 +115,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
+            related_only=input.related_only,
         ),
     )
     call.outcome = found.outcome

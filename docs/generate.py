@@ -1,0 +1,208 @@
+"""Writes what can't be written by hand: the tool and settings pages, and the transcripts of the README.
+
+`python docs/generate.py` writes, `--check` says what would change and exits 1. Transcripts are produced
+by running their commands against a served folder; ids, times and ports are put in a stable form.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.arguments import describe
+from recollect.settings import PREFIX, Settings
+from recollect.tools import Tool, Toolset
+from recollect.toolsets import CATALOGUE
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PORT = "8765"
+ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3{}"
+TIME = "2026-01-31T09:30:00Z"
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
+_BLOCK = re.compile(r"(<!-- transcript -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
+    check = arguments.parse_args().check
+    stale = [path for path, text in pages() if not path.exists() or path.read_text() != text]
+    for path, text in pages() if stale and not check else []:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for path in stale:
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+    return 1 if check and stale else 0
+
+
+def pages() -> list[tuple[Path, str]]:
+    """Every generated page with its text."""
+    global _pages  # noqa: PLW0603 - transcripts take seconds, once is enough
+    if _pages is None:
+        toolsets = CATALOGUE.toolsets.values()
+        _pages = [
+            *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),
+            (DOCS / "settings.md", settings_page()),
+            *((path, with_transcripts(path.read_text())) for path in [ROOT / "README.md"]),
+        ]
+    return _pages
+
+
+_pages: list[tuple[Path, str]] | None = None
+
+
+def toolset_page(toolset: Toolset) -> str:
+    """The reference page of a toolset."""
+    head = f"# The `{toolset.name}` toolset\n\n{toolset.description}\n\n"
+    path = f"`POST /v1/{toolset.name}/TOOL`, `recollect call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
+    return "\n".join([head + path, *(tool_section(tool) for tool in toolset.tools.values())])
+
+
+def tool_section(tool: Tool) -> str:
+    """What a model reads of a tool, and what a person wants beside it."""
+    traits = [tool.access, f"{tool.timeout:g} s"]
+    traits += ["destructive"] * tool.destructive + ["idempotent"] * tool.idempotent
+    lines = [f"## `{tool.name}`", "", f"_{' · '.join(traits)}_", "", tool.description, ""]
+    required = tool.input_schema.get("required", [])
+    properties = tool.input_schema.get("properties", {})
+    if properties:
+        lines += ["| argument | takes | meaning |", "|---|---|---|"]
+        lines += [_row(name, schema, name in required) for name, schema in properties.items()]
+        lines.append("")
+    for example in tool.examples:
+        lines += ["```json", json.dumps(example, ensure_ascii=False), "```", ""]
+    return "\n".join(lines)
+
+
+def _row(name: str, schema: dict[str, Any], required: bool) -> str:
+    takes = describe(schema)
+    if required:
+        takes += ", required"
+    elif schema.get("default") not in (None, [], {}):
+        takes += f", default {json.dumps(schema['default'])}"
+    return f"| `{name}` | {takes} | {schema.get('description', '')} |".replace("\n", " ")
+
+
+def settings_page() -> str:
+    """Every setting with its default."""
+    lines = [
+        "# Settings",
+        "",
+        "Read once from the environment when recollect starts; options of the command line go before them. A value",
+        "that doesn't fit is refused by its name.",
+        "",
+        "| variable | default | meaning |",
+        "|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = (
+            "`~/.recollect`" if name == "data" else f"`{field.default}`" if field.default not in ("", None) else ""
+        )
+        lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return "\n".join([*lines, ""])
+
+
+def with_transcripts(text: str) -> str:
+    """The page with the output of every command under it, as it is today."""
+    blocks = list(_BLOCK.finditer(text))
+    if not blocks:
+        return text
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as (environment, port):
+        names: dict[str, str] = {}
+        outputs = [
+            (console if block[2] == "console" else pycon)(block[3], environment, port, names) for block in blocks
+        ]
+    for block, output in zip(reversed(blocks), reversed(outputs), strict=True):
+        text = text[: block.start(3)] + output + text[block.end(3) :]
+    return text
+
+
+def console(block: str, environment: dict[str, str], port: str, names: dict[str, str]) -> str:
+    """Run the `$` lines of a block; ids that an earlier output showed stand for the real ones."""
+    lines = []
+    for command in [line for line in block.splitlines() if line.startswith("$ ")]:
+        real = command[2:].replace(f":{PORT}", f":{port}")
+        for id, shown in names.items():
+            real = real.replace(shown, id)
+        done = subprocess.run(["bash", "-c", real], env=environment, capture_output=True, text=True, check=False)
+        lines += [command, *stable((done.stdout + done.stderr).strip(), names).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def pycon(block: str, environment: dict[str, str], port: str, names: dict[str, str]) -> str:
+    """Run the `>>>` lines of a block in one interpreter."""
+    scope: dict[str, Any] = {}
+    lines = []
+    with contextlib.chdir(environment["RECOLLECT_DATA"]):
+        for line in [line for line in block.splitlines() if line.startswith(">>> ")]:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(line[4:], "<transcript>", "single"), scope)
+            lines += [line, *stable(printed.getvalue(), names).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def stable(text: str, names: dict[str, str]) -> str:
+    """The text with ids numbered in the order of their appearance, and every time the same."""
+    for id in _UUID.findall(text):
+        if id not in names.values():
+            names.setdefault(id, ID.format("0123456789abcdef"[len(names) % 16]))
+    for id, shown in names.items():
+        text = text.replace(id, shown)
+    return _TIME.sub(lambda found: TIME if "T" in found[0] else TIME[:16].replace("T", " "), text)
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[tuple[dict[str, str], str]]:
+    """A server over a folder, on a free port; the environment that its clients run in."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    scripts = Path(sys.executable).parent
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+        "RECOLLECT_DATA": str(folder),
+        "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "110",
+        "NO_COLOR": "1",
+        "NO_PROXY": "127.0.0.1",
+    }
+    command = shlex.split(f"{scripts / 'recollect'} serve --port {port}")
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until_ready(f"http://127.0.0.1:{port}/readyz", server)
+        yield environment, port
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def wait_until_ready(url: str, server: "subprocess.Popen[bytes]") -> None:
+    """Return when the server answers. Raises RuntimeError when it ends first or 60 s have passed."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for _ in range(600):
+        if server.poll() is not None:
+            raise RuntimeError("the server ended before it answered")
+        with contextlib.suppress(OSError), opener.open(url, timeout=5):
+            return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not answer within 60 s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
