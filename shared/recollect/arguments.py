@@ -54,13 +54,15 @@ def read(tool: Tool, arguments: object) -> BaseModel:
 
 
 def check_json(value: object, depth: int = 0, where: str = "") -> None:
-    """Refuse what no store can keep: NaN, lone surrogates, NUL characters, deep nesting, keys that aren't text."""
+    """Refuse what no store can keep: NaN, huge integers, half surrogate pairs, NUL, deep nesting, keys that aren't text."""
     if depth > MAX_DEPTH:
         raise InvalidInput(f"`{where}` is nested more than {MAX_DEPTH} levels deep; flatten it.")
     if isinstance(value, str):
         _check_text(value, where)
     elif isinstance(value, float) and value - value != 0:
         raise InvalidInput(f"`{where}` must be a finite number.")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidInput(f"`{where}` must be an integer of at most 64 bits.")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):

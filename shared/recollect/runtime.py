@@ -1,9 +1,9 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from .engine.call import Rules
-from .errors import InvalidInput
 from .invoke import Door
 from .ports import Clock, Embedder, MemoryStore
 from .settings import Settings
@@ -43,9 +43,27 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 
 def open_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
+    learned: dict[str, Any] = {"dimension": settings.embedder_dimension, "unrelated": settings.embedder_unrelated}
+    prefixes = {
+        "query_prefix": settings.embedder_query_prefix,
+        "document_prefix": settings.embedder_document_prefix,
+    }
     match settings.embedder:
         case "wordllama":
             from .adapters.embedders.wordllama import WordLlamaEmbedder
 
-            return WordLlamaEmbedder()
-    raise InvalidInput(f"RECOLLECT_EMBEDDER: no embedder {settings.embedder!r}.")
+            return WordLlamaEmbedder(unrelated=settings.embedder_unrelated)
+        case "endpoint":
+            from .adapters.embedders.endpoint import EndpointEmbedder
+
+            return EndpointEmbedder(
+                url=settings.embedder_url,
+                model=settings.embedder_model,
+                key=settings.embedder_key,
+                **learned,
+                **prefixes,
+            )
+        case "fastembed":
+            from .adapters.embedders.fastembed import FastEmbedEmbedder
+
+            return FastEmbedEmbedder(model=settings.embedder_model, **learned, **prefixes)

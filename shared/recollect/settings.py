@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -33,9 +33,15 @@ class Settings(BaseModel):
     )
     embedder_query_prefix: str = Field("", description="Put before a query, for models that want one.")
     embedder_document_prefix: str = Field("", description="Put before a stored text, for models that want one.")
-    vector_weight: float | Literal["auto"] = Field("auto", description="Weight of the semantic leg, 0 to 1, or auto.")
-    retention_days: float = Field(30, ge=0, description="How long a deleted memory can be undone; 0 purges at once.")
-    short_term_hours: float = Field(24, gt=0, description="How long a short_term memory lives without a ttl.")
+    vector_weight: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
+        "auto", description="Weight of the semantic leg, 0 to 1, or auto."
+    )
+    retention_days: float = Field(
+        30, ge=0, le=100_000, description="How long a deleted memory can be undone; 0 purges at once."
+    )
+    short_term_hours: float = Field(
+        24, gt=0, le=1_000_000, description="How long a short_term memory lives without a ttl."
+    )
     cache_mb: int = Field(256, ge=1, description="Memory for the search indexes of open users, in MB.")
     log: Literal["debug", "info", "warning", "error"] = Field("warning", description="How much is logged to stderr.")
 

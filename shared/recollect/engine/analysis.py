@@ -58,7 +58,8 @@ def fold_case(text: str) -> str:
     """Lower case without accents, compatibility forms unified: "Ｃａｆé" and "CAFE" become "cafe"."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Case last: compatibility forms such as "\u2122" come apart into capitals.
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     # Only the marks of European scripts: Japanese voicing marks tell words apart.
     bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
     return unicodedata.normalize("NFKC", bare)

@@ -16,7 +16,10 @@ def _text_only(value: Any) -> Any:
 
 def _in_utc(value: datetime) -> datetime:
     # A time without a zone is taken as UTC, which is how every answer gives it.
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be a time within the years 1 to 9999 in UTC") from None
 
 
 Time = Annotated[datetime, BeforeValidator(_text_only), AfterValidator(_in_utc)]

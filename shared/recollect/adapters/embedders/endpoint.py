@@ -84,9 +84,7 @@ class EndpointEmbedder:
             self._embed([], self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
 
-    def embed(
-        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
-    ) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the server can't be reached in time or
         refuses; 429, 5xx and lost connections are tried again first."""
         if not texts:
@@ -217,8 +215,7 @@ def _vectors(body: bytes, count: int) -> list[Embedding]:
     """The unit vectors of an answer, by `index`. Raises Unavailable when it isn't `count` embeddings."""
     try:
         items = [
-            (item.get("index", position), item["embedding"])
-            for position, item in enumerate(json.loads(body)["data"])
+            (item.get("index", position), item["embedding"]) for position, item in enumerate(json.loads(body)["data"])
         ]
         by_index = dict(items)
         if sorted(index for index, _ in items) != list(range(count)):

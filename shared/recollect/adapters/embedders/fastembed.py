@@ -64,9 +64,7 @@ class FastEmbedEmbedder:
             self._calibrate(self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
 
-    def embed(
-        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
-    ) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the model isn't there (yet), fails, or
         takes longer than `timeout`, looked at after each 32 texts."""
         if not texts:
@@ -82,9 +80,7 @@ class FastEmbedEmbedder:
         if probes:
             self._calibration.learn(self._vectors(probes, "document", ends))
 
-    def _vectors(
-        self, texts: Sequence[str], purpose: Literal["document", "query"], ends: float
-    ) -> list[Embedding]:
+    def _vectors(self, texts: Sequence[str], purpose: Literal["document", "query"], ends: float) -> list[Embedding]:
         model = self._loaded(ends)
         run = model.query_embed if purpose == "query" else model.passage_embed
         inputs = [self._prefixes[purpose] + text for text in texts]

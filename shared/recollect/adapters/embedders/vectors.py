@@ -22,9 +22,7 @@ def worded(texts: Sequence[str]) -> list[int]:
     return [position for position, text in enumerate(texts) if text.strip()]
 
 
-def placed(
-    vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int
-) -> list[Embedding]:
+def placed(vectors: Iterable[Embedding], positions: Iterable[int], count: int, dimension: int) -> list[Embedding]:
     """`count` embeddings: the vectors at their positions, zeros elsewhere."""
     embeddings = [bytes(4 * dimension)] * count
     for position, vector in zip(positions, vectors, strict=True):

@@ -39,17 +39,13 @@ class WordLlamaEmbedder:
     name = f"wordllama/{CONFIG}_{DIMENSION}"
     dimension = DIMENSION
 
-    def __init__(
-        self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.unrelated = WORDLLAMA_UNRELATED if unrelated is None else unrelated
         self._monotonic = monotonic
         self._loading = Lock()
         self._model: _Model | None = None
 
-    def embed(
-        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
-    ) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order; each is computed alone, so that its neighbours have no say.
 
         Raises Unavailable when the package isn't installed or the texts take longer than `timeout`.

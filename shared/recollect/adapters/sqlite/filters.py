@@ -32,7 +32,8 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     for i, (key, value) in enumerate(filter.metadata.items()):
         where.append(
             "EXISTS (SELECT 1 FROM json_each(memory.image, '$.metadata') AS pair "
-            f"WHERE pair.key = :key{i} AND pair.value IS :value{i} AND (pair.type IN ('true', 'false')) = :bool{i})"
+            f"WHERE pair.key = :key{i} AND pair.value IS :value{i} AND (pair.type IN ('true', 'false')) = :bool{i} "
+            "AND pair.type NOT IN ('array', 'object'))"
         )
         values |= {f"key{i}": key, f"value{i}": value, f"bool{i}": isinstance(value, bool)}
     return " AND ".join(where), values

@@ -17,6 +17,7 @@ from ...model import Candidate, Embedding, Neighbour, Surroundings
 from ...ports import Probe
 from .postings import Postings, TermScores
 from .rows import from_key
+from .signs import SCAN_FROM, Signs
 
 FOREVER: Final = np.iinfo(np.int64).max
 _BLOCK_BYTES: Final = 32 * 1024 * 1024
@@ -82,6 +83,7 @@ class Index:
         self._speaker_codes: dict[str | None, int] = {None: 0}
         self._known: frozenset[str] | None = None
         self._postings = Postings()
+        self._signs = Signs(self.dimension)
 
     def refresh(self, connection: apsw.Connection) -> None:
         """Take in what was written since the last time."""
@@ -110,18 +112,17 @@ class Index:
     def memory(self) -> int:
         """Memory held, about."""
         per_slot = _SLOT.itemsize + self._slot_of.itemsize
-        return self._matrix.nbytes + self.size * per_slot + self._postings.size()
+        return self._matrix.nbytes + self._signs.memory() + self.size * per_slot + self._postings.size()
 
     def base(self, now: int, *, turns: bool = False, turns_of: str | None = None) -> Mask:
         """The slots that are visible at `now`, with turns (of one conversation) only on request."""
         seen: Mask = self._column("alive") & (self._column("expires") > now)
-        turn = self._column("turn")
-        if not turns:
-            return seen & ~turn
-        if turns_of is None:
+        if turns and turns_of is None:
             return seen
-        admitted: Mask = seen & (~turn | (self._column("conversation") == self._conversations.get(turns_of, -2)))
-        return admitted
+        admitted: Mask = ~self._column("turn")
+        if turns:
+            admitted |= self._column("conversation") == self._conversations.get(turns_of, -2)
+        return seen & admitted
 
     def among(self, rows: Sequence[int]) -> Mask:
         """The slots of these row numbers."""
@@ -183,9 +184,17 @@ class Index:
             )
         )
 
-    def look_around(self, probes: Sequence[Probe], now: int, floor: float, top_k: int) -> list[Surroundings]:
-        """The nearest slot, and those of the probe's scope that reach the floor, turns left out."""
+    def look_around(
+        self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False
+    ) -> list[Surroundings]:
+        """The nearest slot, and those of the probe's scope that reach the floor, turns left out.
+
+        In a large space only the probably nearest are compared, unless it must be `exact`.
+        """
         base = self.base(now)
+        if self._chunks > SCAN_FROM and not exact:
+            self._signs.take_in(self._matrix[: self._chunks])
+            return [self._surroundings(p, self._probable(p), base, floor, top_k) for p in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._chunks)))
         found: list[Surroundings] = []
         block: list[Probe] = []
@@ -195,6 +204,15 @@ class Index:
                 block = []
             block.append(probe)
         return found + (self._around(block, base, floor, top_k) if block else [])
+
+    def _probable(self, probe: Probe) -> NDArray[np.float32]:
+        """The cosine of every slot whose signs say that it is near, -2 for the others."""
+        cosine = np.full(self._chunks, -2, np.float32)
+        for embedding in probe.embeddings:
+            vector = np.frombuffer(embedding, "<f4")
+            rows = self._signs.probably_near(vector)
+            cosine[rows] = np.maximum(cosine[rows], self._matrix[rows] @ vector)
+        return self._best_chunk(cosine)
 
     def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
         vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")

@@ -53,7 +53,7 @@ class SqliteSpace:
             def look_around(entry: Entry, floor: float) -> Surroundings:
                 probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
                 with file.index_under_lock(connection) as index:
-                    return index.look_around([probe], now, floor, 1)[0]
+                    return index.look_around([probe], now, floor, 1, exact=True)[0]
 
             for change in changes:
                 if isinstance(change, Create):

@@ -8,6 +8,7 @@ import apsw
 from ...errors import Conflict, NotFound
 from ...model import Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
+from .connection import select
 from .filters import NOT_A_TURN, VISIBLE
 from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_image, from_key, to_image, to_key, to_row, to_terms
 
@@ -69,13 +70,9 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
 def _unname(connection: apsw.Connection, key: bytes, number: int) -> None:
     """Drop the links that name a memory, in the images and the earlier images that have them too."""
     id = from_key(key)
-    for n, image in connection.execute(
-        "SELECT n, image FROM memory JOIN link USING (n) WHERE target = ?", (key,)
-    ).fetchall():
+    for n, image in select(connection, "SELECT n, image FROM memory JOIN link USING (n) WHERE target = ?", (key,)):
         connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (_without_link(image, id), number, n))
-    for n, version, image in connection.execute(
-        "SELECT n, version, image FROM revision WHERE instr(image, ?)", (id,)
-    ).fetchall():
+    for n, version, image in select(connection, "SELECT n, version, image FROM revision WHERE instr(image, ?)", (id,)):
         connection.execute(
             "UPDATE revision SET image = ? WHERE n = ? AND version = ?", (_without_link(image, id), n, version)
         )

@@ -86,7 +86,7 @@ class SavedView(Answer):
     id: str
     version: int
     scope: str
-    surprise: float | None
+    surprise: float | None = None
     links: int = Field(description="How many similar memories of the scope it was linked to.")
     existed: bool = Field(description="True when this idempotency key had saved it before.")
     nearest_id: str | None = Field(None, description="The nearest memory anywhere: is this an update of it?")

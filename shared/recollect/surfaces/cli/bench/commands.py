@@ -1,0 +1,52 @@
+"""bench locomo and bench speed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import options
+
+
+def register(app: typer.Typer) -> None:
+    bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
+    bench.command()(locomo)
+    bench.command()(speed)
+    app.add_typer(bench, name="bench")
+
+
+def locomo(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")],
+    limit_conversations: Annotated[
+        int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Recall of the turns that answer LoCoMo's questions, categories 1 to 4, by the ordinary search tool.
+
+    Every conversation is loaded into a space of its own, a memory a turn, in a folder that is removed
+    afterwards.
+    """
+    from .locomo import TITLES, measure
+    from .report import show
+
+    show(measure(path.expanduser(), limit_conversations), as_json, TITLES)
+
+
+def speed(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="How many memories in all.")] = 1000,
+    users: Annotated[int, typer.Option("--users", metavar="N", min=1, help="How many users share them.")] = 1,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="PEER", help="Measure a peer in the same run: langgraph.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Search, save and import, in this process, on a folder that is removed afterwards.
+
+    Ratios: search_ratio is our median over the peer's (1 or less is good), save_ratio our saves a second
+    over the peer's (1 or more is good).
+    """
+    from .report import show
+    from .speed import TITLES, measure
+
+    show(measure(size, users, against), as_json, TITLES)

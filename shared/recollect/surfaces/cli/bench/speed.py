@@ -1,0 +1,185 @@
+"""Search, save and import through the door, each beside the peer's in the same moments of the same run."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from .... import runtime
+from ....engine.import_ import import_drafts
+from ....engine.save import Draft
+from ....errors import InvalidInput
+from ....invoke import Door
+from ....model import Caller
+from ....settings import read_settings
+from ..importing import BLOCK_ITEMS
+from ..progress import shown
+from ..server import raise_descriptor_limit
+from .corpus import Corpus
+from .peer import LangGraph
+from .report import milliseconds
+
+TITLES: Final = {
+    "size": "memories",
+    "users": "users",
+    "search_p50_ms": "hybrid search, median, ms",
+    "search_p95_ms": "hybrid search, 95th percentile, ms",
+    "save_per_s": "durable saves with look-around, a second",
+    "import_per_s": "bulk import with embeddings, a second",
+    "bytes": "file bytes",
+    "bytes_ratio": "file bytes / bytes of texts and vectors",
+    "resident_mb": "resident memory before the peer, MB",
+    "peer_search_p50_ms": "LangGraph SqliteStore, vector search, median, ms",
+    "peer_search_p95_ms": "the same, 95th percentile, ms",
+    "peer_save_per_s": "LangGraph SqliteStore, puts a second",
+    "search_ratio": "search_ratio, ours / peer (<= 1 is good)",
+    "save_ratio": "save_ratio, ours / peer (>= 1 is good)",
+}
+_PEERS: Final = ("langgraph",)
+_LIMIT: Final = 10
+_SECONDS: Final = 25.0
+"""How long each of saves and searches is measured at most."""
+_SAVES: Final = 200
+_SEARCHES: Final = 500
+_WARM: Final = 5
+
+
+Act = Callable[[Caller, str], object]
+"""Something that one user does with a text."""
+
+
+@dataclass(slots=True)
+class Pair:
+    """Seconds of each operation, ours and the peer's."""
+
+    ours: list[float] = field(default_factory=list)
+    peers: list[float] = field(default_factory=list)
+
+
+def measure(size: int, users: int, against: str | None) -> dict[str, Any]:
+    """The figures; the peer's are None without `against`. Raises InvalidInput for an unknown peer."""
+    if against not in (None, *_PEERS):
+        raise InvalidInput(f"There is no peer `{against}`; there is: {', '.join(_PEERS)}.")
+    if users > size:
+        raise InvalidInput(f"{size:,} memories can't be spread over {users:,} users; raise --size.")
+    raise_descriptor_limit()
+    corpus = Corpus()
+    texts = list(corpus.texts(size))
+    callers = [Caller(f"user-{number}", "default") for number in range(users)]
+    shares = [texts[number::users] for number in range(users)]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="recollect-bench-")))
+        door = runtime.open_door(read_settings(data=folder / "ours"))
+        stack.callback(door.store.close)
+        loading = _load(door, callers, shares)
+        room = _bytes(door, callers, texts)
+        questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
+        for question, caller in zip(questions[:_WARM], callers, strict=False):
+            _search(door, caller, question)
+        resident = _resident_mb()
+        peer = None
+        if against is not None:
+            peer = LangGraph(folder / "peer.db", door.embedder)
+            stack.callback(peer.close)
+            for caller, share in zip(callers, shares, strict=True):
+                peer.load(caller, share)
+        new = list(corpus.texts(_SAVES + _WARM, part=1))
+        saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
+        searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
+    return {"size": size, "users": users, **_figures(saves, searches, size / loading), **room, "resident_mb": resident}
+
+
+def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]:
+    p50, save_per_s = milliseconds(searches.ours, 0.5), len(saves.ours) / sum(saves.ours)
+    figures: dict[str, Any] = {
+        "search_p50_ms": p50,
+        "search_p95_ms": milliseconds(searches.ours, 0.95),
+        "save_per_s": round(save_per_s, 1),
+        "import_per_s": round(import_per_s),
+    }
+    peer = dict.fromkeys(("peer_search_p50_ms", "peer_search_p95_ms", "peer_save_per_s", "search_ratio", "save_ratio"))
+    if not searches.peers:
+        return figures | peer
+    peer_p50, peer_save_per_s = milliseconds(searches.peers, 0.5), len(saves.peers) / sum(saves.peers)
+    return figures | {
+        "peer_search_p50_ms": peer_p50,
+        "peer_search_p95_ms": milliseconds(searches.peers, 0.95),
+        "peer_save_per_s": round(peer_save_per_s, 1),
+        "search_ratio": round(p50 / peer_p50, 3),
+        "save_ratio": round(save_per_s / peer_save_per_s, 3),
+    }
+
+
+def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
+    """Seconds of the bulk import of everything."""
+    door.embedder.embed(["so that the model is loaded"], purpose="document", timeout=60)
+    done = 0
+    began = time.perf_counter()
+    with shown("Importing", sum(map(len, shares))) as advance:
+        for caller, share in zip(callers, shares, strict=True):
+            seen: Counter[Any] = Counter()
+            for start in range(0, len(share), BLOCK_ITEMS):
+                drafts = [Draft(content=text) for text in share[start : start + BLOCK_ITEMS]]
+                done += import_drafts(door.call_for(caller, seconds=120), drafts, seen).written
+                advance(done, done)
+    return time.perf_counter() - began
+
+
+def _alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[str]) -> Pair:
+    """Time both with the same texts in turn, so that what else the machine does meets both."""
+    pair = Pair()
+    ends = time.perf_counter() + _SECONDS
+    for turn, said in enumerate(texts):
+        caller = callers[turn % len(callers)]
+        times = [_timed(act, caller, said) for act in (ours, peers) if act is not None]
+        if turn < _WARM:
+            continue
+        pair.ours.append(times[0])
+        pair.peers += times[1:]
+        if time.perf_counter() > ends:
+            break
+    return pair
+
+
+def _timed(act: Act, caller: Caller, said: str) -> float:
+    began = time.perf_counter()
+    act(caller, said)
+    return time.perf_counter() - began
+
+
+def _search(door: Door, caller: Caller, question: str) -> None:
+    _ask(door, "core.search", {"query": question, "limit": _LIMIT}, caller)
+
+
+def _save(door: Door, caller: Caller, content: str) -> None:
+    _ask(door, "core.save", {"content": content}, caller)
+
+
+def _ask(door: Door, tool: str, arguments: dict[str, Any], caller: Caller) -> None:
+    result = door.invoke(tool, arguments, caller)
+    if result.error is not None:
+        raise result.error
+
+
+def _bytes(door: Door, callers: list[Caller], texts: list[str]) -> dict[str, Any]:
+    counts = [door.call_for(caller, seconds=60).space.statistics() for caller in callers]
+    stored = sum(count["bytes"] for count in counts)
+    needed = sum(len(text.encode()) for text in texts)
+    needed += 4 * door.embedder.dimension * sum(count["chunks"] for count in counts)
+    return {"bytes": stored, "bytes_ratio": round(stored / needed, 2)}
+
+
+def _resident_mb() -> float | None:
+    """What this process holds in memory now; None where the system doesn't tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[1])
+    except OSError:
+        return None
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000, 1)

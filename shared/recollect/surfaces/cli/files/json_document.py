@@ -1,0 +1,160 @@
+"""A JSON document read as a stream: the items of an array, or the `messages` of an object.
+
+What stands before a damaged place is given; behind it nothing can be told apart, so reading ends there.
+"""
+
+import codecs
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from ....model import JsonObject
+from .json_value import Damage, Value
+
+MAX_VALUE_CHARACTERS: Final = 64 * 1024 * 1024
+_CHUNK: Final = 64 * 1024
+_TOKEN: Final = 32
+"""Longer than any token but a string: an error further from the window's end is no cut."""
+
+
+def read(path: Path) -> Iterator[Value | Damage]:
+    """The values of a file. Memory: one item, of 64 Mi characters at most, however large the document."""
+    with path.open("rb") as file:
+        scanner = _Scanner(file)
+        try:
+            while following := scanner.peek():
+                yield from _array(scanner) if following == "[" else _object(scanner)
+        except _Broken as broken:
+            yield Damage(line=scanner.line(), at=scanner.at(), sentence=broken.args[0])
+
+
+def _array(scanner: "_Scanner", around: JsonObject | None = None) -> Iterator[Value]:
+    scanner.take("[")
+    if scanner.peek() == "]":
+        scanner.take("]")
+        return
+    while True:
+        line, began = scanner.line_after_space(), scanner.at()
+        value = scanner.value()
+        yield Value(line=line, at=scanner.at(), size=scanner.at() - began, value=value, around=around)
+        if scanner.peek() != ",":
+            break
+        scanner.take(",")
+    scanner.take("]")
+
+
+def _object(scanner: "_Scanner") -> Iterator[Value]:
+    """A conversation's messages as they come; any other object whole."""
+    line, began = scanner.line_after_space(), scanner.at()
+    scanner.take("{")
+    known: JsonObject = {}
+    streamed = False
+    while scanner.peek() != "}":
+        key = scanner.value()
+        scanner.take(":")
+        # A record of ours has `messages` too; its content stands before them.
+        if key == "messages" and scanner.peek() == "[" and "content" not in known:
+            streamed = True
+            yield from _array(scanner, known)
+        else:
+            known[str(key)] = scanner.value()
+        if scanner.peek() != ",":
+            break
+        scanner.take(",")
+    scanner.take("}")
+    if not streamed:
+        yield Value(line=line, at=scanner.at(), size=scanner.at() - began, value=known)
+
+
+class _Broken(Exception):
+    """The document can't be read further; the argument is the sentence that says why."""
+
+
+class _Scanner:
+    """A window over the text, filled as values need it and cut behind them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._json = json.JSONDecoder()
+        self._text = ""
+        self._position = 0
+        self._lines_behind = 0
+        self._ended = False
+
+    def line(self) -> int:
+        return self._lines_behind + self._text.count("\n", 0, self._position) + 1
+
+    def line_after_space(self) -> int:
+        self.peek()
+        return self.line()
+
+    def at(self) -> int:
+        return self._file.tell() - len(self._text) + self._position
+
+    def peek(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            while self._position < len(self._text) and self._text[self._position] in " \t\r\n":
+                self._position += 1
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if not self._fill(_CHUNK):
+                return ""
+
+    def take(self, expected: str) -> None:
+        found = self.peek()
+        if found != expected:
+            raise _Broken(f"`{expected}` was expected here." if found else "the file ends in the middle.")
+        self._position += 1
+
+    def value(self) -> Any:
+        """The next value, whatever it is."""
+        self.peek()
+        self._cut()
+        more = _CHUNK
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if not self._is_cut_off(error) or not self._fill(more):
+                    raise _Broken(self._why(error)) from None
+            except (ValueError, RecursionError):
+                raise _Broken("a number or a nesting here is too long.") from None
+            else:
+                # A number that reaches the end of the window may go on behind it.
+                if end < len(self._text) or not self._fill(_CHUNK):
+                    self._position = end
+                    return value
+            if len(self._text) - self._position > MAX_VALUE_CHARACTERS:
+                raise _Broken("a single item is longer than 64 Mi characters; split it.")
+            more *= 2
+
+    def _is_cut_off(self, error: json.JSONDecodeError) -> bool:
+        """Whether the window's end may be what is wrong: a string goes on, or a token is cut."""
+        return error.msg.startswith("Unterminated") or error.pos > len(self._text) - _TOKEN
+
+    def _why(self, error: json.JSONDecodeError) -> str:
+        if error.msg.startswith("Unterminated") or error.pos >= len(self._text.rstrip()):
+            return "the file ends in the middle of this item."
+        self._position = error.pos
+        return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
+
+    def _fill(self, size: int) -> bool:
+        """Read more; False at the end of the file."""
+        if self._ended:
+            return False
+        data = self._file.read(size)
+        self._ended = not data
+        try:
+            self._text += self._decode(data, self._ended)
+        except UnicodeDecodeError:
+            raise _Broken("the file is not valid UTF-8 from about here on.") from None
+        return not self._ended
+
+    def _cut(self) -> None:
+        if self._position > _CHUNK:
+            self._lines_behind += self._text.count("\n", 0, self._position)
+            self._text = self._text[self._position :]
+            self._position = 0

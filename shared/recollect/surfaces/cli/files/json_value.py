@@ -1,0 +1,31 @@
+"""What the JSON readers yield."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ....model import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A JSON value, where it began, how many bytes lie before its end, and its size.
+
+    `around` has what the object that it was streamed from said before it: a conversation's id, say.
+    """
+
+    line: int
+    at: int
+    size: int
+    value: Any
+    around: "JsonObject | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """A place that can't be read."""
+
+    line: int
+    at: int
+    sentence: str
+    around: "JsonObject" = field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""The HTTP server of `recollect serve`: what it listens on, and what it says about it."""
+
+import errno
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Final
+
+from ...errors import InvalidInput, Unavailable
+from .opening import log_to_stderr
+from .output import say
+
+if TYPE_CHECKING:
+    from ...settings import Settings
+    from ..identity import Identity
+
+_GRACE_SECONDS: Final = 5
+
+
+def refuse_open_door(host: str, *, trusted: bool) -> None:
+    """Raises InvalidInput for an address that others can reach while nobody says who they are."""
+    if not trusted and not _is_loopback(host):
+        raise InvalidInput(
+            f"{host} can be reached by others, and nothing says who they are: put a gateway that authenticates in "
+            "front and trust its header with --user-header, or listen on 127.0.0.1."
+        )
+
+
+def run(
+    settings: "Settings", identity: "Identity", *, host: str, port: int, toolset: str | None, user_header: str | None
+) -> None:
+    """Serve until Ctrl-C or SIGTERM. Raises Unavailable when the address can't be had."""
+    raise_descriptor_limit()
+    listener = _listen(host, port)
+    with listener:
+        import uvicorn
+
+        from ... import runtime
+        from ..http import create_app
+
+        log_to_stderr(settings.log, tracebacks=True)
+        door = runtime.open_door(settings)
+        door.store.check()
+        app = create_app(door, identity, toolset=toolset, local=user_header is None)
+        access = settings.log in ("debug", "info")
+        config = uvicorn.Config(
+            app,
+            log_level=settings.log,
+            access_log=access,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        _announce(listener, settings, user_header)
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
+        finally:
+            door.store.close()
+
+
+def raise_descriptor_limit() -> None:
+    """Lift the soft limit to the hard one: each user's open file takes a few descriptors."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit to ask for
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (ValueError, OSError):
+            return  # macOS refuses its own "unlimited"; the soft limit still serves
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        [(family, _, _, _, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            # A restart must not wait for the old connections; two servers on one port are refused all the same.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(2048)
+        except BaseException:
+            listener.close()
+            raise
+    except socket.gaierror:
+        raise InvalidInput(f"`{host}` is no address of this computer; try 127.0.0.1.") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            sentence = f"Port {port} of {host} is in use: stop what listens there, or choose another with --port."
+        else:
+            sentence = f"{host} port {port} can't be listened on ({error.strerror}); choose another --host or --port."
+        raise Unavailable(sentence, retryable=False, part="port") from None
+    return listener
+
+
+def _announce(listener: socket.socket, settings: "Settings", user_header: str | None) -> None:
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    who = f"user {settings.user}" if user_header is None else f"the users that {user_header} names"
+    say((f"recollect listens on {url} (MCP at {url}/mcp) for {who}.", "bold"), error=True)
+    say(f"Memories are in {settings.data}.", error=True)
+    header = "" if user_header is None else f" -H '{user_header}: ana'"
+    say("Try:", error=True)
+    body = """-H 'Content-Type: application/json' -d '{"content": "User prefers dark mode."}'"""
+    say(f"  curl {url}/v1/core/save{header} {body}", error=True)
+    say("Ctrl-C stops it.", error=True)

@@ -1,0 +1,107 @@
+"""reembed, sweep and doctor: looking after the whole data folder."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from . import options
+from .exits import Exit
+from .opening import Opened, opened
+from .output import complain, say, write_json
+
+if TYPE_CHECKING:
+    from ...model import Caller, Embedding
+    from .diagnosis import Finding
+
+_BLOCK_SECONDS = 600.0
+
+
+def register(app: typer.Typer) -> None:
+    for command in (reembed, sweep, doctor):
+        app.command()(command)
+
+
+def reembed(as_json: options.Json = False, data: options.Data = None) -> None:
+    """Embed every memory of every user anew, after the embedder was changed. Stop the server first."""
+    from .progress import shown
+
+    done: dict[str, int] = {"users": 0, "memories": 0, "failed": 0}
+    with opened(data=data) as memory:
+        users = _users(memory)
+        with shown("Embedding", len(users)) as advance:
+            for reached, user in enumerate(users, 1):
+                _embed_anew(memory, user, done)
+                advance(reached, done["memories"])
+    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users have new vectors.")
+
+
+def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
+    """Purge what has expired, and what was deleted longer ago than RECOLLECT_RETENTION_DAYS."""
+    from ...engine.sweep import sweep as purge
+    from ...errors import RecollectError
+
+    done = {"users": 0, "memories": 0, "failed": 0}
+    with opened(data=data) as memory:
+        for user in _users(memory):
+            try:
+                done["memories"] += purge(memory.door.call_for(user, seconds=_BLOCK_SECONDS))
+                done["users"] += 1
+            except RecollectError as error:
+                done["failed"] += 1
+                complain(f"user {user.user_id}: {error.message}")
+    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.")
+
+
+def doctor(as_json: options.Json = False, data: options.Data = None) -> None:
+    """Check what recollect stands on, and say how to mend what is broken."""
+    from ...settings import read_settings
+    from . import diagnosis
+
+    settings = read_settings(data=data and data.expanduser())
+    findings = diagnosis.examine(settings)
+    broken = any(finding.state == "broken" for finding in findings)
+    if as_json:
+        write_json({"healthy": not broken, "checks": [finding.as_json() for finding in findings]})
+    else:
+        _print_findings(findings)
+    if broken:
+        raise typer.Exit(Exit.OTHER)
+
+
+def _users(memory: Opened) -> "list[Caller]":
+    from ...model import Caller
+
+    return [Caller(user.user_id, tenant=user.tenant) for user in memory.door.store.users()]
+
+
+def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int]) -> None:
+    from ...engine.entry import embed_chunks
+    from ...errors import RecollectError
+
+    def embed(texts: Sequence[str]) -> "list[tuple[Embedding, ...]]":
+        return embed_chunks(memory.door.call_for(user, seconds=_BLOCK_SECONDS), texts)
+
+    try:
+        done["memories"] += memory.door.store.space(user.user_id, tenant=user.tenant).reembed(embed)
+        done["users"] += 1
+    except RecollectError as error:
+        done["failed"] += 1
+        complain(f"user {user.user_id}: {error.message}")
+
+
+def _finish(done: dict[str, int], as_json: bool, said: str) -> None:
+    if as_json:
+        write_json(done)
+    else:
+        say(said)
+    if done["failed"]:
+        raise typer.Exit(Exit.OTHER)
+
+
+def _print_findings(findings: "Sequence[Finding]") -> None:
+    styles = {"fine": "green", "warning": "yellow", "broken": "red"}
+    for finding in findings:
+        say((f"{finding.state:8}", styles[finding.state]), f"{finding.check}: {finding.found}")
+        if finding.mend:
+            say(f"        mend: {finding.mend}")

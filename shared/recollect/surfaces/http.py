@@ -1,0 +1,133 @@
+"""HTTP: a route for every tool of the catalogue, MCP beside them, probes, problems, OpenAPI."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from .. import telemetry
+from ..errors import Internal, InvalidInput, RecollectError, Unavailable
+from ..invoke import Door
+from ..tools import Tool
+from . import schemas
+from .guard import LoopbackOnly
+from .identity import Identity, one_header
+from .mcp_http import all_running, mcp_endpoints, mcp_routes
+from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, wrong_method_reply
+from .routes import check_size, is_json, paths, unknown_path
+
+# Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
+MAX_CALLS_AT_ONCE: Final = 16
+PROBE_SECONDS: Final = 5.0
+
+
+def create_app(
+    door: Door, identity: Identity, *, toolset: str | None = None, local: bool = True, closes_store: bool = True
+) -> FastAPI:
+    """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
+
+    `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must.
+    Shutting down closes the store, unless `closes_store` says that it is needed again. Raises NotFound.
+    """
+    limiter = anyio.CapacityLimiter(MAX_CALLS_AT_ONCE)
+    endpoints = mcp_endpoints(door, identity, toolset or "core", limiter)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with all_running(endpoints):
+                yield
+        finally:
+            if closes_store:
+                door.store.close()
+
+    # FastAPI's pages load scripts from elsewhere, which a server without authentication must not host.
+    app = FastAPI(title="recollect", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
+    for tool in door.catalogue.tools():
+        for path in paths(tool):
+            app.add_api_route(path, _endpoint(door, identity, tool, limiter), methods=["POST"], name=tool.full_name)
+    _add_probes(app, door)
+    app.router.routes.extend(mcp_routes(endpoints))
+    for kind in (HTTPException, Exception):
+        app.add_exception_handler(kind, partial(_not_routed, door))
+    if local:
+        app.add_middleware(LoopbackOnly)
+    return app
+
+
+def _endpoint(door: Door, identity: Identity, tool: Tool, limiter: anyio.CapacityLimiter) -> Any:
+    async def call(request: Request) -> Response:
+        try:
+            if not is_json(one_header(request.scope, "Content-Type")):
+                return _response(not_json_reply())
+            caller = identity.caller(request.scope)
+            key = one_header(request.scope, "Idempotency-Key")
+            body = await _read(request, tool)
+        except RecollectError as error:
+            return _response(error_reply(error))
+        except ClientDisconnect:
+            return _response(error_reply(InvalidInput("The connection ended before the body did.")))
+        work = partial(answer, door, tool, body, caller, key)
+        return _response(await anyio.to_thread.run_sync(work, limiter=limiter))
+
+    return call
+
+
+async def _read(request: Request, tool: Tool) -> bytes:
+    """The body, given up as soon as it is too large. Raises TooLarge."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit():
+        check_size(int(declared[:18]), tool)  # a longer number is no less too large
+    body = bytearray()
+    async for part in request.stream():
+        check_size(len(body) + len(part), tool)
+        body += part
+    return bytes(body)
+
+
+def _add_probes(app: FastAPI, door: Door) -> None:
+    async def healthz() -> Response:
+        return _response(_fine())
+
+    async def readyz() -> Response:
+        return _response(await anyio.to_thread.run_sync(_readiness, door))
+
+    app.add_api_route("/healthz", healthz, methods=["GET"])
+    app.add_api_route("/readyz", readyz, methods=["GET"])
+
+
+def _readiness(door: Door) -> Reply:
+    try:
+        door.store.check()
+        door.embedder.embed(["ready"], purpose="query", timeout=PROBE_SECONDS)
+    except RecollectError as error:
+        return error_reply(error)
+    except Exception as fault:
+        telemetry.log_fault("readyz", fault)
+        return error_reply(Unavailable("The store or the embedder does not answer; it was logged."))
+    return _fine()
+
+
+def _fine() -> Reply:
+    return Reply(200, compact({"status": "ok"}).encode(), {"Content-Type": "application/json"})
+
+
+async def _not_routed(door: Door, request: Request, error: Exception) -> Response:
+    """What no tool answered: an unknown path, a wrong method, a fault (which the server then logs)."""
+    match error:
+        case HTTPException(status_code=404):
+            return _response(error_reply(unknown_path(door.catalogue, request.url.path)))
+        case HTTPException(status_code=405, headers=headers):
+            return _response(wrong_method_reply(request.method, (headers or {}).get("Allow", "POST")))
+    return _response(error_reply(Internal(FAULT)))
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, reply.headers)

@@ -1,0 +1,103 @@
+"""Who calls over HTTP: from what the transport authenticated to a Caller, never from a tool's arguments.
+
+An identity reads an ASGI scope, so plain HTTP, MCP over HTTP and API Gateway events ask the same object.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ..errors import InvalidInput
+from ..model import Caller
+
+Scope = Mapping[str, Any]
+"""An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
+
+CONVERSATION_HEADER: Final = "X-Conversation-Id"
+
+
+class Identity(Protocol):
+    """Finds the caller of a request."""
+
+    def caller(self, scope: Scope) -> Caller | None:
+        """The caller, None when the request carries no user. Raises InvalidInput for an ambiguous one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUser:
+    """Single-user mode: everybody who reaches the server is this user, in a conversation of their choice."""
+
+    user: str
+    agent: str
+
+    def caller(self, scope: Scope) -> Caller | None:
+        return Caller(self.user, self.agent, one_header(scope, CONVERSATION_HEADER))
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedHeaders:
+    """Headers that a gateway in front sets after authenticating, and strips from what clients send."""
+
+    user_header: str = "X-User-Id"
+    agent_header: str = "X-Agent-Id"
+    conversation_header: str = CONVERSATION_HEADER
+
+    def caller(self, scope: Scope) -> Caller | None:
+        user = one_header(scope, self.user_header)
+        agent = one_header(scope, self.agent_header)
+        conversation = one_header(scope, self.conversation_header)
+        return None if user is None else Caller(user, agent, conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class Authorizer:
+    """Claims of a token that API Gateway verified, or the context that a Lambda authorizer returned.
+
+    A conversation is the user's own to name, so a header serves where no claim does.
+    """
+
+    user_claim: str = "sub"
+    agent_claim: str = "agent_id"
+    conversation_claim: str = "conversation_id"
+    tenant_claim: str = "tenant"
+
+    def caller(self, scope: Scope) -> Caller | None:
+        claims = _claims(scope.get("aws.event") or {}, self.user_claim)
+        user = _text(claims, self.user_claim)
+        if user is None:
+            return None
+        conversation = _text(claims, self.conversation_claim) or one_header(scope, CONVERSATION_HEADER)
+        return Caller(user, _text(claims, self.agent_claim), conversation, _text(claims, self.tenant_claim) or "")
+
+
+def one_header(scope: Scope, name: str) -> str | None:
+    """The value of a header, None when it is missing or blank.
+
+    Raises InvalidInput when it came twice (merged, two users would make a third) or is not UTF-8.
+    """
+    wanted = name.lower().encode()
+    values = [bytes(value) for key, value in scope["headers"] if bytes(key).lower() == wanted]
+    if len(values) > 1:
+        raise InvalidInput(f"The header `{name}` came {len(values)} times; send it once.")
+    try:
+        text = values[0].decode() if values else ""
+    except UnicodeDecodeError:
+        raise InvalidInput(f"The header `{name}` is not valid UTF-8.") from None
+    return text if text.strip() else None
+
+
+def _claims(event: Mapping[str, Any], user_claim: str) -> Mapping[str, Any]:
+    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    if isinstance(token := authorizer.get("jwt"), Mapping):
+        return token.get("claims") or {}
+    for kind in ("lambda", "claims"):
+        if isinstance(found := authorizer.get(kind), Mapping):
+            return found
+    # A REST API puts what its Lambda authorizer returned here, beside the principal.
+    return {user_claim: authorizer.get("principalId"), **authorizer}
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str | None:
+    value = claims.get(name)
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,73 @@
+"""API Gateway's events as plain requests: HTTP API (payload 2.0 and 1.0) and REST API."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InvalidInput
+from ..model import JsonObject
+from .reply import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """What an event says. `paths` are the ways to read its path: without the stage, and as its route says.
+
+    `scope` has what an identity reads of an ASGI scope.
+    """
+
+    method: str
+    paths: tuple[str, ...]
+    scope: Mapping[str, Any]
+    event: JsonObject
+
+    def body(self) -> bytes:
+        """Raises InvalidInput when what is said to be base64 isn't."""
+        text = self.event.get("body") or ""
+        if not self.event.get("isBase64Encoded"):
+            return str(text).encode("utf-8", "surrogatepass")
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidInput("The body is not valid base64.") from None
+
+
+def http_request(event: JsonObject) -> HttpRequest | None:
+    """The request of an API Gateway event, None for any other kind of event."""
+    context = event.get("requestContext")
+    if not isinstance(context, dict):
+        return None
+    scope = {"headers": _headers(event), "aws.event": event}
+    if event.get("version") == "2.0" and "http" in context:
+        path = str(event.get("rawPath", ""))
+        stage = str(context.get("stage", ""))
+        route = str(event.get("routeKey", "")).partition(" ")[2]
+        return HttpRequest(str(context["http"].get("method", "")), (_without(stage, path), route), scope, event)
+    if "httpMethod" in event and "resource" in event:
+        path, resource = str(event.get("path", "")), str(event["resource"])
+        return HttpRequest(str(event["httpMethod"]), (path, resource), scope, event)
+    return None
+
+
+def http_response(reply: Reply) -> JsonObject:
+    """A reply as API Gateway takes it, in either payload version."""
+    return {
+        "statusCode": reply.status,
+        "headers": reply.headers,
+        "body": reply.body.decode(),
+        "isBase64Encoded": False,
+    }
+
+
+def _headers(event: JsonObject) -> list[tuple[bytes, bytes]]:
+    # Only REST events keep repeated headers apart; a 2.0 event has joined them by commas.
+    several = event.get("multiValueHeaders") or {}
+    pairs = [(name, value) for name, values in several.items() for value in values or ()]
+    pairs = pairs or list((event.get("headers") or {}).items())
+    return [(str(name).lower().encode(), str(value).encode()) for name, value in pairs]
+
+
+def _without(stage: str, path: str) -> str:
+    return path.removeprefix(f"/{stage}") if path.startswith(f"/{stage}/") else path

@@ -1,0 +1,81 @@
+"""bench: the figures' names and meaning, on small made-up data."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def locomo(tmp_path):
+    def session(number, *texts):
+        return [{"speaker": "Ana", "dia_id": f"D{number}:{n}", "text": text} for n, text in enumerate(texts, 1)]
+
+    filler = [f"talk of weather number {n}" for n in range(20)]
+    talk = {
+        "speaker_a": "Ana",
+        "speaker_b": "Bob",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": session(1, "I adopted a parrot", *filler),
+        "session_2_date_time": "not known",
+        "session_2": session(2, "My sister sails boats", *filler),
+    }
+    questions = [
+        {"question": "Who adopted a parrot?", "category": 4, "evidence": ["D1:01"]},
+        {"question": "parrot and sister sails", "category": 1, "evidence": ["D1:1; D2:1"]},
+        {"question": "xylophone", "category": 3, "evidence": ["D9:9"]},
+        {"question": "who sails?", "category": 5, "evidence": ["D2:1"]},
+        {"question": "no evidence", "category": 2, "evidence": []},
+    ]
+    path = tmp_path / "locomo.json"
+    path.write_text(json.dumps([{"conversation": talk, "qa": questions}] * 2))
+    return path
+
+
+def test_locomo_counts_the_gold_turns_found(run, locomo, data):
+    figures = json.loads(run("bench", "locomo", locomo, "--json").stdout)
+    assert {"r5", "r10", "session_r10", "by_category", "search_p50_ms", "search_p95_ms", "load_per_s"} <= set(figures)
+    assert figures["questions"] == 6
+    assert figures["memories"] == 84
+    assert figures["by_category"]["single-hop"]["r10"] == 100
+    assert figures["by_category"]["multi-hop"]["r10"] == 100
+    assert figures["by_category"]["open-domain"]["r10"] == 0
+    assert figures["r10"] == pytest.approx(66.67)
+    assert not data.exists()
+
+
+def test_locomo_can_be_limited_and_shown_to_people(run, locomo):
+    shown = run("bench", "locomo", locomo, "--limit-conversations", "1").stdout
+    assert "turn recall@10" in shown
+    assert "single-hop" in shown
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "{}"])
+def test_a_file_that_is_not_locomo_is_refused(run, tmp_path, content):
+    (tmp_path / "x.json").write_text(content)
+    assert run("bench", "locomo", tmp_path / "x.json").exit_code == 2
+
+
+def test_speed_measures_without_a_peer(run, data):
+    figures = json.loads(run("bench", "speed", "--size", "20", "--users", "3", "--json").stdout)
+    assert figures["search_p50_ms"] > 0
+    assert figures["save_per_s"] > 0
+    assert figures["import_per_s"] > 0
+    assert {name for name, value in figures.items() if value is None} == {
+        "peer_search_p50_ms",
+        "peer_search_p95_ms",
+        "peer_save_per_s",
+        "search_ratio",
+        "save_ratio",
+    }
+    assert not data.exists()
+
+
+def test_an_unknown_peer_is_refused(run):
+    assert run("bench", "speed", "--against", "nobody").exit_code == 2
+
+
+def test_a_missing_peer_says_how_to_install_it(run, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "langgraph.store.sqlite", None)
+    result = run("bench", "speed", "--size", "5", "--against", "langgraph")
+    assert result.exit_code == 5
+    assert "--group bench" in result.stderr

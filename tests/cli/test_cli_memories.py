@@ -1,0 +1,86 @@
+"""remember, recall, history, undo, forget."""
+
+import json
+
+
+def remembered(run, content, *options):
+    return json.loads(run("remember", content, "--json", *options).stdout)["id"]
+
+
+def test_recall_finds_what_was_remembered(run):
+    remembered(run, "Ana prefers dark mode", "--tag", "ui")
+    remembered(run, "The deploy key rotates every 90 days")
+    found = json.loads(run("recall", "dark mode", "--limit", "1", "--json").stdout)
+    assert [(hit["content"], hit["tags"]) for hit in found["results"]] == [("Ana prefers dark mode", ["ui"])]
+
+
+def test_recall_shows_people_score_id_and_why(run):
+    id = remembered(run, "Ana prefers dark mode")
+    shown = run("recall", "dark mode", "--why").stdout
+    assert "Ana prefers dark mode" in shown
+    assert id in shown
+    assert "because: meaning" in shown
+
+
+def test_recall_of_an_empty_store_says_so_beside_the_results(run):
+    result = run("recall", "anything")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "Nothing is stored yet.\n"
+
+
+def test_a_stored_escape_sequence_does_not_reach_the_terminal(run):
+    remembered(run, "red \x1b[31m alert")
+    assert "\x1b" not in run("recall", "red alert").stdout
+
+
+def test_undo_brings_the_earlier_text_back_and_history_shows_all(run, ask):
+    id = remembered(run, "Ana likes tea")
+    ask("core.update", id=id, content="Ana likes coffee")
+    assert "Ana likes tea" in run("undo", id).stdout
+    assert run("history", id).stdout.count("version ") == 3
+
+
+def test_forget_asks_first_and_a_no_keeps_the_memory(run, ask):
+    id = remembered(run, "Ana lives in Lisbon")
+    refused = run("forget", id, input="n\n")
+    assert refused.exit_code == 1
+    assert "Ana lives in Lisbon" in refused.stderr
+    assert ask("core.get", id=id)["content"] == "Ana lives in Lisbon"
+
+
+def test_forget_without_an_answer_forgets_nothing(run, ask):
+    id = remembered(run, "Ana lives in Lisbon")
+    refused = run("forget", id, input="")
+    assert refused.exit_code == 1
+    assert "--yes" in refused.stderr
+    assert ask("core.get", id=id)["id"] == id
+
+
+def test_forget_with_yes_erases(run):
+    id = remembered(run, "Ana lives in Lisbon")
+    assert json.loads(run("forget", id, "--yes", "--json").stdout)["verified"] is True
+    assert run("history", id).exit_code == 3
+
+
+def test_an_error_is_one_sentence_on_stderr_and_a_code(run):
+    result = run("undo", "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith("No memory with id 3f2b8c1e")
+    assert result.stderr.count("\n") == 1
+
+
+def test_users_do_not_see_each_other(run):
+    run("remember", "Ana's secret", "--user", "ana")
+    assert json.loads(run("recall", "secret", "--user", "Ana", "--json").stdout)["results"] == []
+
+
+def test_remember_reads_stdin(run):
+    id = json.loads(run("remember", "-", "--json", input="de la entrada estándar").stdout)["id"]
+    assert "de la entrada estándar" in run("history", id).stdout
+
+
+def test_a_setting_that_does_not_fit_is_named(run, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_RETENTION_DAYS", "soon")
+    result = run("recall", "x")
+    assert result.exit_code == 2
+    assert "RECOLLECT_RETENTION_DAYS" in result.stderr

@@ -1,0 +1,116 @@
+"""How the process starts, serves and stops."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+MAIN = "from recollect.surfaces.cli import main; main()"
+ROOT = Path(__file__).parents[2]
+
+
+def command(*arguments):
+    return [sys.executable, "-c", MAIN, *arguments]
+
+
+def served(environment):
+    return subprocess.Popen(command("serve", "--port", "0"), env=environment, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def environment(data):
+    path = os.pathsep.join((str(ROOT / "shared"), os.environ.get("PYTHONPATH", "")))
+    return {**os.environ, "PYTHONPATH": path, "RECOLLECT_DATA": str(data)}
+
+
+def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
+    code = (
+        "import sys\n"
+        "try:\n"
+        "    from recollect.surfaces.cli import main; main()\n"
+        "finally:\n"
+        "    heavy = {'numpy', 'pydantic', 'fastapi', 'mcp', 'rich', 'uvicorn', 'apsw'} & set(sys.modules)\n"
+        "    print(sorted(heavy), file=sys.stderr)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, "--help"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert result.stderr == "[]\n"
+    assert "Exit codes: 0 done" in result.stdout
+    for name in ("serve", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
+        assert f"  {name} " in result.stdout
+
+
+def test_output_that_nobody_reads_any_more_ends_quietly(environment):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as closed:
+        result = subprocess.run(
+            command("tools", "--format", "openapi"),
+            env=environment,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.stderr == ""
+    assert result.returncode == 1
+
+
+@pytest.mark.slow
+def test_serve_answers_and_ends_cleanly_on_ctrl_c(environment):
+    with served(environment) as server:
+        try:
+            said = []
+            for line in server.stderr:
+                said.append(line)
+                if line.startswith("Ctrl-C"):
+                    break
+            url = said[0].split(" on ")[1].split(" ")[0]
+            request = urllib.request.Request(
+                f"{url}/v1/core/save", b'{"content": "x"}', {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                assert json.load(answer)["id"]
+        finally:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(20) == 0
+        assert server.stderr.read() == ""
+    assert f"curl {url}/v1/core/save" in "".join(said)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_serve_refuses_an_open_address_without_identity(run, host):
+    result = run("serve", "--host", host)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--user-header" in result.stderr
+
+
+def test_serve_says_when_its_port_is_taken(run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("serve", "--port", taken.getsockname()[1])
+    assert result.exit_code == 5
+    assert "in use" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_serve_refuses_headers_of_nobody(run):
+    assert run("serve", "--agent-header", "X-Agent").exit_code == 2
+
+
+def test_wrong_usage_has_its_code(run):
+    assert run("recall").exit_code == 2
+    assert run("no-such-command").exit_code == 2
+
+
+def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = run("serve", "--port", "0")
+    assert result.exit_code == 5
+    assert 'pip install "recollect[local]"' in result.stderr

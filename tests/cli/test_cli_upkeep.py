@@ -1,0 +1,88 @@
+"""doctor, reembed, sweep."""
+
+import json
+import sqlite3
+
+import pytest
+
+from embedding import HashedWords
+from recollect import runtime
+
+
+def checks(result):
+    return {(check["check"], check["state"]) for check in json.loads(result.stdout)["checks"]}
+
+
+def only_file(data):
+    [path] = data.glob("users/*/*.db")
+    return path
+
+
+def test_doctor_finds_a_healthy_folder_fine(run):
+    run("remember", "something")
+    result = run("doctor", "--json")
+    assert result.exit_code == 0
+    assert checks(result) == {
+        (name, "fine") for name in ("sqlite", "embedder", "folder", "space", "files", "descriptors")
+    }
+
+
+def test_doctor_finds_a_folder_that_is_not_there_yet_fine(run, data):
+    assert run("doctor").exit_code == 0
+    assert not data.exists()
+
+
+@pytest.mark.parametrize("damage", [b"this is no database" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_doctor_names_a_damaged_file_and_leaves_it(run, data, damage):
+    run("remember", "something")
+    path = only_file(data)
+    path.write_bytes(damage)
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    assert ("file", "broken") in checks(result)
+    assert str(path) in result.stdout
+    assert path.read_bytes() == damage
+    assert "mend:" in run("doctor").stdout
+
+
+def test_doctor_finds_damage_inside_a_file_that_opens(run, data):
+    for n in range(20):
+        run("remember", f"memory {n} " * 30)
+    path = only_file(data)
+    content = bytearray(path.read_bytes())
+    for page in range(4, len(content) // 4096):
+        content[page * 4096 : page * 4096 + 64] = b"\xee" * 64
+    path.write_bytes(content)
+    assert ("file", "broken") in checks(run("doctor", "--json"))
+
+
+def test_doctor_says_when_the_embedder_does_not_answer(run, embedder):
+    embedder.state = "broken"
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    assert ("embedder", "broken") in checks(result)
+
+
+def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
+    run("remember", "Ana likes tea")
+    monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
+    refused = run("recall", "tea")
+    assert refused.exit_code == 4
+    assert "recollect reembed" in refused.stderr
+    assert ("file", "broken") in checks(run("doctor", "--json"))
+    assert json.loads(run("reembed", "--json").stdout) == {"users": 1, "memories": 1, "failed": 0}
+    assert "Ana likes tea" in run("recall", "tea").stdout
+    assert run("doctor").exit_code == 0
+
+
+def test_sweep_purges_what_was_deleted_longer_ago_than_the_retention_time(run, ask, data, monkeypatch):
+    for user in ("ana", "bob"):
+        id = json.loads(run("remember", "old news", "--json", "--user", user).stdout)["id"]
+        run("call", "core.delete", json.dumps({"id": id}), "--user", user)
+    assert json.loads(run("sweep", "--json").stdout)["memories"] == 0
+    monkeypatch.setenv("RECOLLECT_RETENTION_DAYS", "0")
+    assert json.loads(run("sweep", "--json").stdout) == {"users": 2, "memories": 2, "failed": 0}
+    for path in data.glob("users/*/*.db"):
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT count(*) FROM memory").fetchone() == (0,)
+        connection.close()

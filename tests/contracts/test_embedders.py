@@ -1,0 +1,738 @@
+"""Every embedder against the contract, and what each promises beside it."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from threading import Event, Thread
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.register_assert_rewrite("contracts.embedder_contract")
+
+from contracts.embedder_contract import *  # noqa: E402, F403
+from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
+from embedding import HashedWords  # noqa: E402
+from recollect.adapters.embedders import calibration, endpoint, fastembed, wordllama  # noqa: E402
+from recollect.adapters.embedders.calibration import CALIBRATION_TEXTS, unrelated_level  # noqa: E402
+from recollect.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
+from recollect.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
+from recollect.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from recollect.errors import InvalidInput, RecollectError, Unavailable  # noqa: E402
+from recollect.ports import Embedder  # noqa: E402
+from recollect.settings import Settings  # noqa: E402
+
+KEY = "sk-secret-0123456789"
+
+
+class FakeTime:
+    """A clock that moves only when somebody sleeps, or by `step` whenever it is looked at."""
+
+    def __init__(self, step: float = 0.0) -> None:
+        self.now = 0.0
+        self.step = step
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        self.now += self.step
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+# A local server that speaks OpenAI's protocol
+
+Behaviour = Callable[["ModelServer", "Handler", dict[str, Any]], None]
+
+
+class ModelServer(ThreadingHTTPServer):
+    """Serves `HashedWords`, three times too long. Each request takes the next of `behaviours`, if any."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.behaviours: list[Behaviour] = []
+        self.requests: list[SimpleNamespace] = []
+        self.released = Event()
+        self.model = HashedWords()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def items(self, texts: Sequence[str]) -> list[dict[str, Any]]:
+        vectors = self.model.embed(texts, purpose="document", timeout=1)
+        numbers = [(3 * np.frombuffer(vector, "<f4")).tolist() for vector in vectors]
+        return [{"object": "embedding", "index": n, "embedding": of_text} for n, of_text in enumerate(numbers)]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients that give up are what these tests are about."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ModelServer
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        seen = SimpleNamespace(path=self.path, headers=self.headers, client=self.client_address, **body)
+        self.server.requests.append(seen)
+        behaviour = self.server.behaviours.pop(0) if self.server.behaviours else serve
+        behaviour(self.server, self, body)
+
+    def answer(self, content: bytes, status: int = 200, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep stderr for what went wrong."""
+
+
+def serve(server: ModelServer, handler: Handler, body: dict[str, Any]) -> None:
+    handler.answer(json.dumps({"data": server.items(body["input"])}).encode())
+
+
+def serve_changed(change: Callable[[list[dict[str, Any]]], object]) -> Behaviour:
+    """Serve what is left of the right items after `change`."""
+
+    def behaviour(server: ModelServer, handler: Handler, body: dict[str, Any]) -> None:
+        items = server.items(body["input"])
+        change(items)
+        handler.answer(json.dumps({"data": items}).encode())
+
+    return behaviour
+
+
+def serve_text(content: bytes, status: int = 200, **headers: str) -> Behaviour:
+    return lambda server, handler, body: handler.answer(content, status, **headers)
+
+
+def refuse(status: int, **headers: str) -> Behaviour:
+    return serve_text(f'{{"error": "key {KEY} at status {status}"}}'.encode(), status, **headers)
+
+
+def hang(server: ModelServer, handler: Handler, body: dict[str, Any]) -> None:
+    server.released.wait(30)
+    handler.close_connection = True
+
+
+def break_off(server: ModelServer, handler: Handler, body: dict[str, Any]) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+    handler.close_connection = True
+
+
+def drip(start: bytes) -> Behaviour:
+    """Send `start`, then a byte at a time without end, each well within a socket's timeout."""
+
+    def behaviour(server: ModelServer, handler: Handler, body: dict[str, Any]) -> None:
+        handler.wfile.write(start)
+        while not server.released.wait(0.02):
+            handler.wfile.write(b" ")
+        handler.close_connection = True
+
+    return behaviour
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    server = ModelServer()
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def remote(server: ModelServer) -> Callable[..., EndpointEmbedder]:
+    """Makes embedders of the server that sleep on a fake clock; `unrelated` is given, unless a test asks."""
+
+    def make(**options: Any) -> EndpointEmbedder:
+        clock = FakeTime()
+        defaults = {"key": KEY, "unrelated": 0.1, "monotonic": clock.monotonic, "sleep": clock.sleep}
+        made = EndpointEmbedder(server.url, "hashed", **{**defaults, **options})
+        made.clock = clock  # type: ignore[attr-defined]
+        return made
+
+    return make
+
+
+# fastembed without its models
+
+
+class StubTextEmbedding:
+    """The part of fastembed's class that the adapter calls; its model is `HashedWords`."""
+
+    def __init__(self, model_name: str) -> None:
+        if model_name != fastembed.DEFAULT_MODEL:
+            raise ValueError(f"Model {model_name} is not supported in TextEmbedding.")
+        self.seen: list[tuple[str, list[str]]] = []
+
+    def passage_embed(self, texts: Sequence[str]) -> Iterator["np.ndarray[Any, Any]"]:
+        self.seen.append(("document", list(texts)))
+        for vector in HashedWords().embed(texts, purpose="document", timeout=1):
+            yield 3 * np.frombuffer(vector, "<f4")
+
+    def query_embed(self, query: Sequence[str]) -> Iterator["np.ndarray[Any, Any]"]:
+        yield from self.passage_embed(query)
+        self.seen[-1] = ("query", list(query))
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = ModuleType("fastembed")
+    module.TextEmbedding = StubTextEmbedding  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fastembed", module)
+    return module
+
+
+# The contract
+
+SHARED_WORDLLAMA = WordLlamaEmbedder()
+
+
+@pytest.fixture(params=["wordllama", "endpoint", "fastembed", "hashed words"])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "wordllama":
+        return SHARED_WORDLLAMA
+    if request.param == "endpoint":
+        return EndpointEmbedder(request.getfixturevalue("server").url, "hashed")
+    if request.param == "fastembed":
+        request.getfixturevalue("stub")
+        return FastEmbedEmbedder()
+    return HashedWords()
+
+
+# wordllama
+
+
+def in_a_fresh_process(script: str) -> bytes:
+    """What a script writes to stdout. It must not write a word to stderr, and warnings are errors."""
+    # Python warns of a fork beside other threads, and OpenBLAS would bring some.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, env=environment, check=False
+    )
+    assert done.stderr.decode() == ""
+    return done.stdout
+
+
+def test_wordllama_reads_the_same_vectors_as_its_package() -> None:
+    texts = ["Café au lait", "東京の夏", "🫖", "a  b\n\nc", "</s> x", "word " * 400]
+    # The package itself is loaded elsewhere: it sets up logging in the process that imports it.
+    theirs = in_a_fresh_process(
+        "import warnings; warnings.simplefilter('default')\n"
+        "import logging; logging.disable()\n"
+        "import sys, pathlib, wordllama\n"
+        "folder = pathlib.Path(wordllama.__file__).parent\n"
+        "model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)\n"
+        f"sys.stdout.buffer.write(model.embed({texts!r}, norm=True).astype('<f4').tobytes())\n"
+    )
+    ours = b"".join(SHARED_WORDLLAMA.embed(texts, purpose="document", timeout=30))
+    np.testing.assert_allclose(np.frombuffer(ours, "<f4"), np.frombuffer(theirs, "<f4"), atol=1e-6)
+
+
+def test_wordllama_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
+    printed = in_a_fresh_process(
+        "import logging, os, sys\n"
+        "from recollect.adapters.embedders.wordllama import WordLlamaEmbedder\n"
+        "embedder = WordLlamaEmbedder()\n"
+        "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
+        "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
+        "before = embed()\n"
+        "assert logging.root.handlers == [] and logging.root.level == logging.WARNING\n"
+        "assert not {'requests', 'wordllama'} & set(sys.modules)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(0 if embed() == before else 1)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert printed.split() == [b"0"]
+
+
+def test_wordllama_takes_no_more_memory_for_short_texts_beside_a_long_one() -> None:
+    texts = ["a short text"] * 500
+    texts[250] = ODD_TEXTS["32 KiB of emoji"]
+    SHARED_WORDLLAMA.embed(["load"], purpose="document", timeout=30)
+    tracemalloc.start()
+    SHARED_WORDLLAMA.embed(texts, purpose="document", timeout=30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 * 1024 * 1024
+
+
+def test_wordllama_gives_up_when_the_texts_take_longer_than_the_timeout() -> None:
+    embedder = WordLlamaEmbedder(monotonic=FakeTime(step=1.0).monotonic)
+    with pytest.raises(Unavailable, match=r"Embedding 200 texts takes longer than 3 s"):
+        embedder.embed(["tea"] * 200, purpose="document", timeout=3)
+
+
+def test_a_missing_wordllama_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
+    with pytest.raises(Unavailable, match=r"recollect\[wordllama\]") as raised:
+        WordLlamaEmbedder().embed(["tea"], purpose="document", timeout=1)
+    assert raised.value.details["part"] == "embedder"
+
+
+@pytest.mark.parametrize(
+    "broken", ["weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"]
+)
+def test_broken_files_of_wordllama_are_unavailable(
+    broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec = find_spec("wordllama")
+    assert spec
+    assert spec.submodule_search_locations
+    for name in ("weights", "tokenizers"):
+        (tmp_path / name).mkdir()
+        for file in (Path(spec.submodule_search_locations[0]) / name).glob("l2_*"):
+            (tmp_path / name / file.name).symlink_to(file)
+    (tmp_path / broken).unlink()
+    (tmp_path / broken).write_bytes(b"not what it was")
+    monkeypatch.setattr(
+        wordllama, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    )
+    with pytest.raises(Unavailable, match="reinstall"):
+        WordLlamaEmbedder().embed(["tea"], purpose="document", timeout=1)
+
+
+# The endpoint: what it asks
+
+
+def embed(embedder: Embedder, *texts: str, timeout: float = 5) -> list[bytes]:
+    return embedder.embed(texts, purpose="document", timeout=timeout)
+
+
+def test_the_endpoint_is_asked_by_model_and_key(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    embed(remote(dimension=64), "tea")
+    [request] = server.requests
+    assert (request.path, request.model, request.input, request.dimensions) == (
+        "/v1/embeddings", "hashed", ["tea"], 64
+    )  # fmt: skip
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+
+
+def test_without_key_and_dimension_neither_is_sent(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder]
+) -> None:
+    embed(remote(key=""), "tea")
+    [request] = server.requests
+    assert "Authorization" not in request.headers
+    assert not hasattr(request, "dimensions")
+
+
+def test_texts_go_in_batches_over_one_connection(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    texts = [f"note {n}" for n in range(300)]
+    embedder = remote(dimension=64)
+    assert embed(embedder, *texts) == embed(HashedWords(), *texts)
+    assert [len(request.input) for request in server.requests] == [128, 128, 44]
+    assert len({request.client for request in server.requests}) == 1
+
+
+def test_prefixes_tell_queries_from_documents(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    embedder = remote(dimension=64, query_prefix="query: ", document_prefix="passage: ")
+    embedder.embed(["tea", " "], purpose="query", timeout=5)
+    embedder.embed(["tea", " "], purpose="document", timeout=5)
+    assert [request.input for request in server.requests] == [["query: tea"], ["passage: tea"]]
+
+
+def test_what_the_settings_leave_open_is_learned_with_the_first_texts(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder]
+) -> None:
+    embedder = remote(unrelated=None)
+    embed(embedder, "tea")
+    embed(embedder, "coffee")
+    expected = unrelated_level(embed(HashedWords(), *CALIBRATION_TEXTS))
+    assert embedder.dimension == 64
+    assert embedder.unrelated == pytest.approx(expected, abs=1e-6)
+    assert [request.input for request in server.requests] == [[*CALIBRATION_TEXTS, "tea"], ["coffee"]]
+
+
+def test_size_and_level_are_asked_for_when_they_are_read_first(
+    remote: Callable[..., EndpointEmbedder],
+) -> None:
+    assert remote().dimension == 64
+    assert remote(unrelated=None).unrelated > 0
+    assert remote(unrelated=0.3).unrelated == 0.3
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/embeddings", "/embeddings/"])
+def test_the_address_is_found_however_it_ends(server: ModelServer, suffix: str) -> None:
+    embed(EndpointEmbedder(server.url + suffix, "hashed", unrelated=0.1), "tea")
+    assert server.requests[0].path == "/v1/embeddings"
+
+
+# The endpoint: what it makes of answers
+
+
+def test_answers_are_put_in_order_by_their_index(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    server.behaviours = [serve_changed(list.reverse)]
+    assert embed(remote(dimension=64), "tea", "coffee") == embed(HashedWords(), "tea", "coffee")
+
+
+def test_answers_without_an_index_are_taken_as_they_come(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder]
+) -> None:
+    server.behaviours = [serve_changed(lambda items: [item.pop("index") for item in items])]
+    assert embed(remote(dimension=64), "tea", "coffee") == embed(HashedWords(), "tea", "coffee")
+
+
+def put(value: object) -> Behaviour:
+    """Serve `value` in place of the last embedding."""
+    return serve_changed(lambda items: items[-1].update(embedding=value))
+
+
+WRONG_ANSWERS = {
+    "one too few": serve_changed(list.pop),
+    "one too many": serve_changed(lambda items: items.append({**items[0], "index": 2})),
+    "an index twice": serve_changed(lambda items: items[0].update(index=1)),
+    "no index known": serve_changed(lambda items: items[0].update(index="first")),
+    "NaN": put([float("nan")] * 64),
+    "infinite": put([1e300 * 1e10] * 64),
+    "null": put(None),
+    "a null": put([None] * 64),
+    "words": put([KEY] * 64),
+    "empty": put([]),
+    "a number": put(7),
+    "not JSON": serve_text(b"<html>It works!</html>"),
+    "not UTF-8": serve_text(b"\xff\xfe"),
+    "nothing": serve_text(b""),
+    "a list": serve_text(b"[]"),
+    "no data": serve_text(b'{"object": "list"}'),
+    "data of numbers": serve_text(b'{"data": [1, 2]}'),
+    "nested too deep": serve_text(b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("behaviour", WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_a_wrong_answer_is_unavailable_and_not_quoted(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder], behaviour: Behaviour
+) -> None:
+    server.behaviours = [behaviour]
+    error = failure(remote(dimension=64))
+    assert "did not answer 2 usable embeddings" in error.message
+
+
+def failure(embedder: EndpointEmbedder, timeout: float = 5) -> RecollectError:
+    """The error of two texts; no key in it, whatever the log may show."""
+    with pytest.raises(Unavailable) as raised:
+        embed(embedder, "tea", "coffee", timeout=timeout)
+    error = raised.value
+    assert error.details == {"part": "embedder"}
+    assert KEY not in "".join(traceback.format_exception(error))
+    return error
+
+
+def test_another_size_than_asked_for_names_the_settings(remote: Callable[..., EndpointEmbedder]) -> None:
+    error = failure(remote(dimension=256))
+    assert "64 numbers a text, not 256" in error.message
+    assert "RECOLLECT_EMBEDDER_DIMENSION" in error.message
+
+
+def test_a_model_that_is_swapped_for_another_is_noticed(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder]
+) -> None:
+    embedder = remote()
+    embed(embedder, "tea")
+    server.model = HashedWords(dimension=32)
+    assert "32 numbers a text, not 64" in failure(embedder).message
+
+
+REFUSALS = {
+    401: "RECOLLECT_EMBEDDER_KEY",
+    403: "RECOLLECT_EMBEDDER_KEY",
+    404: "does not know the model 'hashed'",
+    400: "RECOLLECT_EMBEDDER_MODEL",
+    307: "has moved",
+}
+
+
+@pytest.mark.parametrize(("status", "said"), REFUSALS.items())
+def test_a_refusal_says_which_setting_to_check_and_is_not_repeated(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder], status: int, said: str
+) -> None:
+    server.behaviours = [refuse(status, Location="http://127.0.0.1:1/")]
+    error = failure(remote())
+    assert said in error.message
+    assert f"HTTP {status}" in error.message
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("behaviour", [refuse(429), refuse(500), refuse(503), break_off])
+def test_what_passes_is_tried_again(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder], behaviour: Behaviour
+) -> None:
+    server.behaviours = [behaviour, behaviour]
+    embedder = remote()
+    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
+    assert embedder.clock.slept == [0.25, 0.5]  # type: ignore[attr-defined]
+
+
+def test_a_pause_is_as_long_as_the_server_asks(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    server.behaviours = [
+        refuse(429, Retry_After="3"),
+        refuse(429, Retry_After="Fri, 31 Dec 1999 23:59:59 GMT"),
+    ]
+    embedder = remote()
+    embed(embedder, "tea", timeout=30)
+    assert embedder.clock.slept == [3.0, 6.0]  # type: ignore[attr-defined]
+
+
+def test_no_pause_outlasts_the_timeout(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    server.behaviours = [refuse(429, Retry_After="3600")]
+    embedder = remote()
+    assert "HTTP 429" in failure(embedder).message
+    assert embedder.clock.slept == []  # type: ignore[attr-defined]
+
+
+def test_a_server_that_keeps_failing_is_given_up(server: ModelServer, remote: Callable[..., EndpointEmbedder]) -> None:
+    server.behaviours = [refuse(500)] * 9
+    assert "failed (HTTP 500)" in failure(remote()).message
+    assert len(server.requests) == 4
+
+
+def test_a_server_that_is_not_there_is_tried_again_and_named(server: ModelServer) -> None:
+    clock = FakeTime()
+    server.shutdown()
+    server.server_close()
+    error = failure(EndpointEmbedder(server.url, "m", monotonic=clock.monotonic, sleep=clock.sleep))
+    assert "can't be reached" in error.message
+    assert clock.slept == [0.25, 0.5, 1.0]
+
+
+STUCK = {
+    "silent": hang,
+    "dripping its status": drip(b"HTTP/1.1 200"),
+    "dripping its headers": drip(b"HTTP/1.1 200 OK\r\nX-Slow: "),
+    "dripping its body": drip(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"),
+    "dripping without end": drip(b"HTTP/1.1 200 OK\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("behaviour", STUCK.values(), ids=STUCK)
+def test_a_stuck_endpoint_ends_in_unavailable_within_the_timeout(server: ModelServer, behaviour: Behaviour) -> None:
+    server.behaviours = [behaviour]
+    began = time.monotonic()
+    error = failure(EndpointEmbedder(server.url, "hashed"), timeout=0.2)
+    # Nothing is measured here: without the deadline it would take the server's 30 s, or for ever.
+    assert time.monotonic() - began < 10
+    assert "did not answer in time" in error.message
+
+
+def test_what_a_stuck_endpoint_holds_is_bounded(server: ModelServer) -> None:
+    server.behaviours = [hang] * 9
+    embedder = EndpointEmbedder(server.url, "hashed", slots=1)
+    server.behaviours[0] = drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    for _ in range(3):
+        failure(embedder, timeout=0.1)
+    assert len(server.requests) == 1
+
+
+def test_an_endpoint_that_was_stuck_is_used_again_when_it_answers(server: ModelServer) -> None:
+    server.behaviours = [hang]
+    embedder = EndpointEmbedder(server.url, "hashed", unrelated=0.1)
+    failure(embedder, timeout=0.1)
+    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
+
+
+def test_an_answer_without_end_is_cut_off_and_its_connection_not_used_again(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = remote()
+    with monkeypatch.context() as patch:
+        patch.setattr("recollect.adapters.embedders.post.MAX_ANSWER_BYTES", 1000)
+        server.behaviours = [serve_text(b" " * 1_000_000)]
+        assert "without end" in failure(embedder).message
+    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
+    assert embedder.clock.slept == []  # type: ignore[attr-defined]
+
+
+# The endpoint: settings and foreign exceptions
+
+
+@pytest.mark.parametrize(
+    "url", ["", "localhost:11434", "ftp://host/v1", "http://", "http://host:99999/v1", "http://[::1/v1"]
+)
+def test_an_address_that_cannot_work_is_refused_by_its_setting(url: str) -> None:
+    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_URL"):
+        EndpointEmbedder(url, "m")
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é"])
+def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> None:
+    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_KEY") as raised:
+        EndpointEmbedder("http://127.0.0.1/v1", "m", key=key)
+    assert KEY not in "".join(traceback.format_exception(raised.value))
+
+
+def test_credentials_in_the_address_are_refused_and_not_quoted() -> None:
+    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_URL") as raised:
+        EndpointEmbedder(f"http://me:{KEY}@127.0.0.1/v1", "m")
+    assert KEY not in raised.value.message
+
+
+def test_a_model_has_to_be_named() -> None:
+    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_MODEL"):
+        EndpointEmbedder("http://127.0.0.1/v1", "")
+
+
+def test_vectors_of_different_models_or_sizes_have_different_names() -> None:
+    made = [
+        EndpointEmbedder("http://127.0.0.1/v1", model, dimension=dimension)
+        for model, dimension in [("m", 0), ("m", 256), ("n", 0)]
+    ]
+    assert len({embedder.name for embedder in made}) == 3
+
+
+def test_every_exception_of_urllib3_is_placed() -> None:
+    from urllib3 import exceptions
+
+    own = [kind for kind in vars(exceptions).values() if getattr(kind, "__module__", "") == exceptions.__name__]
+    kinds = [kind for kind in own if issubclass(kind, Exception) and not issubclass(kind, Warning)]
+    unplaced = {kind.__name__ for kind in kinds if not any(base in endpoint.foreign() for base in kind.__mro__)}
+    # HTTPError is the root: placing it would place whatever comes.
+    assert unplaced == {"HTTPError"}
+
+
+def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(
+    remote: Callable[..., EndpointEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    embedder = remote()
+    monkeypatch.setattr(embedder._poster, "post", fail)
+    with pytest.raises(ZeroDivisionError):
+        embed(embedder, "tea")
+
+
+@pytest.mark.parametrize("module", [calibration, endpoint, fastembed, wordllama])
+def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
+    assert module.__file__
+    named = set(re.findall(r"\bRECOLLECT_([A-Z_]+)\b", Path(module.__file__).read_text()))
+    assert {name.lower() for name in named} <= set(Settings.model_fields)
+
+
+# fastembed
+
+
+def test_fastembed_is_told_queries_from_documents(stub: ModuleType) -> None:
+    embedder = FastEmbedEmbedder(unrelated=0.1, dimension=64, query_prefix="q: ", document_prefix="d: ")
+    embedder.embed(["tea"], purpose="query", timeout=5)
+    embedder.embed(["tea"] * 40, purpose="document", timeout=5)
+    seen = embedder._loaded(embedder._monotonic() + 5).seen  # type: ignore[attr-defined]
+    assert seen == [("query", ["q: tea"]), ("document", ["d: tea"] * 32), ("document", ["d: tea"] * 8)]
+
+
+def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) -> None:
+    with pytest.raises(Unavailable, match=r"model no/such: .*RECOLLECT_EMBEDDER_MODEL.*internet") as raised:
+        embed(FastEmbedEmbedder("no/such"), "tea")
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
+def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = FastEmbedEmbedder(unrelated=0.1)
+    monkeypatch.delattr(stub, "TextEmbedding")
+    with pytest.raises(Unavailable, match=r"recollect\[fastembed\]"):
+        embed(embedder, "tea")
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "fastembed", stub)
+    stub.TextEmbedding = StubTextEmbedding  # type: ignore[attr-defined]
+    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
+
+
+def test_a_missing_fastembed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+    with pytest.raises(Unavailable, match=r"pip install .recollect\[fastembed\]"):
+        embed(FastEmbedEmbedder(), "tea")
+
+
+def test_a_download_that_outlasts_the_timeout_goes_on_for_the_next_call(
+    stub: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloaded = Event()
+    loads = count(1)
+
+    def download(model_name: str) -> StubTextEmbedding:
+        downloaded.wait(30)
+        assert next(loads) == 1
+        return StubTextEmbedding(model_name)
+
+    monkeypatch.setattr(stub, "TextEmbedding", download)
+    embedder = FastEmbedEmbedder()
+    with pytest.raises(Unavailable, match="still being loaded"):
+        embed(embedder, "tea", timeout=0.05)
+    downloaded.set()
+    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
+
+
+def test_fastembed_gives_up_when_the_texts_take_longer_than_the_timeout(stub: ModuleType) -> None:
+    embedder = FastEmbedEmbedder(unrelated=0.1, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
+    with pytest.raises(Unavailable, match="takes longer than this call may"):
+        embed(embedder, *(["tea"] * 200), timeout=5)
+
+
+def test_what_fails_inside_fastembed_is_unavailable(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("ONNX")
+
+    monkeypatch.setattr(StubTextEmbedding, "passage_embed", fail)
+    with pytest.raises(Unavailable, match="can't embed") as raised:
+        embed(FastEmbedEmbedder(), "tea")
+    assert "ONNX" not in raised.value.message
+
+
+# Calibration and the fake
+
+
+def test_the_unrelated_level_is_a_median_kept_within_the_scale() -> None:
+    assert unrelated_level([np.array(v, "<f4").tobytes() for v in ([1, 0], [-1, 0], [0, 1])]) == 0
+    assert unrelated_level([np.array([1, 0], "<f4").tobytes()] * 3) == 0.99
+
+
+def test_no_two_calibration_texts_share_a_subject() -> None:
+    assert len(CALIBRATION_TEXTS) == 24
+    vectors = embed(SHARED_WORDLLAMA, *CALIBRATION_TEXTS)
+    assert unrelated_level(vectors) < 0.1
+
+
+@pytest.mark.parametrize("state", ["stuck", "broken"])
+def test_the_fake_fails_on_request_without_waiting(state: Any) -> None:
+    embedder = HashedWords(state=state)
+    with pytest.raises(Unavailable) as raised:
+        embed(embedder, "tea")
+    assert raised.value.details == {"part": "embedder"}
+    embedder.state = "working"
+    assert len(embed(embedder, "tea")) == 1
+
+
+def test_no_embedder_logs_a_text_or_the_key(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.behaviours = [refuse(500), refuse(500), refuse(500), refuse(500)]
+    failure(remote())
+    assert KEY not in caplog.text
+    assert "coffee" not in caplog.text

@@ -1,0 +1,23 @@
+"""SQLite earns the contract of a store."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from store_contract import *  # noqa: F403 - the suite
+
+from recollect.adapters.sqlite import SqliteStore
+from recollect.ports import Clock, Embedder, MemoryStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Callable[[Clock, Embedder], MemoryStore]]:
+    opened: list[SqliteStore] = []
+
+    def open_store(clock: Clock, embedder: Embedder) -> MemoryStore:
+        opened.append(SqliteStore(tmp_path, embedder, clock))
+        return opened[-1]
+
+    yield open_store
+    for each in opened:
+        each.close()

@@ -1,0 +1,299 @@
+"""What only the SQLite store promises: its files, its errors, its limits."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import apsw
+import pytest
+
+from clock import SettableClock
+from contracts.entries import EMBEDDER, SECONDS, creation, embed, found, save, search, vector
+from recollect.adapters.sqlite import SqliteStore, connection
+from recollect.adapters.sqlite.schema import MIGRATIONS
+from recollect.errors import Internal, Unavailable
+from recollect.model import Filter
+from recollect.ports import Guard, UserRef
+
+Opening = Callable[[], SqliteStore]
+ANA = UserRef(user_id="ana")
+
+
+@pytest.fixture
+def open_store(tmp_path: Path, clock: SettableClock) -> Iterator[Opening]:
+    opened: list[SqliteStore] = []
+
+    def open_store() -> SqliteStore:
+        opened.append(SqliteStore(tmp_path / "data", EMBEDDER, clock))
+        return opened[-1]
+
+    yield open_store
+    for store in opened:
+        store.close()
+
+
+# Errors
+
+
+def test_every_error_of_the_binding_is_mapped_on_purpose() -> None:
+    there = {
+        kind
+        for kind in vars(apsw).values()
+        if isinstance(kind, type) and issubclass(kind, apsw.Error) and kind is not apsw.Error
+    }
+    mapped = [*connection._MENDABLE, *connection._LASTING, *connection.OURS]
+    assert len(mapped) == len(set(mapped))
+    assert set(mapped) == there
+
+
+@pytest.mark.parametrize("kind", [*connection._MENDABLE, *connection._LASTING, *connection.OURS])
+def test_an_error_never_quotes_its_cause(kind: type[apsw.Error]) -> None:
+    error = connection.translate(kind("near 'secret text'"), Path("secret folder/x.db"))
+    assert "secret" not in error.message
+    assert isinstance(error, Internal if kind in connection.OURS else Unavailable)
+    assert error.can_retry == (kind in connection._MENDABLE)
+
+
+# Files
+
+
+def test_only_the_owner_may_read_a_users_files(open_store: Opening) -> None:
+    space = open_store().space("ana")
+    save(space, "one")
+    search(space, "one")
+    files = [path for path in open_store().folder.rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_the_file_of_a_user_with_ten_memories_is_small(open_store: Opening) -> None:
+    store = open_store()
+    store.space("ana").commit([creation("a sentence of usual length, " * 4) for _ in range(10)], timeout=SECONDS)
+    store.close()
+    assert store.path(ANA).stat().st_size <= 200 * 1024
+
+
+def _damaged(path: Path, how: str) -> bytes:
+    whole = path.read_bytes()
+    if how == "text":
+        bad = b"This is not a database, and somebody may want it back.\n" * 100
+    elif how == "truncated":
+        bad = whole[: len(whole) // 3 + 7]
+    elif how == "zeros":
+        bad = whole[:4096] + bytes(len(whole) - 4096)
+    elif how == "noise":
+        bad = whole[:4096] + bytes((i * 197 + 31) % 256 for i in range(len(whole) - 4096))
+    else:
+        bad = b"\x00" * 16 + whole[16:]
+    path.write_bytes(bad)
+    return bad
+
+
+@pytest.mark.parametrize("how", ["text", "truncated", "zeros", "noise", "header"])
+def test_a_damaged_file_is_named_and_left_as_it_is(open_store: Opening, how: str) -> None:
+    store = open_store()
+    store.space("ana").commit([creation(f"note {i} " * 30, tags=("t",)) for i in range(200)], timeout=SECONDS)
+    store.close()
+    path = store.path(ANA)
+    bad = _damaged(path, how)
+    space = open_store().space("ana")
+    for use in (
+        lambda: space.page(Filter(tags=("t",)), limit=200),
+        lambda: search(space, "note", near=embed("note")[0]),
+        lambda: space.commit([creation(f"more {i}") for i in range(50)], timeout=SECONDS),
+    ):
+        with pytest.raises(Unavailable, match=path.name) as refused:
+            use()
+        assert not refused.value.can_retry
+    for opened in (store, open_store()):
+        opened.close()
+    space._file.close()
+    assert path.read_bytes() == bad
+
+
+def test_another_programs_database_is_refused_and_left_as_it_is(open_store: Opening) -> None:
+    store = open_store()
+    path = store.path(ANA)
+    path.parent.mkdir(parents=True)
+    foreign = apsw.Connection(str(path))
+    foreign.execute("CREATE TABLE memory (n INTEGER PRIMARY KEY, image TEXT); INSERT INTO memory VALUES (1, 'mine')")
+    foreign.close()
+    before = path.read_bytes()
+    for use in (lambda: save(store.space("ana"), "one"), lambda: search(store.space("ana"), "one")):
+        with pytest.raises(Unavailable, match="not a recollect database"):
+            use()
+    store.close()
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_space(open_store: Opening) -> None:
+    store = open_store()
+    store.path(ANA).parent.mkdir(parents=True)
+    store.path(ANA).touch()
+    assert search(store.space("ana"), "one").stored == 0
+    save(store.space("ana"), "one")
+    assert search(store.space("ana"), "one").stored == 1
+
+
+def test_a_file_of_a_newer_recollect_is_refused(open_store: Opening) -> None:
+    store = open_store()
+    save(store.space("ana"), "one")
+    store.close()
+    newer = apsw.Connection(str(store.path(ANA)))
+    newer.pragma("user_version", len(MIGRATIONS) + 1)
+    newer.close()
+    with pytest.raises(Unavailable, match="newer recollect") as refused:
+        save(open_store().space("ana"), "two")
+    assert not refused.value.can_retry
+
+
+def test_a_data_folder_that_is_a_file_is_a_clear_error(tmp_path: Path, clock: SettableClock) -> None:
+    (tmp_path / "data").write_text("not a folder")
+    store = SqliteStore(tmp_path / "data", EMBEDDER, clock)
+    for use in (store.check, lambda: save(store.space("ana"), "one")):
+        with pytest.raises(Unavailable, match="data folder") as refused:
+            use()
+        assert not refused.value.can_retry
+    store.close()
+
+
+_AS_NOBODY = """
+import os, sys
+from clock import SettableClock
+from contracts.entries import EMBEDDER, save, search
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Unavailable
+from recollect.ports import UserRef
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+store = SqliteStore(folder, EMBEDDER, SettableClock())
+save(store.space("ana"), "one")
+save(store.space("bob"), "one")
+store.close()
+for path in sorted(folder.rglob("*"), reverse=True):
+    path.chmod(0o555 if path.is_dir() else 0o444)
+if (hidden := store.path(UserRef(user_id="bob")).parent):
+    hidden.chmod(0)
+folder.chmod(0o555)
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+store = SqliteStore(folder, EMBEDDER, SettableClock())
+uses = (
+    store.check,
+    lambda: save(store.space("ana"), "two"),
+    lambda: save(store.space("bob"), "two"),
+    lambda: search(store.space("bob"), "one"),
+    lambda: save(store.space("eve"), "two"),
+)
+for use in uses:
+    try:
+        use()
+    except Unavailable as refused:
+        print(refused.can_retry, refused.message)
+    else:
+        print("written")
+"""
+
+
+def test_a_folder_that_may_not_be_written_to_is_a_clear_error() -> None:
+    # Another user has to reach it, which pytest's own folders forbid.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        data = Path(folder) / "data"
+        data.mkdir()
+        data.chmod(0o755)
+        lines = _run(_AS_NOBODY, str(data)).stdout.splitlines()
+        for path in (data, *data.rglob("*")):
+            path.chmod(0o755)
+    assert len(lines) == 5
+    for line in lines:
+        assert line.startswith("False "), lines
+        assert "written to" in line or "permissions" in line
+
+
+def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        timeout=60,
+    )
+
+
+# Open files
+
+
+_MANY_USERS = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
+from clock import SettableClock
+from contracts.entries import EMBEDDER, save, search
+from recollect.adapters.sqlite import SqliteStore
+from pathlib import Path
+
+store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock(), cache_bytes=int(sys.argv[2]))
+names = [f"user {i}" for i in range(80)]
+for name in names:
+    save(store.space(name), f"note of {name}")
+for _ in range(2):
+    for name in names:
+        [candidate] = search(store.space(name), "note").candidates
+        store.space(name).note_access([candidate.id], SettableClock().now())
+store.close()
+counts = [store.space(n).usage([m.id])[m.id].access_count for n in names for m in store.space(n).walk()]
+print(len(list(store.users())), counts == [2] * len(names))
+"""
+
+
+@pytest.mark.parametrize("cache_bytes", [1, 10**9])
+def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: int) -> None:
+    assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["80", "True"]
+
+
+def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
+    made = {name: save(store.space(name), f"heron of {name}") for name in "abcdefgh"}
+    spaces = {name: store.space(name) for name in made}
+    for _ in range(2):
+        for name, memory in made.items():
+            assert found(search(spaces[name], "heron", near=embed("heron")[0])) == {memory.id}
+    store.close()
+
+
+def test_writers_that_look_around_do_not_put_each_others_files_away_forever(
+    tmp_path: Path, clock: SettableClock
+) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
+    guard = Guard(same_text=True, threshold=0.9999)
+
+    def write(name: str) -> int:
+        space = store.space(name)
+        for i in range(40):
+            save(space, "heron " * (i + 1), vectors=[vector(*[0] * i, 1)], guard=guard)
+        return search(space, "heron").stored
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(write, "abcdefgh")) == [40] * 8
+    store.close()
+
+
+def test_a_copy_of_the_folder_is_a_working_store(open_store: Opening, tmp_path: Path, clock: SettableClock) -> None:
+    store = open_store()
+    one = save(store.space("ana"), "the heron")
+    store.close()
+    shutil.copytree(store.folder, tmp_path / "copy")
+    copied = SqliteStore(tmp_path / "copy", EMBEDDER, clock)
+    assert found(search(copied.space("ana"), "heron")) == {one.id}
+    copied.close()

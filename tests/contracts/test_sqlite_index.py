@@ -1,0 +1,167 @@
+"""The in-memory index over a user's file: however it came about, it answers like one loaded anew."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from contracts.entries import (
+    EMBEDDER,
+    SECONDS,
+    creation,
+    delete,
+    embed,
+    later,
+    memory,
+    probe,
+    query,
+    save,
+    search,
+    update,
+)
+from contracts.entries import entry as entry_of
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Conflict
+from recollect.model import Memory
+from recollect.ports import Create, Guard, Space
+
+Opening = Callable[[], SqliteStore]
+_WORDS = ["heron", "otter", "pond", "dawn", "reed", "frog", "山", "川魚"]
+
+
+@pytest.fixture
+def open_store(tmp_path: Path, clock: SettableClock) -> Iterator[Opening]:
+    opened: list[SqliteStore] = []
+
+    def open_store() -> SqliteStore:
+        opened.append(SqliteStore(tmp_path, EMBEDDER, clock))
+        return opened[-1]
+
+    yield open_store
+    for store in opened:
+        store.close()
+
+
+def _answers(space: Space) -> list[Any]:
+    near = embed("heron pond 川魚")[0]
+    asked = [
+        query("heron pond 川魚", near=near, per_leg=None, include_turns=turns, turns_of=of)
+        for turns, of in ((False, None), (True, None), (True, "talk"))
+    ]
+    answers: list[Any] = []
+    for each in asked:
+        matches = space.search(each)
+        rounded = [
+            (c.id, round(c.cosine or 0, 4), round(c.bm25 or 0, 9), *c[3:6], [round(t, 9) for t in c.terms], c.speaker)
+            for c in matches.candidates
+        ]
+        # The numbers that stand for conversations may differ, what lies in one may not.
+        talks: dict[int, list[tuple[int, str]]] = {}
+        for c in matches.candidates:
+            if c.conversation is not None:
+                talks.setdefault(c.conversation, []).append((c.position, c.id))
+        answers.append(sorted(sorted(talk) for talk in talks.values()))
+        answers.append((sorted(rounded), matches.stored, matches.admitted))
+    answers.append(space.speakers())
+    for scope in ("user/default", "other", None):
+        [around] = space.look_around([probe("heron at dawn", scope=scope)], floor=0.3, top_k=5)
+        answers.append([(n.id, round(n.cosine, 4)) for n in (around.nearest, *around.near) if n])
+    return answers
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_index_kept_up_with_changes_equals_one_loaded_anew(
+    open_store: Opening, clock: SettableClock, seed: int
+) -> None:
+    pick = random.Random(seed)
+    store = open_store()
+    spaces = [store.space("ana"), open_store().space("ana")]
+    alive: dict[str, Memory] = {}
+    for step in range(90):
+        space = pick.choice(spaces)
+        kind = pick.choice(["create", "create", "block", "update", "delete", "purge", "expire", "refuse", "read"])
+        if kind in ("update", "delete", "purge") and not alive:
+            continue
+        if kind in ("create", "block"):
+            changes = [_creation(pick) for _ in range(1 if kind == "create" else pick.randrange(2, 40))]
+            space.commit(changes, timeout=SECONDS)
+            alive |= {change.entry.memory.id: change.entry.memory for change in changes}
+        elif kind == "update":
+            old = pick.choice(list(alive.values()))
+            alive[old.id] = update(space, old, content=_text(pick), scope=pick.choice(["user/default", "other"]))
+        elif kind == "delete":
+            delete(space, alive.pop(pick.choice(list(alive))))
+        elif kind == "purge":
+            gone = pick.sample(list(alive), min(len(alive), pick.randrange(1, 5)))
+            space.purge(gone, timeout=SECONDS)
+            for id in gone:
+                del alive[id]
+        elif kind == "expire":
+            space.commit([_creation(pick, expires_at=later(step))], timeout=SECONDS)
+            clock.advance(seconds=1)
+        elif kind == "refuse" and alive:
+            there = pick.choice(list(alive.values()))
+            with pytest.raises(Conflict):
+                space.commit([_creation(pick), creation("x", id=there.id)], timeout=SECONDS)
+        else:
+            _answers(pick.choice(spaces))
+    fresh = open_store()
+    expected = _answers(fresh.space("ana"))
+    for space in spaces:
+        assert _answers(space) == expected
+
+
+def _text(pick: random.Random) -> str:
+    return " ".join(pick.choices(_WORDS, k=pick.choice([1, 3, 8, 300])))
+
+
+def _creation(pick: random.Random, **fields: Any) -> Create:
+    fields = {
+        "scope": pick.choice(["user/default", "other"]),
+        "created_at": later(pick.randrange(-9, 9)),
+        "pinned": pick.random() < 0.2,
+        "surprise": pick.choice([None, 0.5]),
+        "conversation_id": pick.choice([None, "talk", "walk"]),
+        **fields,
+    }
+    if pick.random() < 0.3:
+        said = memory(_text(pick), source="conversation", **fields)
+        return Create(entry=replace(entry_of(said), speaker=pick.choice([None, "ana", "bob"])))
+    return creation(_text(pick), **fields)
+
+
+def test_what_a_refused_block_wrote_is_seen_by_nobody(open_store: Opening) -> None:
+    space = open_store().space("ana")
+    save(space, "the heron")
+    block = [creation("the otter"), creation("the heron", guard=Guard(threshold=0.99))]
+    for _ in range(2):
+        with pytest.raises(Conflict):
+            space.commit(block, timeout=SECONDS)
+        assert search(space, "otter heron", near=embed("otter")[0]).stored == 1
+        around = space.look_around([probe("the otter")], floor=0.9, top_k=5)[0]
+        assert around.near == ()
+
+
+def test_an_index_is_loaded_anew_when_the_space_is_forgotten_and_filled_again(open_store: Opening) -> None:
+    store, other = open_store(), open_store()
+    for round_ in range(4):
+        for i in range(5):
+            save(other.space("ana"), f"heron {round_} {i}")
+        assert search(store.space("ana"), "heron").stored == 5
+        other.forget_user("ana")
+        assert search(store.space("ana"), "heron").stored == 0
+
+
+def test_many_changes_of_one_memory_leave_one(open_store: Opening) -> None:
+    space = open_store().space("ana")
+    current = save(space, "the heron 0")
+    for i in range(200):
+        current = update(space, current, content=f"the heron {i}")
+        if i % 7 == 0:
+            assert search(space, "heron").stored == 1
+    [candidate] = search(space, "heron", near=embed("the heron 199")[0]).candidates
+    assert candidate.cosine == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,67 @@
+"""An embedder for tests: hashed word stems, quick, the same on every machine, and a real one by contract."""
+
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Literal
+
+from recollect.adapters.embedders.vectors import placed, unit_vector, worded
+from recollect.errors import Unavailable
+from recollect.model import Embedding
+
+_WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
+STOP_WORDS = frozenset(
+    _WORDS.findall(
+        "a an and are as at be by for from has have he her his i in is it its my of on or she that the "
+        "their they this to was we were what when where which who will with you your"
+    )
+)
+_ENDINGS = ("ings", "ing", "edly", "ed", "ly", "es", "s")
+
+
+class HashedWords:
+    """A text's vector counts its word stems, hashed into `dimension` places.
+
+    Texts of equal stems have cosine 1, texts that share none about 0.1, more when they are long. `state`
+    `stuck` fails as a model does that ran out of time, `broken` as one that refuses; neither waits.
+    """
+
+    unrelated = 0.1
+
+    def __init__(
+        self, *, dimension: int = 64, state: Literal["working", "stuck", "broken"] = "working"
+    ) -> None:
+        self.dimension = dimension
+        self.name = f"hashed-words/{dimension}"
+        self.state = state
+
+    def embed(
+        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
+    ) -> list[Embedding]:
+        """One embedding a text, in order. Raises Unavailable unless `state` is `working`."""
+        if self.state == "stuck":
+            raise Unavailable(
+                f"The embedder did not answer within {timeout:g} s; try again.", part="embedder"
+            )
+        if self.state == "broken":
+            raise Unavailable("The embedder refuses to answer.", part="embedder")
+        positions = worded(texts)
+        vectors = [unit_vector(self._counts(texts[position])) for position in positions]
+        return placed(vectors, positions, len(texts), self.dimension)
+
+    def _counts(self, text: str) -> list[int]:
+        counts = [0] * self.dimension
+        for stem in _stems(text) or list(text):
+            counts[zlib.crc32(stem.encode()) % self.dimension] += 1
+        return counts
+
+
+def _stems(text: str) -> list[str]:
+    return [_stem(word) for word in _WORDS.findall(text.casefold()) if word not in STOP_WORDS]
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if len(word) > len(ending) + 2 and word.endswith(ending):
+            return word.removesuffix(ending)
+    return word

@@ -1,0 +1,230 @@
+"""Forgetting reaches the bytes, and nothing is acknowledged and lost around it."""
+
+import random
+import string
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from clock import SettableClock
+from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
+from faults.doors import ANA, answer, open_door, running, user_bytes
+from recollect.adapters.sqlite import SqliteStore
+from recollect.adapters.sqlite.rows import term_digest, to_key
+from recollect.engine.analysis import text_digest, tokens
+from recollect.errors import NotFound, Unavailable
+from recollect.invoke import Door
+from recollect.model import Memory
+from recollect.ports import UserRef
+
+
+def _text(pick: random.Random, words: int) -> str:
+    return " ".join("".join(pick.choices(string.ascii_lowercase, k=pick.randrange(7, 12))) for _ in range(words))
+
+
+def _needles(memory: Memory) -> dict[str, bytes]:
+    """Everything by which bytes would give a memory away."""
+    needles = {"key": to_key(memory.id), "id": memory.id.encode(), "fold": text_digest(memory.content)}
+    needles |= {f"word {word}": word.encode() for text in (memory.content, *memory.tags) for word in text.split()}
+    needles |= {f"digest {t}": term_digest(t).to_bytes(8, "little") for t in tokens(memory.content)}
+    [vector] = EMBEDDER.embed([memory.content[:640]], purpose="document", timeout=SECONDS)
+    needles |= {f"vector from {at}": vector[at : at + 128] for at in range(0, len(vector), 128)}
+    return needles
+
+
+def _left(folder: Path, memories: list[Memory]) -> list[str]:
+    files = user_bytes(folder)
+    return [
+        f"{what} of {memory.id} in {name}"
+        for memory in memories
+        for what, needle in _needles(memory).items()
+        for name, content in files.items()
+        if needle in content
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 40), (3, 2000)])
+def test_after_a_forget_nothing_of_the_memory_is_in_any_byte(tmp_path: Path, seed: int, others: int) -> None:
+    pick = random.Random(seed)
+    door = open_door(tmp_path)
+    crowd = [creation(_text(pick, 12)) for _ in range(others)]
+    door.store.space("ana").commit(crowd, timeout=SECONDS)
+    images: dict[str, list[Memory]] = {}
+    previous = None
+    for _ in range(12):
+        id = answer(door, "core.save", content=_text(pick, 12), tags=[_text(pick, 1)], metadata={"k": _text(pick, 2)})
+        images[id["id"]] = [*door.store.space("ana").get([id["id"]]).values()]
+        # Rows that grow split the pages around them.
+        for other in pick.sample(crowd, min(len(crowd), 30)):
+            answer(door, "core.update", id=other.entry.memory.id, content=_text(pick, pick.randrange(5, 90)))
+        if previous:
+            answer(door, "core.associate", id=previous, target_id=id["id"])
+            answer(door, "core.update", id=previous, context="its earlier image has the link too")
+        previous = id["id"]
+    for id in list(images):
+        answer(door, "core.update", id=id, content=_text(pick, pick.randrange(3, 90)))
+        images[id] += door.store.space("ana").get([id]).values()
+        answer(door, "core.get", id=id)
+        answer(door, "core.search", query=images[id][-1].content[:80])
+        if pick.random() < 0.4:
+            answer(door, "core.delete", id=id)
+    assert _left(tmp_path, [images[next(iter(images))][0]])
+    doomed = pick.sample(list(images), 8)
+    for count, id in enumerate(doomed, 1):
+        assert answer(door, "core.forget", id=id)["verified"]
+        if count in (1, 8):
+            assert _left(tmp_path, [image for gone in doomed[:count] for image in images[gone]]) == []
+    door.store.close()
+    assert _left(tmp_path, [image for gone in doomed for image in images[gone]]) == []
+
+
+def test_after_forgetting_a_user_nothing_of_theirs_is_in_any_byte(tmp_path: Path) -> None:
+    pick = random.Random(5)
+    door = open_door(tmp_path)
+    for _ in range(30):
+        answer(door, "core.save", content=_text(pick, 12), tags=["tagged"])
+    memories = list(door.store.space("ana").walk())
+    assert door.store.forget_user("ana")
+    assert _left(tmp_path, memories) == []
+    assert not any(b"ana" in content for content in user_bytes(tmp_path).values())
+    assert sum(map(len, user_bytes(tmp_path).values())) < 200 * 1024
+    door.store.close()
+
+
+def _reader(folder: Path) -> apsw.Connection:
+    """Somebody else who reads the log: a transaction that has begun."""
+    [path] = folder.rglob("*.db")
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM memory").fetchall()
+    return reader
+
+
+def test_a_purge_that_meets_a_reader_says_so_and_a_repeat_finishes(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    space = store.space("ana")
+    save(space, "something else")
+    secret = save(space, "quagmire plenipotentiary")
+    reader = _reader(tmp_path)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="call again") as refused:
+            space.purge([secret.id], timeout=0.05)
+        assert refused.value.can_retry
+        assert found(search(space, "quagmire")) == set()
+        assert space.get([secret.id], deleted=True) == {}
+    save(space, "writing goes on")
+    reader.close()
+    assert space.purge([secret.id], timeout=SECONDS) == []
+    assert _left(tmp_path, [secret]) == []
+    store.close()
+
+
+def test_a_forget_that_meets_a_reader_is_finished_by_calling_it_again(
+    tmp_path: Path,
+) -> None:
+    door = open_door(tmp_path)
+    secret = answer(door, "core.save", content="quagmire plenipotentiary")["id"]
+    [memory] = door.store.space("ana").walk()
+    tool = door.catalogue.tool("core.forget")
+    reader = _reader(tmp_path)
+    hurried = replace(tool, timeout=0.1)
+    result = door.invoke(hurried, {"id": secret}, ANA)
+    assert isinstance(result.error, Unavailable)
+    reader.close()
+    with pytest.raises(NotFound):
+        answer(door, "core.forget", id=secret)
+    assert _left(tmp_path, [memory]) == []
+    door.store.close()
+
+
+def test_a_purge_that_died_before_the_bytes_were_gone_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.adapters.sqlite.file import UserFile
+
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    space = store.space("ana")
+    secret, other = save(space, "quagmire plenipotentiary"), save(space, "something else")
+
+    def die(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UserFile, "scrub", die)
+        with pytest.raises(KeyboardInterrupt):
+            space.purge([secret.id], timeout=SECONDS)
+    assert _left(tmp_path, [secret])
+    again = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    again.space("ana").purge([], timeout=SECONDS)
+    assert _left(tmp_path, [secret]) == []
+    assert list(space.walk()) == [other]
+    again.close()
+    store.close()
+
+
+_OLD_HANDLE = """
+import sys
+from pathlib import Path
+from clock import SettableClock
+from contracts.entries import EMBEDDER, save
+from recollect.adapters.sqlite import SqliteStore
+
+store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock())
+for line in sys.stdin:
+    print(save(store.space("ana"), line.strip()).id, flush=True)
+store.close()
+"""
+
+
+def test_a_write_of_another_process_after_forgetting_the_user_is_not_lost(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+
+    def told(line: str) -> str:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        other.stdin.write(line + "\n")
+        other.stdin.flush()
+        return other.stdout.readline().strip()
+
+    with running(_OLD_HANDLE, tmp_path) as other:
+        assert told("before")
+        assert search(store.space("ana"), "before").stored == 1
+        assert store.forget_user("ana")
+        after = told("after")
+    assert [memory.id for memory in store.space("ana").walk()] == [after]
+    assert found(search(store.space("ana"), "after")) == {after}
+    assert list(store.users()) == [UserRef(user_id="ana")]
+    store.close()
+
+
+def test_forgetting_a_user_who_is_being_read_says_so_and_a_repeat_finishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.adapters.sqlite import store as stores
+
+    monkeypatch.setattr(stores, "_WIPE_SECONDS", 0.05)
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    secret = save(store.space("ana"), "quagmire plenipotentiary")
+    reader = _reader(tmp_path)
+    with pytest.raises(Unavailable, match="call again"):
+        store.forget_user("ana")
+    assert list(store.space("ana").walk()) == []
+    reader.close()
+    store.forget_user("ana")
+    assert _left(tmp_path, [secret]) == []
+    store.close()
+
+
+def test_readings_noted_by_others_do_not_bring_an_id_back(tmp_path: Path) -> None:
+    doors: list[Door] = [open_door(tmp_path), open_door(tmp_path)]
+    id = answer(doors[0], "core.save", content="quagmire plenipotentiary")["id"]
+    [memory] = doors[0].store.space("ana").walk()
+    answer(doors[1], "core.get", id=id)
+    answer(doors[0], "core.forget", id=id)
+    for door in doors:
+        door.store.close()
+    assert _left(tmp_path, [memory]) == []

@@ -1,0 +1,92 @@
+"""Many writers at once: nobody is told that a database is locked, and nothing is lost."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from clock import SettableClock
+from contracts.entries import EMBEDDER, embed, found, save, search, update
+from faults.doors import lines_of
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Conflict
+
+WRITERS = 32
+
+
+@pytest.mark.parametrize("users", [1, WRITERS])
+def test_32_threads_lose_nothing(tmp_path: Path, users: int) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+
+    def write(writer: int) -> set[str]:
+        space = store.space(f"user {writer % users}")
+        saved = set()
+        for i in range(8):
+            saved.add(save(space, f"heron {writer} {i}").id)
+            assert saved <= found(search(space, "heron", near=embed("heron")[0], per_leg=None))
+        return saved
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        saved = list(pool.map(write, range(WRITERS)))
+    store.close()
+    again = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    for user in range(users):
+        expected = set().union(*saved[user::users])
+        space = again.space(f"user {user}")
+        assert {memory.id for memory in space.walk()} == expected
+        assert found(search(space, "heron", near=embed("heron")[0], per_leg=None)) == expected
+    again.close()
+
+
+_WRITERS = """
+import os, sys
+from pathlib import Path
+from clock import SettableClock
+from contracts.entries import EMBEDDER, save
+from recollect.adapters.sqlite import SqliteStore
+
+children = []
+for n in range(int(sys.argv[2])):
+    pid = os.fork()
+    if pid == 0:
+        store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock())
+        for i in range(6):
+            for user in ("all", f"user {n}"):
+                os.write(1, f"{user}|{save(store.space(user), f'heron {n} {i}').id}\\n".encode())
+        store.close()
+        os._exit(0)
+    children.append(pid)
+sys.exit(any(os.waitpid(pid, 0)[1] for pid in children))
+"""
+
+
+@pytest.mark.slow
+def test_32_processes_lose_nothing(tmp_path: Path) -> None:
+    saved: dict[str, set[str]] = {}
+    for line in lines_of(_WRITERS, tmp_path, WRITERS):
+        user, id = line.split("|")
+        saved.setdefault(user, set()).add(id)
+    assert len(saved) == WRITERS + 1
+    assert len(saved["all"]) == 6 * WRITERS
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    for user, ids in saved.items():
+        assert {memory.id for memory in store.space(user).walk()} == ids
+        assert found(search(store.space(user), "heron", per_leg=None)) == ids
+    store.close()
+
+
+def test_of_writers_of_one_version_one_wins_and_the_others_are_told(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
+    old = save(store.space("ana"), "heron")
+
+    def write(writer: int) -> str:
+        try:
+            return update(store.space("ana"), old, content=f"heron {writer}").content
+        except Conflict as conflict:
+            return f"lost to version {conflict.details['version']}"
+
+    with ThreadPoolExecutor(16) as pool:
+        ends = sorted(pool.map(write, range(16)))
+    assert ends[1:] == ["lost to version 2"] * 15
+    assert ends[:1] == [store.space("ana").get([old.id])[old.id].content]
+    store.close()

@@ -1,0 +1,287 @@
+"""Every surface as the same thing: given a folder of memories, call a tool as somebody and see the reply.
+
+A new surface joins by one function here and one line in SURFACES.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio.from_thread
+import httpx
+import httpx2
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from typer.testing import CliRunner
+
+from embedding import HashedWords
+from recollect import runtime
+from recollect.errors import RecollectError
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.runtime import open_door
+from recollect.settings import read_settings
+from recollect.surfaces.cli.app import app as commands
+from recollect.surfaces.http import create_app
+from recollect.surfaces.identity import TrustedHeaders
+from recollect.surfaces.lambda_ import tool_handler
+from recollect.surfaces.python import Memory, open_memory
+from recollect.toolsets import CATALOGUE
+from surfaces.events import as_v1, as_v2
+from surfaces.serving import served
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. `code` and `message` are an error's; a surface that tells no code leaves it empty."""
+
+    body: Any
+    is_error: bool = False
+    code: str = ""
+    message: str = ""
+    outcome: str | None = None
+
+
+Call = Callable[[str, dict[str, Any]], Reply]
+
+
+class Connected(Protocol):
+    """A surface that is up: how to call as somebody."""
+
+    def __call__(self, caller: Caller) -> Call: ...
+
+
+def door_on(folder: Path) -> Door:
+    return open_door(read_settings({}, data=folder), embedder=HashedWords())
+
+
+@contextmanager
+def direct(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                result = door.invoke(tool, arguments, caller)
+                outcome = result.outcome.kind if result.outcome else None
+                return _reply(result.body, result.error is not None, outcome=outcome)
+
+            return call
+
+        yield connect
+
+
+@contextmanager
+def python(folder: Path) -> Iterator[Connected]:
+    with open_memory(folder, embedder=HashedWords()) as memory:
+
+        def connect(caller: Caller) -> Call:
+            return _python_call(
+                memory.as_user(caller.user_id, agent=caller.agent_id, conversation=caller.conversation_id)
+            )
+
+        yield connect
+
+
+@contextmanager
+def http(folder: Path) -> Iterator[Connected]:
+    with served(create_app(door_on(folder), TrustedHeaders())) as url, httpx.Client(base_url=url) as client:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                # httpx refuses what is not JSON; a hostile client does not.
+                headers = {**_headers(caller), "Content-Type": "application/json"}
+                got = client.post("/v1/" + tool.replace(".", "/"), content=json.dumps(arguments), headers=headers)
+                is_json = "json" in got.headers["Content-Type"]
+                body = got.json() if is_json else got.text
+                return _reply(body, got.is_error, outcome=got.headers.get("X-Recollect-Outcome"))
+
+            return call
+
+        yield connect
+
+
+@contextmanager
+def lambda_direct(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                toolset, _, name = tool.partition(".")
+                event = {"toolset": toolset, "tool": name, "arguments": arguments, "caller": _fields(caller)}
+                got = _handler(door, tool)(event, None)
+                return _reply(got["body"], "error" in got, outcome=got.get("outcome", {}).get("kind"))
+
+            return call
+
+        yield connect
+
+
+@contextmanager
+def lambda_v1(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+        yield lambda caller: _api_gateway(door, as_v1, caller)
+
+
+@contextmanager
+def lambda_v2(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+        yield lambda caller: _api_gateway(door, as_v2, caller)
+
+
+@contextmanager
+def mcp_http(folder: Path) -> Iterator[Connected]:
+    with (
+        served(create_app(door_on(folder), TrustedHeaders())) as url,
+        anyio.from_thread.start_blocking_portal() as portal,
+        ExitStack() as stack,
+    ):
+
+        @cache
+        def client(caller: Caller, toolset: str) -> Client:
+            wire = httpx2.AsyncClient(headers=_headers(caller))
+            stack.enter_context(portal.wrap_async_context_manager(wire))
+            connection = Client(streamable_http_client(f"{url}/mcp/{toolset}", http_client=wire))
+            return stack.enter_context(portal.wrap_async_context_manager(connection))
+
+        yield lambda caller: _mcp_call(portal, client, caller)
+
+
+@contextmanager
+def mcp_stdio(folder: Path) -> Iterator[Connected]:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}{os.pathsep}{ROOT / 'tests'}"}
+    with anyio.from_thread.start_blocking_portal() as portal, ExitStack() as stack:
+
+        @cache
+        def client(caller: Caller, toolset: str) -> Client:
+            arguments = ["-m", "surfaces.stdio_server", str(folder), toolset, json.dumps(_fields(caller))]
+            command = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+            return stack.enter_context(portal.wrap_async_context_manager(Client(stdio_client(command))))
+
+        yield lambda caller: _mcp_call(portal, client, caller)
+
+
+@contextmanager
+def command_line(folder: Path) -> Iterator[Connected]:
+    """`recollect call TOOLSET.TOOL JSON`, in this process: a new one for each call would cost a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "open_embedder", lambda settings: HashedWords())
+
+        def connect(caller: Caller) -> Call:
+            who = ["--user", caller.user_id, "--agent", caller.agent_id or "", "--data", str(folder)]
+            who += ["--conversation", caller.conversation_id] if caller.conversation_id else []
+
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                done = CliRunner().invoke(commands, ["call", tool, json.dumps(arguments), *who])
+                assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+                return _reply(_json_or_text(done.stdout), done.exit_code != 0)
+
+            return call
+
+        yield connect
+
+
+SURFACES = {
+    "direct": direct,
+    "python": python,
+    "http": http,
+    "lambda-direct": lambda_direct,
+    "lambda-v1": lambda_v1,
+    "lambda-v2": lambda_v2,
+    "mcp-http": mcp_http,
+    "mcp-stdio": mcp_stdio,
+    "command-line": command_line,
+}
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Door]:
+    door = door_on(folder)
+    try:
+        yield door
+    finally:
+        door.store.close()
+
+
+def _python_call(memory: Memory) -> Call:
+    def call(tool: str, arguments: dict[str, Any]) -> Reply:
+        toolset, _, name = tool.partition(".")
+        try:
+            return _reply(getattr(getattr(memory, toolset), name)(**arguments), is_error=False)
+        except RecollectError as error:
+            return Reply(None, True, error.code, error.message)
+
+    return call
+
+
+def _api_gateway(door: Door, event: Callable[..., dict[str, Any]], caller: Caller) -> Call:
+    def call(tool: str, arguments: dict[str, Any]) -> Reply:
+        path = "/v1/" + tool.replace(".", "/")
+        got = _handler(door, tool)(event(path, json.dumps(arguments), caller), None)
+        is_json = "json" in got["headers"]["Content-Type"]
+        body = json.loads(got["body"]) if is_json else got["body"]
+        return _reply(body, got["statusCode"] >= 400, outcome=got["headers"].get("X-Recollect-Outcome"))
+
+    return call
+
+
+def _mcp_call(portal: Any, client: Callable[[Caller, str], Client], caller: Caller) -> Call:
+    def call(tool: str, arguments: dict[str, Any]) -> Reply:
+        toolset, _, name = tool.partition(".")
+        got = portal.call(client(caller, toolset).call_tool, name, arguments)
+        text = got.content[0].text
+        structured = got.structured_content
+        body = structured if structured is not None else _json_or_text(text)
+        if structured is not None and _is_list(tool):
+            body = structured["result"]
+        outcome = (got.meta or {}).get("recollect/outcome", {}).get("kind")
+        return _reply(body, got.is_error, outcome=outcome)
+
+    return call
+
+
+def _reply(body: Any, is_error: bool, *, outcome: str | None = None) -> Reply:
+    if not is_error:
+        return Reply(body, outcome=outcome)
+    if "detail" in body:
+        return Reply(body, True, body["code"], body["detail"])
+    told = body["error"]
+    code, message = ("", told) if isinstance(told, str) else (told["code"], told["message"])
+    return Reply(body, True, code, message)
+
+
+def _handler(door: Door, tool: str) -> Any:
+    return tool_handler(CATALOGUE.tool(tool).operation, open=lambda: door)
+
+
+def _is_list(tool: str) -> bool:
+    return bool(CATALOGUE.tool(tool).answer_schema.get("type") == "array")
+
+
+def _json_or_text(text: str) -> Any:
+    return json.loads(text) if text.startswith(("{", "[")) else text
+
+
+def _headers(caller: Caller) -> dict[str, str]:
+    return {
+        "X-User-Id": caller.user_id,
+        "X-Agent-Id": caller.agent_id or "",
+        "X-Conversation-Id": caller.conversation_id or "",
+    }
+
+
+def _fields(caller: Caller) -> dict[str, str | None]:
+    return {
+        "user_id": caller.user_id,
+        "agent_id": caller.agent_id,
+        "conversation_id": caller.conversation_id,
+    }

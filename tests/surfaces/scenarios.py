@@ -1,0 +1,65 @@
+"""One story a toolset, which calls every tool of it with success."""
+
+from collections.abc import Callable
+from typing import Any
+
+Run = Callable[..., Any]
+"""Calls a tool by its name with arguments and answers the body of the success that it must be."""
+
+
+def core(run: Run) -> None:
+    before = run("core.stats")["memories"]
+    dark = run("core.save", content="User prefers dark mode.", tags=["UI"])["id"]
+    ana, lisbon = run(
+        "core.batch_save", items=[{"content": "Ana works at Acme."}, {"content": "Ana moved to Lisbon in 2024."}]
+    )["ids"]
+    assert run("core.get", id=dark)["tags"] == ["UI"]
+    assert {memory["id"] for memory in run("core.list", limit=3)["memories"]} == {dark, ana, lisbon}
+
+    found = run("core.search", query="dark mode", why=True)
+    assert found["results"][0]["id"] == dark
+    assert found["outcome"]["kind"] == "found"
+    assert "User prefers dark mode." in run("core.retrieve_memory", query="dark mode", limit=2)
+
+    assert run("core.update", id=dark, content="User prefers light mode.", metadata={"since": "May"})["version"] == 2
+    assert len(run("core.history", id=dark)["revisions"]) == 2
+    assert run("core.undo", id=dark)["content"] == "User prefers dark mode."
+    assert run("core.batch_update", updates=[{"id": ana, "tags": ["work"]}])["ids"] == [ana]
+    assert run("core.search", query="Acme", tags=["work"])["results"][0]["id"] == ana
+
+    assert run("core.associate", id=ana, target_id=lisbon, strength=0.9)["associations"][0]["id"] == lisbon
+    assert ana in {linked["id"] for linked in run("core.associations", id=lisbon)["associations"]}
+    assert run("core.move", ids=[lisbon], scope="people/ana")["moved"] == [lisbon]
+    assert {"scope": "people/ana", "memories": 1} in run("core.list_scopes")["scopes"]
+
+    said = [{"role": "user", "content": "I adopted a cat called Miso."}]
+    assert run("core.append_messages", messages=said, conversation_id="chat-7")["conversation_id"] == "chat-7"
+    heard = run("core.search", query="cat", include_conversation=True, conversation_id="chat-7")
+    assert heard["results"][0]["source"] == "conversation"
+
+    merged = run("core.consolidate", ids=[ana, lisbon])
+    assert "Acme" in merged["content"]
+    assert "Lisbon" in merged["content"]
+    assert run("core.delete", id=merged["id"])["deleted"] == [merged["id"]]
+
+    records = run("core.export")["records"]
+    assert run("core.forget", id=dark)["verified"] is True
+    assert run("core.search", query="dark", mode="keyword")["results"] == []
+    assert run("core.import", records=records)["written"] == 1
+    assert run("core.get", id=dark)["content"] == "User prefers dark mode."
+    assert run("core.stats")["memories"] == before + 3
+
+
+def notes(run: Run) -> None:
+    note = run("notes.memory_save", content="User's name is Shantanu", tags=["Name"])["note_id"]
+    assert note.startswith("note-")
+    found = run("notes.memory_search", query="what is the user's name")[0]
+    assert found["note_id"] == note
+    assert found["tags"] == ["name"]
+    assert run("notes.memory_update", note_id=note, content="User prefers to be called SG")["note_id"] == note
+    assert run("notes.memory_search", query="called")[0]["text"] == "User prefers to be called SG"
+    assert run("notes.memory_delete", note_id=note)["message"] == "Note deleted successfully."
+    assert note not in {found["note_id"] for found in run("notes.memory_search", query="called")}
+
+
+SCENARIOS = {"core": core, "notes": notes}

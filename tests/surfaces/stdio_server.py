@@ -1,0 +1,16 @@
+"""What the stdio tests start: `python -m surfaces.stdio_server FOLDER TOOLSET CALLER`, the caller as JSON."""
+
+import json
+import sys
+from pathlib import Path
+
+from embedding import HashedWords
+from recollect.model import Caller
+from recollect.runtime import open_door
+from recollect.settings import read_settings
+from recollect.surfaces.mcp import run_stdio
+
+folder, toolset, caller = sys.argv[1:]
+door = open_door(read_settings({}, data=Path(folder)), embedder=HashedWords())
+run_stdio(door, toolset, Caller(**json.loads(caller)))
+door.store.close()

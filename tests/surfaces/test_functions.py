@@ -1,0 +1,38 @@
+"""The functions folder: one Lambda an operation, nothing written in it that the catalogue knows."""
+
+import importlib.util
+
+import pytest
+
+from recollect.toolsets import CATALOGUE
+from surfaces.callers import ROOT
+
+OPERATIONS = sorted({tool.operation for tool in CATALOGUE.tools()})
+OF_THEIR_OWN = {"http", "mcp", "agent", "indexer", "maintenance"}
+FUNCTIONS = ROOT / "functions"
+
+
+def test_every_operation_has_a_function_and_every_function_an_operation() -> None:
+    folders = {handler.parent.name for handler in FUNCTIONS.glob("*/handler.py")}
+    assert folders - OF_THEIR_OWN == set(OPERATIONS)
+    assert folders >= {"http", "mcp"}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
+    lines = (FUNCTIONS / operation / "handler.py").read_text().split("\n")
+    assert [line for line in lines if line] == [
+        "from recollect.surfaces.lambda_ import tool_handler",
+        f'handler = tool_handler("{operation}")',
+    ]
+
+
+@pytest.mark.parametrize("name", ["http", "mcp", "save"])
+def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA", "/dev/null/nowhere")
+    spec = importlib.util.spec_from_file_location(f"function_{name}", FUNCTIONS / name / "handler.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert callable(module.handler)

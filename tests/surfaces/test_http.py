@@ -1,0 +1,252 @@
+"""What HTTP adds: statuses, problems, headers, limits, probes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from embedding import HashedWords
+from recollect.errors import Internal, RecollectError, Throttled
+from recollect.invoke import Door
+from recollect.model import Outcome, OutcomeKind
+from recollect.surfaces.http import create_app
+from recollect.surfaces.identity import LocalUser
+from recollect.surfaces.problem import STATUS
+from recollect.surfaces.reply import error_reply, outcome_headers
+from recollect.surfaces.routes import MAX_BODY_BYTES
+from recollect.surfaces.schemas import openapi
+from recollect.toolsets import CATALOGUE
+from surfaces.conftest import FailingStore
+from surfaces.serving import served
+
+JSON = {"Content-Type": "application/json"}
+MiB = 1024 * 1024
+
+
+def refused(answer: httpx.Response, status: int, says: str = "") -> None:
+    problem = answer.json()
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (answer.status_code, problem["status"]) == (status, status)
+    assert says in problem["detail"]
+    assert {"type", "title", "code", "retryable"} <= problem.keys()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"\xff\xfe",
+        b"[1]",
+        b'"text"',
+        b"null",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"content": NaN}',
+        b'{"content": "\\ud800"}',
+        b'{"confidence": ' + b"9" * 5000 + b"}",
+        b"\xef\xbb\xbf{}",
+        b"content=x",
+        b"",
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+@pytest.mark.parametrize("tool", ["core/save", "notes/memory_save"])
+def test_a_body_that_is_no_json_object_is_a_bad_request(local: httpx.Client, tool: str, body: bytes) -> None:
+    answer = local.post(f"/v1/{tool}", content=body, headers=JSON)
+    assert answer.status_code == 400
+    assert "Traceback" not in answer.text
+    if tool.startswith("core"):
+        refused(answer, 400)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/json; charset=latin-1"],
+)
+def test_only_json_is_taken(local: httpx.Client, kind: str) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    refused(local.post("/v1/core/save", content=b'{"content": "x"}', headers=headers), 415, "application/json")
+
+
+def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:
+    kind = "Application/JSON; charset=UTF-8"
+    assert local.post("/v1/core/stats", content=b"{}", headers={"Content-Type": kind}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/v1/core/sav", "there are: associate"),
+        ("/v1/cor/save", "there are: core"),
+        ("/v1/cor", "there are: core"),
+        ("/v1/core/save/", "/v1/{toolset}/{tool}"),
+        ("/v1/core/save%00", "there are"),
+        ("/", "/v1/{toolset}/{tool}"),
+        ("/../../etc/passwd", "/v1/{toolset}/{tool}"),
+        ("/mcp/nothing", "/v1/{toolset}/{tool}"),
+    ],
+)
+def test_an_unknown_path_says_what_there_is(local: httpx.Client, path: str, says: str) -> None:
+    refused(local.post(path, json={}), 404, says)
+
+
+@pytest.mark.parametrize(("path", "allowed"), [("/v1/core/save", "POST"), ("/mcp", "POST"), ("/mcp/notes", "POST")])
+def test_a_wrong_method_says_the_right_one(local: httpx.Client, path: str, allowed: str) -> None:
+    answer = local.get(path)
+    refused(answer, 405, allowed)
+    assert answer.headers["Allow"] == allowed
+
+
+def test_a_dialect_answers_its_own_error_with_the_status(local: httpx.Client) -> None:
+    answer = local.post("/v1/notes/memory_delete", json={"note_id": "note-1"})
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json() == {"error": "note `note-1` not found"}
+
+
+def test_a_problem_has_the_facts_of_the_error(local: httpx.Client) -> None:
+    saved = local.post("/v1/core/save", json={"content": "A fact."}).json()
+    answer = local.post("/v1/core/update", json={"id": saved["id"], "content": "x", "version": 7})
+    refused(answer, 409)
+    assert answer.json()["version"] == 1
+
+
+def test_text_is_answered_as_text(local: httpx.Client) -> None:
+    local.post("/v1/core/save", json={"content": "Café à Zürich, 東京."})
+    answer = local.post("/v1/core/retrieve_memory", json={"query": "東京"})
+    assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert "Café à Zürich, 東京." in answer.text
+    assert answer.headers["X-Recollect-Outcome"] == "found"
+
+
+def test_a_repeated_idempotency_key_saves_once(local: httpx.Client) -> None:
+    ids = {
+        local.post("/v1/core/save", json={"content": "Once."}, headers={"Idempotency-Key": "k-1"}).json()["id"]
+        for _ in range(2)
+    }
+    assert len(ids) == 1
+    refused(local.post("/v1/core/save", json={"content": "x"}, headers={"Idempotency-Key": "k" * 257}), 400, "256")
+
+
+def test_many_calls_at_once_all_succeed(local: httpx.Client) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        answers = pool.map(lambda n: local.post("/v1/core/save", json={"content": f"Fact {n}."}), range(60))
+        assert {answer.status_code for answer in answers} == {200}
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_over_the_limit_is_refused_by_its_size(local: httpx.Client, chunked: bool) -> None:
+    body = b'{"content": "' + b"a" * MAX_BODY_BYTES + b'"}'
+    content: Any = (body[at : at + MiB] for at in range(0, len(body), MiB)) if chunked else body
+    refused(local.post("/v1/core/save", content=content, headers=JSON), 413, "8 MiB")
+
+
+def test_an_endless_body_is_given_up_at_the_limit(door: Door) -> None:
+    app = create_app(door, LocalUser("local", "default"))
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        while True:
+            read += MiB
+            yield b" " * MiB
+
+    async def post() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            return await client.post("/v1/core/save", content=endless(), headers=JSON)
+
+    refused(asyncio.run(post()), 413)
+    assert read <= MAX_BODY_BYTES + MiB
+
+
+def test_an_import_may_be_larger(local: httpx.Client) -> None:
+    answer = local.post("/v1/core/import", content=b'{"records": [{}]' + b" " * MAX_BODY_BYTES + b"}", headers=JSON)
+    assert answer.status_code == 200
+    assert answer.json()["errors"][0]["index"] == 0
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8000", "10.0.0.7", ""]
+)
+@pytest.mark.parametrize("path", ["/v1/core/list", "/mcp", "/healthz"])
+def test_a_host_that_is_not_this_computer_is_refused(local: httpx.Client, host: str, path: str) -> None:
+    refused(local.post(path, json={}, headers={"Host": host}), 403, "localhost")
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "file://"])
+@pytest.mark.parametrize("path", ["/v1/core/list", "/mcp"])
+def test_a_page_of_another_site_is_refused(local: httpx.Client, origin: str, path: str) -> None:
+    refused(local.post(path, json={}, headers={"Origin": origin}), 403, "another site")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "127.9.9.9", "[::1]:8000"])
+def test_every_name_of_this_computer_is_served(local: httpx.Client, host: str) -> None:
+    headers = {"Host": host, "Origin": f"http://{host}"}
+    assert local.post("/v1/core/list", json={}, headers=headers).status_code == 200
+
+
+def test_a_server_behind_a_gateway_answers_to_any_host(door: Door) -> None:
+    app = create_app(door, LocalUser("local", "default"), local=False, closes_store=False)
+    with served(app) as url:
+        answer = httpx.post(f"{url}/v1/core/list", json={}, headers={"Host": "memory.example"})
+    assert answer.status_code == 200
+
+
+def test_no_page_may_read_the_answers(local: httpx.Client) -> None:
+    answer = local.options(
+        "/v1/core/list",
+        headers={"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"},
+    )
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+
+
+def test_probes_say_up_and_ready(local: httpx.Client) -> None:
+    assert [local.get(path).json() for path in ("/healthz", "/readyz")] == [{"status": "ok"}] * 2
+
+
+@pytest.mark.parametrize("part", ["store", "embedder"])
+def test_a_server_whose_parts_fail_is_up_and_not_ready(door: Door, failing: Door, part: str) -> None:
+    broken = failing if part == "store" else replace(door, embedder=HashedWords(state="broken"))
+    with served(create_app(broken, LocalUser("local", "default"))) as url:
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        answer = httpx.get(f"{url}/readyz")
+    refused(answer, 503)
+    assert FailingStore.secret not in answer.text
+
+
+def test_shutting_down_closes_the_store(failing: Door) -> None:
+    with served(create_app(failing, LocalUser("local", "default"))):
+        assert not failing.store.closed  # type: ignore[attr-defined]
+    assert failing.store.closed  # type: ignore[attr-defined]
+
+
+def test_the_document_of_the_server_has_every_tool(local: httpx.Client) -> None:
+    document = local.get("/openapi.json").json()
+    assert document == openapi(CATALOGUE)
+    for tool in CATALOGUE.tools():
+        operation = document["paths"][f"/v1/{tool.toolset}/{tool.name}"]["post"]
+        assert operation["description"] == tool.description
+        given = operation["requestBody"]["content"]["application/json"]
+        assert given["schema"] == tool.input_schema
+        assert [example["value"] for example in given["examples"].values()] == list(tool.examples)
+        assert operation["responses"]["200"]["content"][tool.media]["schema"] == tool.answer_schema
+
+
+def test_every_kind_of_error_has_its_status() -> None:
+    assert {kind.code for kind in RecollectError.__subclasses__()} == STATUS.keys()
+    assert error_reply(Internal("x")).status == 500
+
+
+def test_too_many_calls_say_when_to_come_back() -> None:
+    assert error_reply(Throttled("Slower, please.", retry_after=1.2)).headers["Retry-After"] == "2"
+
+
+def test_what_happened_fits_in_a_header() -> None:
+    headers = outcome_headers(Outcome(kind=OutcomeKind.BELOW_FLOOR, message="naïve\r\n語", best_score=0.25))
+    assert headers["X-Recollect-Outcome-Message"] == "na?ve???"
+    assert headers["X-Recollect-Best-Score"] == "0.2500"

@@ -1,0 +1,128 @@
+"""Who calls: from headers that a gateway sets or an authorizer's claims, never from arguments or a default."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.model import Caller
+from recollect.surfaces.http import create_app
+from recollect.surfaces.identity import Authorizer, LocalUser, TrustedHeaders
+from surfaces.callers import opened
+from surfaces.serving import served
+
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("/v1/core/list", {}),
+    ("/v1/notes/memory_search", {"query": "x"}),
+    ("/mcp", LIST),
+]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with opened(tmp_path_factory.mktemp("memories")) as door:
+        app = create_app(door, TrustedHeaders(), local=False, closes_store=False)
+        with served(app) as url, httpx.Client(base_url=url, headers=ACCEPT) as client:
+            yield client
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_a_known_user_is_served(gateway: httpx.Client, path: str, body: dict[str, Any]) -> None:
+    assert gateway.post(path, json=body, headers={"X-User-Id": "ana"}).status_code == 200
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+@pytest.mark.parametrize("headers", [{}, {"X-User-Id": ""}, {"X-Agent-Id": "a"}, {"X-User": "ana"}])
+def test_a_call_without_a_user_is_nobodys(
+    gateway: httpx.Client, path: str, body: dict[str, Any], headers: dict[str, str]
+) -> None:
+    answer = gateway.post(path, json=body, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert "user context is not available" in answer.text
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+@pytest.mark.parametrize("name", ["X-User-Id", "X-Agent-Id", "X-Conversation-Id"])
+def test_a_header_sent_twice_is_refused(gateway: httpx.Client, path: str, body: dict[str, Any], name: str) -> None:
+    headers = [("X-User-Id", "ana"), (name, "bob"), (name.lower(), "eve")]
+    answer = gateway.post(path, json=body, headers=headers)
+    assert answer.status_code == 400
+    assert "send it once" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+@pytest.mark.parametrize("user", [b"\xff", b"a" * 2049])
+def test_a_user_that_no_store_can_keep_is_refused(
+    gateway: httpx.Client, path: str, body: dict[str, Any], user: bytes
+) -> None:
+    answer = gateway.post(path, json=body, headers=[(b"X-User-Id", user)])
+    assert answer.status_code == 400
+
+
+def test_a_user_of_another_script_is_that_user(gateway: httpx.Client) -> None:
+    for user, text in (("アナ", "Ana's."), ("アン", "Anne's.")):
+        headers = [(b"X-User-Id", user.encode())]
+        gateway.post("/v1/core/save", json={"content": text}, headers=headers)
+        listed = gateway.post("/v1/core/list", json={}, headers=headers).json()
+        assert [memory["content"] for memory in listed["memories"]] == [text]
+
+
+@pytest.mark.parametrize("where", ["body", "query", "cookie", "other header"])
+def test_naming_another_user_anywhere_else_changes_nothing(gateway: httpx.Client, where: str) -> None:
+    gateway.post("/v1/core/save", json={"content": "Bob's secret."}, headers={"X-User-Id": "bob"})
+    more: dict[str, Any] = {
+        "body": {"json": {"user_id": "bob"}},
+        "query": {"json": {}, "params": {"user_id": "bob", "X-User-Id": "bob"}},
+        "cookie": {"json": {}, "cookies": {"X-User-Id": "bob"}},
+        "other header": {"json": {}, "headers": {"X-Forwarded-User": "bob", "X_User_Id": "bob"}},
+    }[where]
+    headers = {"X-User-Id": "eve", **more.pop("headers", {})}
+    request = gateway.build_request("POST", "/v1/core/list", headers=headers, **more)
+    answer = gateway.send(request)
+    assert answer.status_code == (400 if where == "body" else 200)
+    assert "secret" not in answer.text
+
+
+def test_the_local_user_may_name_a_conversation_only() -> None:
+    scope = {"headers": [(b"x-conversation-id", b"chat-1"), (b"x-user-id", b"bob")]}
+    assert LocalUser("local", "default").caller(scope) == Caller("local", "default", "chat-1")
+
+
+@pytest.mark.parametrize(
+    ("authorizer", "caller"),
+    [
+        ({"jwt": {"claims": {"sub": "ana", "agent_id": "a1"}}}, Caller("ana", "a1")),
+        ({"jwt": {"claims": {"sub": "ana", "conversation_id": "c", "tenant": "t"}}}, Caller("ana", None, "c", "t")),
+        ({"lambda": {"sub": "ana", "agent_id": "a1"}}, Caller("ana", "a1")),
+        ({"claims": {"sub": "ana"}}, Caller("ana")),
+        ({"principalId": "ana", "agent_id": "a1"}, Caller("ana", "a1")),
+        ({"jwt": {"claims": {"user": "ana"}}}, None),
+        ({"jwt": {"claims": {"sub": ""}}}, None),
+        ({"jwt": {"claims": None}, "sub": "ana"}, None),
+        ({"jwt": {"claims": {"sub": ["ana"]}}}, None),
+        ({"jwt": {"claims": {"principalId": "ana"}}}, None),
+        ({"principalId": "ana", "jwt": "text", "claims": "text"}, Caller("ana")),
+        ({"iam": {"userId": "x"}}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_an_authorizers_claims_name_the_caller(authorizer: Any, caller: Caller | None) -> None:
+    event = {"requestContext": {"authorizer": authorizer}}
+    assert Authorizer().caller({"headers": [(b"x-user-id", b"bob")], "aws.event": event}) == caller
+
+
+def test_a_conversation_may_come_by_header_where_no_claim_says_it() -> None:
+    event = {"requestContext": {"authorizer": {"jwt": {"claims": {"sub": "ana"}}}}}
+    scope = {"headers": [(b"x-conversation-id", b"chat-1")], "aws.event": event}
+    assert Authorizer().caller(scope) == Caller("ana", None, "chat-1")
+
+
+def test_a_user_header_twice_is_refused_whatever_its_case() -> None:
+    with pytest.raises(InvalidInput):
+        TrustedHeaders().caller({"headers": [(b"X-User-Id", b"ana"), (b"x-user-id", b"ana")]})

@@ -1,0 +1,171 @@
+"""What MCP adds: how tools are listed, structured content, `_meta`, protocol errors, a clean stdout."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+
+from recollect.errors import NotFound
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
+from recollect.toolsets import CATALOGUE
+from surfaces.callers import ROOT
+
+ME = Caller("ana", "default")
+
+
+def ask(door: Door, toolset: str, question: Callable[[Client], Awaitable[Any]]) -> Any:
+    """What a client of the toolset's server finds out. Raises the MCPError that it meets."""
+
+    async def asked() -> Any:
+        async with Client(create_server(door, toolset, lambda _: ME)) as client:
+            try:
+                return await question(client)
+            except MCPError as error:
+                return error
+
+    found = anyio.run(asked)
+    if isinstance(found, MCPError):
+        raise found
+    return found
+
+
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
+def test_tools_are_listed_as_the_catalogue_has_them(door: Door, toolset: str) -> None:
+    listed = ask(door, toolset, lambda client: client.list_tools()).tools
+    tools = CATALOGUE.toolset(toolset).tools
+    assert [each.name for each in listed] == list(tools)
+    for each in listed:
+        tool = tools[each.name]
+        assert each.description == tool.description
+        assert each.input_schema == tool.input_schema
+        assert each.input_schema["type"] == "object"
+        assert each.annotations.title == each.title
+        assert each.annotations.read_only_hint is (tool.access == "read")
+        assert each.annotations.destructive_hint is tool.destructive
+        assert each.annotations.idempotent_hint is tool.idempotent
+        assert each.annotations.open_world_hint is False
+        if tool.media == "application/json":
+            assert each.output_schema["type"] == "object"
+        else:
+            assert each.output_schema is None
+
+
+def test_the_server_says_how_to_use_it(door: Door) -> None:
+    async def about(client: Client) -> Any:
+        return client.server_info, client.instructions
+
+    info, instructions = ask(door, "core", about)
+    assert info.name == "recollect"
+    assert "Search it before you answer" in instructions
+
+
+def test_a_list_is_wrapped_and_text_is_plain(door: Door) -> None:
+    async def listed(client: Client) -> Any:
+        return await client.call_tool("memory_search", {"query": "x"})
+
+    async def read(client: Client) -> Any:
+        return await client.call_tool("retrieve_memory", {"query": "x"})
+
+    answer = ask(door, "notes", listed)
+    assert answer.structured_content == {"result": []}
+    assert answer.content[0].text == "[]"
+    answer = ask(door, "core", read)
+    assert answer.structured_content is None
+    assert answer.content[0].text == "No memories found."
+
+
+def test_what_happened_stands_in_meta(door: Door) -> None:
+    answer = ask(door, "notes", lambda client: client.call_tool("memory_search", {"query": "x"}))
+    assert answer.meta[OUTCOME]["kind"] == "nothing_stored"
+    assert answer.meta[OUTCOME]["message"]
+
+
+def test_an_error_is_the_dialects_own_and_has_no_structured_content(door: Door) -> None:
+    answer = ask(door, "notes", lambda client: client.call_tool("memory_delete", {"note_id": "note-1"}))
+    assert answer.is_error
+    assert json.loads(answer.content[0].text) == {"error": "note `note-1` not found"}
+    assert answer.structured_content is None
+
+
+def test_a_key_in_meta_saves_once(door: Door) -> None:
+    async def twice(client: Client) -> Any:
+        meta = {IDEMPOTENCY_KEY: "k-1"}
+        return [await client.call_tool("save", {"content": "Once."}, meta=meta) for _ in range(2)]  # type: ignore[arg-type]
+
+    first, second = ask(door, "core", twice)
+    assert first.structured_content["id"] == second.structured_content["id"]
+
+
+def test_a_key_that_is_no_text_is_refused(door: Door) -> None:
+    async def call(client: Client) -> Any:
+        await client.call_tool("save", {"content": "x"}, meta={IDEMPOTENCY_KEY: 5})  # type: ignore[arg-type]
+
+    with pytest.raises(MCPError, match="must be a string"):
+        ask(door, "core", call)
+
+
+def test_an_unknown_tool_is_a_protocol_error_that_names_what_there_is(door: Door) -> None:
+    with pytest.raises(MCPError, match="there are: memory_search, memory_save") as refused:
+        ask(door, "notes", lambda client: client.call_tool("save", {}))
+    assert refused.value.code == INVALID_PARAMS
+
+
+def test_an_unknown_toolset_has_no_server(door: Door) -> None:
+    with pytest.raises(NotFound, match="there are: core"):
+        create_server(door, "nothing", lambda _: ME)
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff", b"[]", b'{"jsonrpc": "2.0"}', b"[" * 100_000])
+def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = local.post("/mcp", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert "Traceback" not in answer.text
+
+
+def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from surfaces.callers import door_on\n"
+        "from recollect.surfaces.mcp import run_stdio; from recollect.model import Caller\n"
+        "door = door_on(Path(sys.argv[1])); check = door.embedder.embed\n"
+        "def loud(*a, **k): print('noise'); return check(*a, **k)\n"
+        "door.embedder.embed = loud\n"
+        "run_stdio(door, 'core', Caller('ana', 'default')); door.store.close()\n"
+    )
+    messages: list[Any] = [
+        {"method": "initialize", "id": 1, "params": _HELLO},
+        {"method": "notifications/initialized"},
+        {"method": "tools/call", "id": 2, "params": {"name": "save", "arguments": {"content": "A fact."}}},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
+    lines[2:2] = ["not json", "", '{"jsonrpc": "2.0", "method": "tools/call", "id": 9, "params": {"name": "\\ud800"}}']
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}{os.pathsep}{ROOT / 'tests'}"}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, text=True, env=environment, **pipes) as server:
+        server.stdin.write("\n".join([*lines, ""]))
+        server.stdin.flush()
+        answers: list[Any] = []
+        while not answers or answers[-1].get("id") != 2:
+            answers.append(json.loads(server.stdout.readline()))
+        rest, errors = server.communicate(timeout=60)
+    assert {answer["jsonrpc"] for answer in answers} == {"2.0"}
+    assert answers[-1]["result"]["structuredContent"]["version"] == 1
+    assert rest == ""
+    assert "noise" in errors
+    assert server.returncode == 0
+
+
+_HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -1,0 +1,71 @@
+"""The tools as Python calls."""
+
+import keyword
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import recollect
+from embedding import HashedWords
+from recollect.errors import InvalidInput, NotFound
+from recollect.model import OutcomeKind
+from recollect.surfaces.python import open_memory
+from recollect.toolsets import CATALOGUE
+
+
+def test_what_is_saved_is_there_when_the_folder_is_opened_again(tmp_path: Path) -> None:
+    with recollect.open_memory(tmp_path, embedder=HashedWords()) as memory:
+        saved = memory.core.save(content="User prefers dark mode")
+    with recollect.open_memory(str(tmp_path), embedder=HashedWords()) as memory:
+        assert memory.call("core.get", id=saved["id"])["content"] == "User prefers dark mode"
+
+
+def test_every_tool_is_an_attribute(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        for tool in CATALOGUE.tools():
+            name = tool.name + "_" if keyword.iskeyword(tool.name) else tool.name
+            assert callable(getattr(getattr(memory, tool.toolset), name))
+            assert tool.name in dir(getattr(memory, tool.toolset))
+        assert memory.core.list() == memory.core.list_()
+
+
+def test_a_name_that_is_none_says_what_there_is(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        with pytest.raises(AttributeError, match="there are: core"):
+            memory.cor.save()
+        with pytest.raises(AttributeError, match="there are: associate"):
+            memory.core.sav()
+        with pytest.raises(NotFound, match="there are"):
+            memory.call("core.sav")
+
+
+def test_a_failure_is_raised_or_a_value_as_the_caller_likes(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        with pytest.raises(InvalidInput, match="must not be empty"):
+            memory.core.save(content=" ")
+        result = memory.invoke("core.save", {"content": " "})
+        assert isinstance(result.error, InvalidInput)
+        outcome = memory.invoke("notes.memory_search", {"query": "x"}).outcome
+        assert outcome is not None
+        assert outcome.kind is OutcomeKind.NOTHING_STORED
+
+
+def test_a_repeated_key_saves_once(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        saves = [memory.invoke("core.save", {"content": "Once."}, idempotency_key="k").body["id"] for _ in range(2)]
+        assert saves[0] == saves[1]
+
+
+def test_users_are_kept_apart_and_threads_may_share(tmp_path: Path) -> None:
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        users = [memory.as_user(f"user {n}") for n in range(4)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: users[n % 4].core.save(content=f"Fact {n}."), range(24)))
+        assert [user.core.stats()["memories"] for user in users] == [6, 6, 6, 6]
+        assert memory.core.stats()["memories"] == 0
+
+
+def test_an_embedder_may_be_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER"):
+        open_memory(tmp_path, embedder="no such model")

@@ -1,0 +1,88 @@
+"""What must not be told: memories to the log, and to a client what broke inside."""
+
+import json
+import logging
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp.client import Client
+
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.surfaces.http import create_app
+from recollect.surfaces.identity import LocalUser
+from recollect.surfaces.lambda_ import tool_handler
+from recollect.surfaces.mcp import create_server
+from surfaces.conftest import FailingStore
+from surfaces.events import as_v1, as_v2
+from surfaces.serving import served
+
+ME = Caller("ana", "default")
+WORD = "xylophone"
+
+
+def by_http(door: Door, tool: str, arguments: Any) -> str:
+    with served(create_app(door, LocalUser("local", "default"), closes_store=False)) as url:
+        answer = httpx.post(f"{url}/v1/core/{tool}", json=arguments)
+    return answer.text + str(answer.headers)
+
+
+def by_lambda_v1(door: Door, tool: str, arguments: Any) -> str:
+    return json.dumps(tool_handler(tool, open=lambda: door)(as_v1(f"/v1/core/{tool}", json.dumps(arguments), ME), None))
+
+
+def by_lambda_v2(door: Door, tool: str, arguments: Any) -> str:
+    return json.dumps(tool_handler(tool, open=lambda: door)(as_v2(f"/v1/core/{tool}", json.dumps(arguments), ME), None))
+
+
+def by_lambda(door: Door, tool: str, arguments: Any) -> str:
+    event = {"toolset": "core", "tool": tool, "arguments": arguments, "caller": {"user_id": "ana"}}
+    return json.dumps(tool_handler(tool, open=lambda: door)(event, None))
+
+
+def by_mcp(door: Door, tool: str, arguments: Any) -> str:
+    async def call() -> str:
+        async with Client(create_server(door, "core", lambda _: ME)) as client:
+            return str(await client.call_tool(tool, arguments))
+
+    return anyio.run(call)
+
+
+WAYS = pytest.mark.parametrize("way", [by_http, by_lambda_v1, by_lambda_v2, by_lambda, by_mcp])
+
+
+@pytest.fixture(autouse=True)
+def plain_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log as it is without a command line, which sends it to its own stderr."""
+    logger = logging.getLogger("recollect")
+    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.setattr(logger, "handlers", [])
+
+
+@WAYS
+def test_a_call_is_logged_without_its_words(door: Door, way: Any, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG, logger="recollect")
+    way(door, "save", {"content": f"I play the {WORD}.", "tags": [WORD]})
+    way(door, "search", {"query": WORD})
+    way(door, "save", {"content": "x", "scope": f"{WORD} !"})
+    way(door, "search", {"query": "x", WORD: WORD})
+    lines = [record.getMessage() for record in caplog.records if record.name == "recollect"]
+    assert [line.split(" ")[:2] for line in lines] == [
+        ["core.save", "ok"],
+        ["core.search", "ok"],
+        ["core.save", "invalid_input"],
+        ["core.search", "invalid_input"],
+    ]
+    assert WORD not in caplog.text
+
+
+@WAYS
+def test_a_fault_inside_is_logged_and_not_told(failing: Door, way: Any, caplog: pytest.LogCaptureFixture) -> None:
+    answer = way(failing, "save", {"content": "x"})
+    assert "internal" in answer
+    for inside in (FailingStore.secret, "Traceback", "RuntimeError", ".py"):
+        assert inside not in answer
+    assert FailingStore.secret in caplog.text

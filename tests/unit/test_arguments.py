@@ -1,0 +1,250 @@
+"""Arguments: mended where the meaning is beyond doubt, else refused by one sentence, whatever they are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect import arguments
+from recollect.errors import InvalidInput
+from recollect.tools import Tool, plain_schema
+from recollect.toolsets import CATALOGUE
+
+SAVE = CATALOGUE.tool("core.save")
+SEARCH = CATALOGUE.tool("core.search")
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec=None), max_size=40)
+    | st.sampled_from(
+        [10**400, -(10**30), 1e400, "9" * 5000, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def _refused(tool: Tool, given_: object) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        arguments.read(tool, given_)
+    message = refused.value.message
+    assert message.endswith((".", "?"))
+    assert "\n" not in message
+    return message
+
+
+def _refusal_of(read: Callable[[], object]) -> str:
+    """The sentence of a refusal; "." where nothing is refused. Any other error gets through."""
+    try:
+        read()
+    except InvalidInput as refused:
+        return refused.message
+    return "."
+
+
+# Mending
+
+
+@pytest.mark.parametrize(
+    ("tool", "field", "given_value", "taken"),
+    [
+        ("core.search", "limit", "5", 5),
+        ("core.search", "limit", 5.0, 5),
+        ("core.search", "limit", " 5 ", 5),
+        ("core.search", "why", "true", True),
+        ("core.search", "why", "False", False),
+        ("core.search", "why", 1, True),
+        ("core.search", "tags", "ui", ["ui"]),
+        ("core.search", "tags", '["ui", "work"]', ["ui", "work"]),
+        ("core.search", "tags", "[not json", ["[not json"]),
+        ("core.search", "tags", None, None),
+        ("core.search", "min_similarity", "0.5", 0.5),
+        ("core.search", "metadata", '{"a": 1}', {"a": 1}),
+        ("notes.memory_search", "top_k", "7", 7),
+        ("notes.memory_search", "tags", "UI", ["ui"]),
+    ],
+)
+def test_a_value_whose_meaning_is_beyond_doubt_is_taken(tool: str, field: str, given_value: Any, taken: Any) -> None:
+    read = arguments.read(CATALOGUE.tool(tool), {"query": "x", field: given_value})
+    assert getattr(read, field) == taken
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "says"),
+    [
+        ("limit", "many", "an integer from 1 to 1000"),
+        ("limit", 0, "an integer from 1 to 1000"),
+        ("limit", 5.5, "an integer"),
+        ("limit", True, "an integer"),
+        ("limit", [5], "an integer"),
+        ("limit", 10**400, "an integer"),
+        ("why", "perhaps", "true or false"),
+        ("why", 2, "true or false"),
+        ("mode", "psychic", "'hybrid', 'semantic', 'keyword'"),
+        ("min_similarity", 1.5, "a number from 0 to 1"),
+        ("min_similarity", float("nan"), "finite"),
+        ("min_similarity", float("inf"), "finite"),
+        ("tags", 5, "a list"),
+        ("tags", [5], "a string"),
+        ("metadata", "text", "a JSON object"),
+        ("metadata", [1], "a JSON object"),
+        ("created_after", "yesterday", "2026-01-31"),
+        ("created_after", 5, "2026-01-31"),
+        ("created_after", "0001-01-01T00:00:00+14:00", "time"),
+        ("created_after", "9999-12-31T23:59:59-14:00", "time"),
+        ("query", 5, "a string"),
+        ("query", "", "a string"),
+        ("query", None, "a string"),
+        ("query", "half \ud83d", "surrogate"),
+        ("query", "nul \x00", "NUL"),
+        ("limti", 5, "id you mean `limit`?"),
+        ("metadata", {"k": 10**30}, "64 bits"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_quoting_what_does(field: str, bad: Any, says: str) -> None:
+    message = _refused(SEARCH, {"query": "x", field: bad})
+    assert says in message
+    assert f"`{field}" in message
+
+
+def test_deep_nesting_is_refused_and_shallow_is_not() -> None:
+    deep: Any = 0
+    for _ in range(30):
+        deep = {"k": deep}
+    arguments.read(SAVE, {"content": "x", "metadata": deep})
+    assert "levels deep" in _refused(SAVE, {"content": "x", "metadata": {"k": {"k": {"k": deep}}}})
+    for _ in range(5000):
+        deep = [deep]
+    assert "levels deep" in _refused(SAVE, {"content": "x", "metadata": {"k": deep}})
+
+
+@pytest.mark.parametrize("given_", [None, [], "text", 5, True])
+def test_arguments_that_are_no_object_are_refused(given_: object) -> None:
+    assert "one JSON object" in _refused(SEARCH, given_)
+
+
+def test_a_key_that_is_no_text_is_refused() -> None:
+    _refused(SAVE, {"content": "x", "metadata": {5: "x"}})
+    _refused(SAVE, {"content": "x", 5: "x"})
+
+
+@pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
+def test_any_arguments_are_read_or_refused_by_a_sentence(tool: Tool) -> None:
+    names = [*tool.input_schema.get("properties", {}), "unknown", "", "\ud83d", "x" * 100]
+
+    @given(st.dictionaries(st.sampled_from(names), JSON, max_size=6))
+    @settings(max_examples=60)
+    def reads(given_: dict[str, Any]) -> None:
+        for each in (given_, {**tool.examples[0], **given_}):
+            refusal = _refusal_of(lambda given=each: arguments.read(tool, given))
+            assert refusal.endswith((".", "?"))
+            assert len(refusal) < 2000
+
+    reads()
+
+
+# Bodies
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"\xff\xfe", "UTF-8"),
+        (b"{", "valid JSON"),
+        (b"[1]", "one JSON object"),
+        (b'{"a": NaN}', "valid JSON"),
+        (b'{"a": Infinity}', "valid JSON"),
+        (b"[" * 100_000, "levels deep"),
+        (b'{"a":' * 100_000, "levels deep"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "valid JSON"),
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        arguments.decode(body)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_object_or_refused(body: bytes) -> None:
+    assert _refusal_of(lambda: arguments.decode(body)).endswith(".")
+
+
+def test_an_empty_body_is_no_arguments() -> None:
+    assert arguments.decode(b" \n") == arguments.decode("") == {}
+
+
+# Describing
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 20}, "an integer from 1 to 20"),
+        ({"type": "integer", "minimum": 1}, "an integer of at least 1"),
+        ({"type": "number", "maximum": 1}, "a number of at most 1"),
+        ({"type": "boolean"}, "true or false"),
+        ({"enum": ["a", "b"]}, "one of 'a', 'b'"),
+        ({"const": "a"}, "'a'"),
+        ({"type": "string", "minLength": 1, "maxLength": 9}, "a string of 1 to 9 characters"),
+        ({"type": "string"}, "a string"),
+        ({"type": "object"}, "a JSON object"),
+        ({"type": "array", "items": {"type": "string"}, "maxItems": 3}, "a list, each item string of at most 3 items"),
+    ],
+)
+def test_a_schema_is_put_into_words(schema: dict[str, Any], words: str) -> None:
+    assert arguments.describe(schema) == words
+
+
+# Schemas
+
+
+def _nodes(node: Any) -> list[dict[str, Any]]:
+    if isinstance(node, list):
+        return [found for item in node for found in _nodes(item)]
+    if isinstance(node, dict):
+        return [node, *(found for item in node.values() for found in _nodes(item))]
+    return []
+
+
+@pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
+def test_a_tools_schema_is_plain(tool: Tool) -> None:
+    for node in _nodes(tool.input_schema):
+        assert "$ref" not in node
+        assert "$defs" not in node
+        assert "anyOf" not in node or len(node["anyOf"]) > 1
+        assert node.get("type") != "null"
+    assert tool.input_schema["type"] == "object"
+    assert tool.input_schema["additionalProperties"] is False
+    assert "title" not in tool.input_schema
+
+
+def test_references_are_inlined_with_what_stands_beside_them() -> None:
+    schema = {
+        "$defs": {
+            "Inner": {"type": "object", "title": "Inner", "properties": {"title": {"type": "string", "title": "T"}}}
+        },
+        "type": "object",
+        "properties": {
+            "one": {"$ref": "#/$defs/Inner", "description": "mine"},
+            "maybe": {
+                "anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}],
+                "default": None,
+                "title": "Maybe",
+            },
+            "title": {"type": "string", "title": "Title"},
+        },
+    }
+    assert plain_schema(schema) == {
+        "type": "object",
+        "properties": {
+            "one": {"type": "object", "properties": {"title": {"type": "string"}}, "description": "mine"},
+            "maybe": {"type": "integer", "minimum": 1},
+            "title": {"type": "string"},
+        },
+    }
+    kept = plain_schema(schema, optional_nulls=True)["properties"]["maybe"]
+    assert {"type": "null"} in kept["anyOf"]

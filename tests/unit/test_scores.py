@@ -1,0 +1,181 @@
+"""BM25, fusion, novelty, retrievability: numbers, by their formulas and their invariants."""
+
+from datetime import timedelta
+from math import isclose, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clock import NOON
+from recollect.engine import bm25, novelty
+from recollect.engine.fusion import calibrated, fuse
+from recollect.engine.retrievability import card_of, retrievability, reviewed
+from recollect.model import Candidate, Memory, Neighbour, Surroundings, Usage
+
+COUNTS = st.integers(1, 10_000)
+
+
+# BM25
+
+
+@given(COUNTS, COUNTS)
+def test_idf_is_never_negative_and_falls_with_frequency(a: int, b: int) -> None:
+    frequent, documents = min(a, b), max(a, b)
+    assert bm25.idf(frequent, documents) > 0
+    if frequent > 1:
+        assert bm25.idf(frequent - 1, documents) > bm25.idf(frequent, documents)
+
+
+@given(COUNTS, COUNTS, st.floats(1, 5000), st.floats(0.01, 20))
+def test_a_terms_score_grows_with_its_frequency_and_stays_bounded(
+    count: int, length: int, average: float, weight: float
+) -> None:
+    score = bm25.term_score(float(count), float(length), average, weight)
+    assert 0 < score < weight * (bm25.K1 + 1)
+    assert bm25.term_score(float(count + 1), float(length), average, weight) >= score
+    assert bm25.term_score(float(count), float(length + 1), average, weight) <= score
+
+
+def test_scores_are_those_of_the_formula_by_hand() -> None:
+    # Three documents, the term in one of them, twice among four tokens, three tokens on average.
+    weight = log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    assert bm25.idf(1, 3) == pytest.approx(weight)
+    assert bm25.idf(1, 3) == pytest.approx(0.98083, abs=1e-5)
+    norm = 1.2 * (1 - 0.75 + 0.75 * 4 / 3)
+    assert bm25.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(weight * 2 * 2.2 / (2 + norm))
+    assert bm25.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(1.23304, abs=1e-5)
+
+
+# Fusion
+
+
+_CANDIDATES = st.lists(
+    st.tuples(st.none() | st.floats(-1, 1), st.none() | st.floats(0, 50, allow_subnormal=False)),
+    min_size=1,
+    max_size=30,
+).map(lambda scores: [Candidate(str(i), c, b, i) for i, (c, b) in enumerate(scores)])
+
+
+@given(_CANDIDATES, st.floats(0, 1), st.floats(0, 0.99))
+def test_fused_scores_lie_between_0_and_1_in_the_order_given(
+    candidates: list[Candidate], weight: float, unrelated: float
+) -> None:
+    fused = fuse(candidates, vector_weight=weight, unrelated=unrelated)
+    assert [f.candidate for f in fused] == candidates
+    for f in fused:
+        assert 0 <= f.semantic <= 1 + 1e-9
+        assert 0 <= f.keyword <= 1 + 1e-9
+        assert 0 <= f.score <= 1 + 1e-9
+
+
+@given(_CANDIDATES, st.floats(0, 1), st.floats(0, 0.99))
+def test_who_is_better_in_both_legs_is_never_behind(
+    candidates: list[Candidate], weight: float, unrelated: float
+) -> None:
+    fused = fuse(candidates, vector_weight=weight, unrelated=unrelated)
+    for one in fused:
+        for other in fused:
+            a, b = one.candidate, other.candidate
+            if (a.cosine or 0) >= (b.cosine or 0) and (a.bm25 or 0) >= (b.bm25 or 0):
+                assert one.score >= other.score - 1e-9
+
+
+@given(_CANDIDATES)
+def test_with_one_leg_only_its_order_is_kept(candidates: list[Candidate]) -> None:
+    keyword = fuse(candidates, vector_weight=0.0, unrelated=0.1)
+    semantic = fuse(candidates, vector_weight=1.0, unrelated=0.1)
+    assert all(isclose(f.score, f.keyword) for f in keyword)
+    assert all(isclose(f.score, f.semantic) for f in semantic)
+
+
+def test_ties_stay_ties_and_a_missing_leg_is_worth_nothing() -> None:
+    one, other, none = fuse(
+        [Candidate("a", 0.5, 2.0, 1), Candidate("b", 0.5, 2.0, 2), Candidate("c", None, None, 3)],
+        vector_weight=0.5,
+        unrelated=0.0,
+    )
+    assert one.score == other.score > 0
+    assert (none.score, none.semantic, none.keyword) == (0, 0, 0)
+    assert fuse([], vector_weight=0.5, unrelated=0.1) == []
+
+
+def test_a_cosine_counts_from_the_level_of_unrelated_texts() -> None:
+    assert calibrated(0.1, 0.1) == 0
+    assert calibrated(-1, 0.1) == 0
+    assert calibrated(1.0, 0.1) == pytest.approx(1)
+    assert calibrated(0.55, 0.1) == pytest.approx(0.5)
+    assert calibrated(None, 0.1) == 0
+
+
+# Novelty
+
+
+@given(st.floats(-1, 1), st.floats(0, 0.99))
+def test_surprise_is_between_0_and_1_and_falls_with_similarity(cosine: float, unrelated: float) -> None:
+    def surprise(value: float) -> float:
+        return novelty.surprise(Surroundings(nearest=Neighbour("a", value)), unrelated)
+
+    assert 0 <= surprise(cosine) <= 1
+    assert surprise(min(1.0, cosine + 0.01)) <= surprise(cosine)
+    assert (surprise(1.0), surprise(unrelated)) == (0, 1)
+
+
+def test_the_first_memory_is_half_a_surprise() -> None:
+    assert novelty.surprise(Surroundings(nearest=None), 0.1) == 0.5
+
+
+def test_links_are_as_strong_as_the_memories_are_near() -> None:
+    around = Surroundings(nearest=None, near=(Neighbour("a", 1.0000002), Neighbour("b", 0.70004)))
+    assert [(link.target_id, link.strength, link.manual) for link in novelty.links(around)] == [
+        ("a", 1.0, False),
+        ("b", 0.7, False),
+    ]
+
+
+# Retrievability
+
+
+def _memory(**fields: object) -> Memory:
+    return Memory(id="a", content="x", created_at=NOON, updated_at=NOON, **fields)  # type: ignore[arg-type]
+
+
+def test_a_memory_begins_with_the_stability_of_a_first_good_review() -> None:
+    card = card_of(_memory(), Usage())
+    assert card.stability == pytest.approx(2.3065, abs=1e-4)
+    assert card.difficulty == pytest.approx(2.118, abs=1e-3)
+
+
+@pytest.mark.parametrize(("days", "expected"), [(0, 1.0), (7, 0.808), (30, 0.668)])
+def test_a_memory_fades_by_the_curve(days: int, expected: float) -> None:
+    assert retrievability(_memory(), Usage(), NOON + timedelta(days=days)) == pytest.approx(expected, abs=1e-3)
+
+
+@given(st.integers(0, 5000), st.floats(0, 1))
+def test_retrievability_falls_with_time_and_less_for_what_surprised(days: int, surprise: float) -> None:
+    at = NOON + timedelta(days=days)
+    plain = retrievability(_memory(), Usage(), at)
+    assert 0 < plain <= 1
+    assert retrievability(_memory(), Usage(), at + timedelta(days=1)) < plain
+    assert retrievability(_memory(surprise=surprise), Usage(), at) >= plain
+
+
+def test_a_pinned_memory_never_fades() -> None:
+    assert retrievability(_memory(pinned=True), Usage(), NOON + timedelta(days=9999)) == 1
+
+
+def test_full_surprise_makes_stability_half_as_long_again() -> None:
+    assert card_of(_memory(surprise=1.0), Usage()).stability == pytest.approx(2.3065 * 1.5, abs=1e-3)
+
+
+def test_a_review_counts_once_a_day_and_strengthens() -> None:
+    memory = _memory()
+    assert reviewed(memory, Usage(), NOON + timedelta(hours=23, minutes=59)) is None
+    later = NOON + timedelta(days=3)
+    card = reviewed(memory, Usage(), later)
+    assert card is not None
+    usage = Usage(card=card)
+    assert retrievability(memory, usage, later) == pytest.approx(1)
+    much_later = NOON + timedelta(days=30)
+    assert retrievability(memory, usage, much_later) > retrievability(memory, Usage(), much_later)
+    assert reviewed(memory, usage, later + timedelta(hours=1)) is None

@@ -1,0 +1,58 @@
+"""Settings: read once from an environment, refused by name."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.settings import Settings, read_settings
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    settings = read_settings({})
+    assert settings == Settings()
+    assert (settings.user, settings.embedder, settings.vector_weight) == ("local", "wordllama", "auto")
+    assert settings.retention == timedelta(days=30)
+
+
+def test_values_come_from_the_environment_and_overrides_go_first() -> None:
+    environment = {
+        "RECOLLECT_USER": "ana",
+        "RECOLLECT_VECTOR_WEIGHT": "0.7",
+        "RECOLLECT_RETENTION_DAYS": "0",
+        "HOME": "x",
+    }
+    settings = read_settings(environment, user="bob", agent=None, data="folder")
+    assert (settings.user, settings.vector_weight, settings.data) == ("bob", 0.7, Path("folder"))
+    assert settings.retention == timedelta(0)
+
+
+def test_an_empty_value_is_no_value() -> None:
+    assert read_settings({"RECOLLECT_USER": ""}).user == "local"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RECOLLECT_EMBEDDER", "magic"),
+        ("RECOLLECT_VECTOR_WEIGHT", "heavy"),
+        ("RECOLLECT_RETENTION_DAYS", "-1"),
+        ("RECOLLECT_SHORT_TERM_HOURS", "0"),
+        ("RECOLLECT_CACHE_MB", "lots"),
+        ("RECOLLECT_LOG", "loud"),
+        ("RECOLLECT_EMBEDDER_DIMENSION", "99999"),
+        ("RECOLLECT_EMBEDDER_UNRELATED", "1"),
+        ("RECOLLECT_VECTOR_WEIGHT", "7"),
+        ("RECOLLECT_RETENTION_DAYS", "inf"),
+        ("RECOLLECT_RETENTION_DAYS", "nan"),
+        ("RECOLLECT_SHORT_TERM_HOURS", "1e300"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=name):
+        read_settings({name: value}).retention  # noqa: B018
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "secret" not in repr(read_settings({"RECOLLECT_EMBEDDER_KEY": "secret"}))
