@@ -54,7 +54,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
 
 
 def check_json(value: object, depth: int = 0, where: str = "") -> None:
-    """Refuse what no store can keep: NaN, huge integers, half surrogate pairs, NUL, deep nesting, keys that aren't text."""
+    """Refuse what no store can keep: NaN, huge integers, half surrogates, NUL, deep nesting, keys that aren't text."""
     if depth > MAX_DEPTH:
         raise InvalidInput(f"`{where}` is nested more than {MAX_DEPTH} levels deep; flatten it.")
     if isinstance(value, str):

@@ -43,8 +43,9 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 
 def open_embedder(settings: Settings) -> Embedder:
     """The embedder that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
-    learned: dict[str, Any] = {"dimension": settings.embedder_dimension, "unrelated": settings.embedder_unrelated}
-    prefixes = {
+    tuning: dict[str, Any] = {
+        "dimension": settings.embedder_dimension,
+        "unrelated": settings.embedder_unrelated,
         "query_prefix": settings.embedder_query_prefix,
         "document_prefix": settings.embedder_document_prefix,
     }
@@ -56,14 +57,9 @@ def open_embedder(settings: Settings) -> Embedder:
         case "endpoint":
             from .adapters.embedders.endpoint import EndpointEmbedder
 
-            return EndpointEmbedder(
-                url=settings.embedder_url,
-                model=settings.embedder_model,
-                key=settings.embedder_key,
-                **learned,
-                **prefixes,
-            )
+            url, model, key = settings.embedder_url, settings.embedder_model, settings.embedder_key
+            return EndpointEmbedder(url, model, key=key, **tuning)
         case "fastembed":
             from .adapters.embedders.fastembed import FastEmbedEmbedder
 
-            return FastEmbedEmbedder(model=settings.embedder_model, **learned, **prefixes)
+            return FastEmbedEmbedder(settings.embedder_model, **tuning)

@@ -201,3 +201,21 @@ def test_what_cannot_be_imported_is_said_in_a_sentence(run, tmp_path, name, code
     result = run("import", tmp_path / name)
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr.count("\n") == 1
+
+
+def test_documents_one_behind_the_other_are_conversations_of_their_own(run, load, tmp_path):
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps({"messages": TALK[:2]}, indent=1) + "\n" + json.dumps({"messages": TALK[3:4]}, indent=1))
+    assert load(path) == (3, 0, 0)
+    assert load(path) == (0, 3, 0)
+    ids = [turn["conversation_id"] for turn in stored(run)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_document_is_read_up_to_its_first_bad_byte(run, tmp_path):
+    path = tmp_path / "u.json"
+    path.write_bytes(b'[{"role": "user", "content": "a"},\n{"role": "user", "content": "\xff"}]')
+    result = run("import", path)
+    assert result.exit_code == 6
+    assert result.stderr == "u.json:2: the file is not valid UTF-8 from here on.\n"
+    assert [turn["content"] for turn in stored(run)] == ["a"]

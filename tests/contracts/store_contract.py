@@ -485,6 +485,41 @@ def test_candidates_carry_what_ranking_needs(space: Space) -> None:
     assert by_pin[False].created - by_pin[True].created == 500_000
 
 
+def test_what_each_term_adds_sums_up_to_the_keyword_score(space: Space) -> None:
+    for text in ("red fox", "red red fox runs", "a blue whale", "red"):
+        save(space, text)
+    for candidate in search(space, "red fox red unheard-of").candidates:
+        assert len(candidate.terms) == len(set(tokens("red fox red unheard-of")))
+        assert sum(candidate.terms) == pytest.approx(candidate.bm25)
+
+
+def test_candidates_know_their_place_in_their_conversation(space: Space) -> None:
+    talks = {"talk": 4, "walk": 2}
+    said = [turn(f"fox {i}", name) for name, count in talks.items() for i in range(count)]
+    for each in said:
+        commit(space, Create(entry=entry(each)))
+    note = save(space, "fox")
+    space.purge([said[1].id], timeout=SECONDS)
+    places = {c.id: (c.conversation, c.position) for c in search(space, "fox", include_turns=True).candidates}
+    assert places[note.id][0] is None
+    talk, walk = ([places[t.id] for t in said if t.id in places and t.conversation_id == name] for name in talks)
+    assert [position for _, position in talk] == [0, 1, 2]
+    assert [position for _, position in walk] == [0, 1]
+    assert len({conversation for conversation, _ in talk}) == 1
+    assert talk[0][0] != walk[0][0]
+
+
+def test_speakers_are_those_who_say_at_least_two_memories(space: Space) -> None:
+    assert space.speakers() == frozenset()
+    said = [turn("hello", "talk") for _ in range(3)]
+    for each, name in zip(said, ("ana", "ana", "bob"), strict=True):
+        commit(space, Create(entry=replace(entry(each), speaker=name)))
+    save(space, "said by nobody")
+    assert space.speakers() == {"ana"}
+    space.purge([said[0].id], timeout=SECONDS)
+    assert space.speakers() == frozenset()
+
+
 def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     matches = search(space, "fox", near=vector(1))
     assert (matches.candidates, matches.stored, matches.admitted) == ((), 0, 0)

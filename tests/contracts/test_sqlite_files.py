@@ -237,14 +237,14 @@ def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 _MANY_USERS = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
 from recollect.adapters.sqlite import SqliteStore
 from pathlib import Path
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock(), cache_bytes=int(sys.argv[2]))
-names = [f"user {i}" for i in range(80)]
+names = [f"user {i}" for i in range(40)]
 for name in names:
     save(store.space(name), f"note of {name}")
 for _ in range(2):
@@ -259,7 +259,7 @@ print(len(list(store.users())), counts == [2] * len(names))
 
 @pytest.mark.parametrize("cache_bytes", [1, 10**9])
 def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: int) -> None:
-    assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["80", "True"]
+    assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["40", "True"]
 
 
 def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> None:

@@ -59,8 +59,10 @@ def test_after_a_forget_nothing_of_the_memory_is_in_any_byte(tmp_path: Path, see
         id = answer(door, "core.save", content=_text(pick, 12), tags=[_text(pick, 1)], metadata={"k": _text(pick, 2)})
         images[id["id"]] = [*door.store.space("ana").get([id["id"]]).values()]
         # Rows that grow split the pages around them.
-        for other in pick.sample(crowd, min(len(crowd), 30)):
-            answer(door, "core.update", id=other.entry.memory.id, content=_text(pick, pick.randrange(5, 90)))
+        grown = pick.sample(crowd, min(len(crowd), 30))
+        updates = [{"id": c.entry.memory.id, "content": _text(pick, pick.randrange(5, 90))} for c in grown]
+        if updates:
+            answer(door, "core.batch_update", updates=updates)
         if previous:
             answer(door, "core.associate", id=previous, target_id=id["id"])
             answer(door, "core.update", id=previous, context="its earlier image has the link too")

@@ -84,7 +84,9 @@ def _scored(call: Call, request: Search, candidates: Sequence[Candidate]) -> lis
     weight = _weight(call, request)
     if weight is None:
         return ranking.rank(request.query, candidates, unrelated=call.embedder.unrelated)
-    return fuse(candidates, vector_weight=weight, unrelated=call.embedder.unrelated)
+    # An embedder may have to be asked for its level, and a search by words can do without.
+    unrelated = call.embedder.unrelated if weight else 0.0
+    return fuse(candidates, vector_weight=weight, unrelated=unrelated)
 
 
 def _weight(call: Call, request: Search) -> float | None:

@@ -11,7 +11,7 @@ from .opening import opened
 from .output import complain, say, write_json
 
 _SHOWN_FLAWS = 200
-_BLOCK_SECONDS = 120.0
+_BLOCK_SECONDS = 600.0
 _EXPORT_SECONDS = 24 * 3600.0
 
 

@@ -5,15 +5,17 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING, Final
 
-from ...errors import InvalidInput, Unavailable
+from ...errors import InvalidInput, RecollectError, Unavailable
 from .opening import log_to_stderr
-from .output import say
+from .output import complain, say
 
 if TYPE_CHECKING:
+    from ...invoke import Door
     from ...settings import Settings
     from ..identity import Identity
 
 _GRACE_SECONDS: Final = 5
+_EMBEDDER_SECONDS: Final = 10.0
 
 
 def refuse_open_door(host: str, *, trusted: bool) -> None:
@@ -49,6 +51,7 @@ def run(
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        _load_embedder(door)
         _announce(listener, settings, user_header)
         try:
             uvicorn.Server(config).run(sockets=[listener])
@@ -70,6 +73,14 @@ def raise_descriptor_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (ValueError, OSError):
             return  # macOS refuses its own "unlimited"; the soft limit still serves
+
+
+def _load_embedder(door: "Door") -> None:
+    """So that the first caller needn't wait for it. One that doesn't answer yet is no reason not to serve."""
+    try:
+        door.embedder.embed(["ready"], purpose="query", timeout=_EMBEDDER_SECONDS)
+    except RecollectError as error:
+        complain(error.message)
 
 
 def _is_loopback(host: str) -> bool:

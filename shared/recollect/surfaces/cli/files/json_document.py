@@ -5,6 +5,7 @@ What stands before a damaged place is given; behind it nothing can be told apart
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -16,6 +17,7 @@ MAX_VALUE_CHARACTERS: Final = 64 * 1024 * 1024
 _CHUNK: Final = 64 * 1024
 _TOKEN: Final = 32
 """Longer than any token but a string: an error further from the window's end is no cut."""
+_CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
 
 
 def read(path: Path) -> Iterator[Value | Damage]:
@@ -25,8 +27,13 @@ def read(path: Path) -> Iterator[Value | Damage]:
         try:
             while following := scanner.peek():
                 yield from _array(scanner) if following == "[" else _object(scanner)
-        except _Broken as broken:
-            yield Damage(line=scanner.line(), at=scanner.at(), sentence=broken.args[0])
+            broken = None
+        except _Broken as error:
+            broken = str(error)
+        if scanner.undecodable:
+            broken = "the file is not valid UTF-8 from here on."
+        if broken:
+            yield Damage(line=scanner.line(), at=scanner.at(), sentence=broken)
 
 
 def _array(scanner: "_Scanner", around: JsonObject | None = None) -> Iterator[Value]:
@@ -82,6 +89,7 @@ class _Scanner:
         self._position = 0
         self._lines_behind = 0
         self._ended = False
+        self.undecodable = False
 
     def line(self) -> int:
         return self._lines_behind + self._text.count("\n", 0, self._position) + 1
@@ -123,8 +131,8 @@ class _Scanner:
             except (ValueError, RecursionError):
                 raise _Broken("a number or a nesting here is too long.") from None
             else:
-                # A number that reaches the end of the window may go on behind it.
-                if end < len(self._text) or not self._fill(_CHUNK):
+                # A number near the end of the window may go on behind it: 1 is the beginning of 1.5 and of 1e+7.
+                if len(self._text) - end > _TOKEN or not self._fill(_CHUNK):
                     self._position = end
                     return value
             if len(self._text) - self._position > MAX_VALUE_CHARACTERS:
@@ -136,7 +144,7 @@ class _Scanner:
         return error.msg.startswith("Unterminated") or error.pos > len(self._text) - _TOKEN
 
     def _why(self, error: json.JSONDecodeError) -> str:
-        if error.msg.startswith("Unterminated") or error.pos >= len(self._text.rstrip()):
+        if error.msg.startswith("Unterminated") or _CUT_TOKEN.fullmatch(self._text, error.pos):
             return "the file ends in the middle of this item."
         self._position = error.pos
         return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
@@ -149,9 +157,10 @@ class _Scanner:
         self._ended = not data
         try:
             self._text += self._decode(data, self._ended)
-        except UnicodeDecodeError:
-            raise _Broken("the file is not valid UTF-8 from about here on.") from None
-        return not self._ended
+        except UnicodeDecodeError as error:
+            self._text += error.object[: error.start].decode()
+            self._ended = self.undecodable = True
+        return bool(data)
 
     def _cut(self) -> None:
         if self._position > _CHUNK:

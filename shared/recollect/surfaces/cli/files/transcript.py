@@ -27,6 +27,7 @@ class Transcript:
     `name` is how the file is called in messages, `offset` how many bytes of the import came before it.
     `conversation` is the id of what the data itself doesn't name; the nth conversation in a file gets
     `:n`. Both are the same whenever the file is read again, so that a repeated import adds nothing.
+    `around` is the object whose messages are being streamed, and `streamed` their conversation.
     """
 
     name: str
@@ -35,6 +36,8 @@ class Transcript:
     tags: tuple[str, ...] = ()
     offset: int = 0
     conversations: int = 0
+    around: JsonObject | None = None
+    streamed: str = ""
 
     def parts(self, values: Iterator[Value | Damage]) -> Iterator[Part]:
         """Items and flaws. A message without text, such as a tool call, is passed over."""
@@ -54,7 +57,7 @@ class Transcript:
         if not isinstance(body, dict):
             raise InvalidInput(_FORMS)
         if "role" in body:
-            yield from self._turn(body, self._conversation(value.around or {}, body), where, at, value.size)
+            yield from self._turn(body, self._conversation(value.around, body), where, at, value.size)
         elif "content" in body and "id" in body:
             yield Item(where=where, at=at, size=value.size, record=body)
         elif isinstance(messages := body.get("messages"), list):
@@ -83,8 +86,10 @@ class Transcript:
             )
             yield Item(where=where, at=at, size=size, draft=draft)
 
-    def _conversation(self, around: JsonObject, body: JsonObject) -> str:
-        return _named(body) or _named(around) or _id(around) or self.conversation
+    def _conversation(self, around: JsonObject | None, body: JsonObject) -> str:
+        if around is not None and around is not self.around:
+            self.around, self.streamed = around, self._next_conversation(around)
+        return _named(body) or (self.conversation if around is None else self.streamed)
 
     def _next_conversation(self, body: JsonObject) -> str:
         self.conversations += 1
