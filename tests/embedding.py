@@ -28,21 +28,15 @@ class HashedWords:
 
     unrelated = 0.1
 
-    def __init__(
-        self, *, dimension: int = 64, state: Literal["working", "stuck", "broken"] = "working"
-    ) -> None:
+    def __init__(self, *, dimension: int = 64, state: Literal["working", "stuck", "broken"] = "working") -> None:
         self.dimension = dimension
         self.name = f"hashed-words/{dimension}"
         self.state = state
 
-    def embed(
-        self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float
-    ) -> list[Embedding]:
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable unless `state` is `working`."""
         if self.state == "stuck":
-            raise Unavailable(
-                f"The embedder did not answer within {timeout:g} s; try again.", part="embedder"
-            )
+            raise Unavailable(f"The embedder did not answer within {timeout:g} s; try again.", part="embedder")
         if self.state == "broken":
             raise Unavailable("The embedder refuses to answer.", part="embedder")
         positions = worded(texts)

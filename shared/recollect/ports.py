@@ -157,7 +157,10 @@ class Space(Protocol):
         ...
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
-        """Every visible memory in a stable order, streaming; `after` resumes behind an id."""
+        """Every visible memory in a stable order, streaming; `after` resumes behind an id, deleted or not.
+
+        Raises NotFound for an id that was never there or was purged.
+        """
         ...
 
     def turns(self, conversation_id: str) -> list[Memory]:
@@ -233,7 +236,7 @@ class MemoryStore(Protocol):
         ...
 
     def users(self) -> Iterator[UserRef]:
-        """Everyone with a space."""
+        """Everyone with a space. What can't be read is raised behind all that can."""
         ...
 
     def forget_user(self, user_id: str, *, tenant: str = "") -> bool:

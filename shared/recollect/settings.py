@@ -27,7 +27,9 @@ class Settings(BaseModel):
         "", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1."
     )
     embedder_key: str = Field("", description="API key of the endpoint, when it wants one.", repr=False)
-    embedder_dimension: int = Field(0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint.")
+    embedder_dimension: int = Field(
+        0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint."
+    )
     embedder_unrelated: float | None = Field(
         None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at start when not given."
     )

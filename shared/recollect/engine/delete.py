@@ -47,6 +47,8 @@ def delete_all(call: Call, ids: Sequence[str]) -> list[str]:
     """Delete memories one by one; the ids that were there. Unknown ones are left out."""
     known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
     there = call.space.get(known)
+    if not call.rules.retention:
+        return call.space.purge(list(there), timeout=call.deadline.left())
     return [delete(call, id).id for id in known if id in there]
 
 
@@ -69,11 +71,9 @@ def delete_matching(call: Call, criteria: Criteria) -> list[str]:
         page = call.space.page(filter, limit=_PAGE, offset=spared)
         if not page.memories:
             return deleted
-        for memory in page.memories:
-            if memory.pinned:
-                spared += 1
-            else:
-                deleted.extend(delete_all(call, [memory.id]))
+        doomed = [memory.id for memory in page.memories if not memory.pinned]
+        spared += len(page.memories) - len(doomed)
+        deleted.extend(delete_all(call, doomed))
 
 
 def _delete_image(call: Call, current: Memory) -> Memory:

@@ -128,7 +128,9 @@ def memory_save(call: Call, input: SaveInput) -> WrittenView:
 
 
 class UpdateInput(Input):
-    note_id: str = Field(description="ID of the note to update (from memory_search or memory_save results)")
+    note_id: str = Field(
+        max_length=64, description="ID of the note to update (from memory_search or memory_save results)"
+    )
     content: str = Field(description="New content to replace the existing note")
     tags: Tags | None = Field(None, description="New tags in place of the old ones; left out: the tags stay")
 
@@ -148,7 +150,7 @@ def memory_update(call: Call, input: UpdateInput) -> WrittenView:
 
 
 class DeleteInput(Input):
-    note_id: str = Field(description="ID of the note to delete (from memory_search results)")
+    note_id: str = Field(max_length=64, description="ID of the note to delete (from memory_search results)")
 
 
 @NOTES.tool(

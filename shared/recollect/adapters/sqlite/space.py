@@ -1,10 +1,12 @@
 """One user's memories in SQLite."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import apsw
 
+from ...errors import NotFound
 from ...model import (
     Association,
     Embedding,
@@ -24,10 +26,11 @@ from . import usage, writes
 from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
-from .index import Index, Mask
+from .index import Index
 from .purging import purge, traces
 from .reembedding import reembed
 from .rows import from_image, from_key, to_key
+from .slots import Mask
 
 _WALK_BLOCK = 256
 
@@ -99,7 +102,7 @@ class SqliteSpace:
             if opened is None:
                 return Matches(candidates=(), stored=0, admitted=0)
             connection, index = opened
-            base = index.base(self._now(), turns=query.filter.include_turns, turns_of=query.filter.turns_of)
+            base = index.base(query.filter, self._now())
             admitted = self._admitted(connection, index, base, query.filter)
             cosine = None if query.embedding is None else index.cosines(query.embedding)
             keyword = index.bm25(query.tokens, base) if query.tokens else None
@@ -116,7 +119,7 @@ class SqliteSpace:
             return opened[1].look_around(probes, self._now(), floor, top_k)
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
-        where, values = conditions(filter, self._now())
+        where, values = conditions(replace(filter, include_turns=False), self._now())
         with self._file.reading() as connection:
             if connection is None:
                 return Page(memories=(), total=0)
@@ -261,7 +264,9 @@ class SqliteSpace:
     def _row_number(self, id: str) -> int:
         with self._file.reading() as connection:
             row = connection and connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
-        return row[0] if row else 0
+        if not row:
+            raise NotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
+        return int(row[0])
 
     def _associations(self, connection: apsw.Connection, id: str) -> list[Association]:
         key = to_key(id)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from ...errors import Unavailable
+from ...errors import RecollectError, Unavailable
 from ...ports import Clock, Embedder, UserRef
 from .connection import crossing, open_file, select
 from .file import DESCRIPTORS, UserFile
@@ -52,15 +52,17 @@ class SqliteStore:
         return self.folder / "users" / digest[:2] / f"{digest}{_SUFFIX}"
 
     def users(self) -> Iterator[UserRef]:
+        damaged: RecollectError | None = None
         for path in sorted(self.folder.glob(f"users/*/*{_SUFFIX}")):
-            with crossing(path):
-                connection = open_file(path)
-                try:
-                    meta = dict(select(connection, "SELECT key, value FROM meta WHERE key IN ('user_id', 'tenant')"))
-                finally:
-                    connection.close()
+            try:
+                meta = _owner(path)
+            except RecollectError as error:
+                damaged = damaged or error  # one damaged file must not hide the users behind it
+                continue
             if meta:
                 yield UserRef(user_id=str(meta["user_id"]), tenant=str(meta["tenant"]))
+        if damaged is not None:
+            raise damaged
 
     def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
         return self._file(UserRef(user_id=user_id, tenant=tenant)).wipe(_WIPE_SECONDS)
@@ -131,6 +133,15 @@ class SqliteStore:
     def _flush_regularly(self) -> None:
         while not self._closing.wait(FLUSH_SECONDS):
             self.flush()
+
+
+def _owner(path: Path) -> dict[str, object]:
+    with crossing(path):
+        connection = open_file(path)
+        try:
+            return dict(select(connection, "SELECT key, value FROM meta WHERE key IN ('user_id', 'tenant')"))
+        finally:
+            connection.close()
 
 
 def _descriptor_limit() -> int:
