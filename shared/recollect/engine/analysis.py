@@ -16,7 +16,6 @@ import Stemmer
 _CJK: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
-_SPACES: Final = re.compile(r"\s+")
 
 STOP_WORDS: Final = frozenset(
     """a about above after again against all am an and any are aren as at be because been before being
@@ -42,7 +41,10 @@ def tokens(text: str) -> list[str]:
     """
     words: list[str] = []
     pairs: list[str] = []
-    for run in _RUN.findall(_CONTRACTION.sub("", fold_case(text))):
+    folded = fold_case(text)
+    if "'" in folded or "\u2019" in folded:
+        folded = _CONTRACTION.sub("", folded)
+    for run in _RUN.findall(folded):
         if _is_cjk(run[0]):
             pairs.extend(run)
             pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
@@ -67,8 +69,8 @@ def fold_case(text: str) -> str:
 
 def text_digest(text: str) -> bytes:
     """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed."""
-    normal = _SPACES.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
-    return blake2b(normal.encode(), digest_size=16).digest()
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return blake2b(" ".join(folded.split()).encode(), digest_size=16).digest()
 
 
 def _is_cjk(char: str) -> bool:

@@ -38,6 +38,8 @@ def check_messages(messages: Sequence[Message]) -> None:
 
 def check_metadata(metadata: JsonObject) -> None:
     """16 KiB as JSON."""
+    if not metadata:
+        return
     size = len(json.dumps(metadata, ensure_ascii=False).encode())
     if size > MAX_METADATA_BYTES:
         raise TooLarge(f"`metadata` is {size:,} bytes as JSON; at most {MAX_METADATA_BYTES:,} fit.")

@@ -13,6 +13,7 @@ from ...errors import Internal, RecollectError, Unavailable
 from .schema import is_foreign, migrate
 
 OPEN_SECONDS: Final = 10.0
+_CACHE_KIB: Final = 512
 Bindings = Sequence[Any] | Mapping[str, Any]
 _PAUSE: Final = 0.005
 
@@ -132,6 +133,8 @@ def _prepare(connection: apsw.Connection) -> None:
         connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")
+    # A thousand open users must fit: what is searched lies in the index, and the system caches the file.
+    connection.pragma("cache_size", -_CACHE_KIB)
     migrate(connection)
 
 

@@ -141,7 +141,7 @@ class Index:
         base = self._slots.base(now)
         if self._chunks > SCAN_FROM and not exact:
             self._signs.take_in(self._matrix[: self._chunks])
-            return [self._surroundings(p, self._probable(p), base, floor, top_k) for p in probes]
+            return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
         per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._chunks)))
         found: list[Surroundings] = []
         block: list[Probe] = []
@@ -152,14 +152,20 @@ class Index:
             block.append(probe)
         return found + (self._around(block, base, floor, top_k) if block else [])
 
-    def _probable(self, probe: Probe) -> NDArray[np.float32]:
-        """The cosine of every slot whose signs say that it is near, -2 for the others."""
-        cosine = np.full(self._chunks, -2, np.float32)
-        for embedding in probe.embeddings:
-            vector = np.frombuffer(embedding, "<f4")
-            rows = self._signs.probably_near(vector)
-            cosine[rows] = np.maximum(cosine[rows], self._matrix[rows] @ vector)
-        return self._best_chunk(cosine)
+    def _probable(self, probe: Probe) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """The slots whose signs say that they are near, with their cosines."""
+        vectors = [np.frombuffer(embedding, "<f4") for embedding in probe.embeddings]
+        rows = self._signs.probably_near(vectors[0])
+        if len(vectors) > 1:
+            rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
+        chunks = self._matrix[rows]
+        cosine = np.max([chunks @ vector for vector in vectors], axis=0)
+        if self._one_chunk_each:
+            return rows, cosine
+        having = np.flatnonzero(self._slots.column("chunks"))
+        owners = having[self._slots.column("first")[having].searchsorted(rows, "right") - 1]
+        slots, first = np.unique(owners, return_index=True)
+        return slots, np.maximum.reduceat(cosine, first)
 
     def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
         vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")
@@ -167,34 +173,43 @@ class Index:
         # One vector takes the path that is bound by memory only; it is twice as fast as a thin product.
         one = len(vectors) == self.dimension
         similar = (rows @ vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
+        everywhere = np.arange(self._slots.size)
         found = []
         first = 0
         for probe in probes:
             of_probe = similar[first : first + len(probe.embeddings)]
             first += len(probe.embeddings)
             nearest_chunk = of_probe[0] if len(of_probe) == 1 else of_probe.max(axis=0)
-            found.append(self._surroundings(probe, self._best_chunk(nearest_chunk), base, floor, top_k))
+            cosine = self._best_chunk(nearest_chunk)
+            found.append(self._surroundings(probe, everywhere, cosine, base, floor, top_k))
         return found
 
     def _surroundings(
-        self, probe: Probe, cosine: NDArray[np.float32], base: Mask, floor: float, top_k: int
+        self,
+        probe: Probe,
+        slots: NDArray[np.intp],
+        cosine: NDArray[np.float32],
+        base: Mask,
+        floor: float,
+        top_k: int,
     ) -> Surroundings:
+        seen = base[slots]
         if probe.leave_out is not None:
-            base = base & (self._slots.column("key") != np.void(bytes.fromhex(probe.leave_out.replace("-", ""))))
-        if not base.any():
+            seen &= self._slots.column("key")[slots] != np.void(bytes.fromhex(probe.leave_out.replace("-", "")))
+        slots, cosine = slots[seen], cosine[seen]
+        if not len(slots):
             return Surroundings(nearest=None)
-        everywhere = np.where(base, cosine, np.float32(-2))
-        nearest = self._neighbour(
-            int(self._slots.ranked(np.flatnonzero(everywhere == everywhere.max()), everywhere)[0]), everywhere
-        )
-        near = everywhere >= floor
+        top = cosine == cosine.max()
+        [nearest, *_] = self._neighbours(slots[top], cosine[top])
+        near = cosine >= floor
         if probe.scope is not None:
-            near &= self._slots.in_scope(probe.scope)
-        slots = self._slots.ranked(np.flatnonzero(near), everywhere)[:top_k]
-        return Surroundings(nearest=nearest, near=tuple(self._neighbour(int(s), everywhere) for s in slots))
+            near &= self._slots.in_scope(probe.scope)[slots]
+        return Surroundings(nearest=nearest, near=tuple(self._neighbours(slots[near], cosine[near])[:top_k]))
 
-    def _neighbour(self, slot: int, cosine: NDArray[np.float32]) -> Neighbour:
-        return Neighbour(from_key(self._slots.column("key")[slot].tobytes()), float(cosine[slot]))
+    def _neighbours(self, slots: NDArray[np.intp], cosine: NDArray[np.float32]) -> list[Neighbour]:
+        order = self._slots.order(slots, cosine)
+        keys = self._slots.column("key")[slots]
+        return [Neighbour(from_key(keys[i].tobytes()), float(cosine[i])) for i in order]
 
     def _best(self, scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
         """The slots of the `count` best admitted scores; of those that tie for the last place the newest."""
@@ -204,8 +219,9 @@ class Index:
         values = scores[slots]
         least = np.partition(values, len(values) - count)[len(values) - count]
         better = slots[values > least]
-        ties = self._slots.ranked(slots[values == least], scores)
-        return np.concatenate((better, ties[: count - len(better)]))
+        ties = slots[values == least]
+        newest = ties[self._slots.order(ties, scores[ties])]
+        return np.concatenate((better, newest[: count - len(better)]))
 
     def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._one_chunk_each:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
-from uuid import UUID
 
 from ... import record
 from ...model import Memory, to_micros
@@ -19,6 +18,9 @@ COLUMNS = (
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
 ASSIGNMENTS = ", ".join(f"{column} = ?" for column in COLUMNS.split(", "))
+
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
@@ -50,7 +52,7 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
 
 def to_image(memory: Memory) -> str:
     """The whole record as JSON text."""
-    return json.dumps(record.encode(memory), ensure_ascii=False, separators=(",", ":"))
+    return _encoder.encode(record.encode(memory))
 
 
 def from_image(image: str) -> Memory:
@@ -61,9 +63,10 @@ def from_image(image: str) -> Memory:
 def to_key(id: str) -> bytes:
     """An id's 16 bytes; b"" for what is no id, which no row has."""
     try:
-        return UUID(id).bytes
+        key = bytes.fromhex(id.replace("-", ""))
     except ValueError:
         return b""
+    return key if len(key) == 16 else b""
 
 
 def from_key(key: bytes) -> str:
@@ -80,8 +83,8 @@ def fold_tag(tag: str) -> str:
 def to_terms(tokens: Sequence[str]) -> bytes:
     """Distinct tokens as 8-byte digests, then how often each occurs, 2 bytes each."""
     counts = Counter(tokens)
-    digests = array("Q", (term_digest(token) for token in counts))
-    frequencies = array("H", (min(count, 65_535) for count in counts.values()))
+    digests = array("Q", map(term_digest, counts))
+    frequencies = array("H", [min(count, 65_535) for count in counts.values()])
     return digests.tobytes() + frequencies.tobytes()
 
 

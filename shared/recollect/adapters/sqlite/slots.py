@@ -140,12 +140,12 @@ class Slots:
         mask: Mask = self.column("scope") == self._scopes.get(scope, -1)
         return mask
 
-    def ranked(self, slots: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.intp]:
-        """Best score first, then newest, then by id."""
+    def order(self, slots: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.intp]:
+        """How to order some slots with these scores: best first, then newest, then by id."""
         if len(slots) < 2:
-            return slots
+            return np.arange(len(slots))
         halves = self.column("key")[slots].view(">u8").reshape(-1, 2)
-        return slots[np.lexsort((halves[:, 1], halves[:, 0], -self.column("created")[slots], -scores[slots]))]
+        return np.lexsort((halves[:, 1], halves[:, 0], -self.column("created")[slots], -scores))
 
     def frequent_speakers(self) -> frozenset[str]:
         """Those who say at least two of the memories."""
