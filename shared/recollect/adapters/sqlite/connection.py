@@ -13,7 +13,9 @@ from ...errors import Internal, RecollectError, Unavailable
 from .schema import is_foreign, migrate
 
 OPEN_SECONDS: Final = 10.0
-_CACHE_KIB: Final = 512
+CONNECTION_BYTES: Final = 64 * 1024
+"""What an open connection holds, about: its page cache, the schema and prepared statements."""
+_CACHE_KIB: Final = 128
 Bindings = Sequence[Any] | Mapping[str, Any]
 _PAUSE: Final = 0.005
 

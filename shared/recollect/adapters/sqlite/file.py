@@ -16,7 +16,7 @@ import apsw
 
 from ...errors import Conflict, RecollectError, Unavailable
 from ...ports import UserRef
-from .connection import OPEN_SECONDS, crossing, open_file, writing
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, open_file, writing
 from .index import Index
 from .schema import TABLES
 from .usage import UsageBuffer
@@ -161,8 +161,10 @@ class UserFile:
         except RecollectError as error:
             _log.warning("reading statistics were not kept: %s", error.message)
 
-    def index_bytes(self) -> int:
-        return self._index.memory()
+    def memory(self) -> int:
+        """Bytes held, about: the index and what the connections cache."""
+        connections = (self._reader is not None) + (self._writer is not None)
+        return self._index.memory() + connections * CONNECTION_BYTES
 
     def close(self) -> None:
         self.flush_usage()

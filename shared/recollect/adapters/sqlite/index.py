@@ -5,6 +5,7 @@ slots are dead, or the file was emptied, the index is loaded anew.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from math import isnan
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from .signs import SCAN_FROM, Signs
 from .slots import Mask, Row, Slots
 
 _BLOCK_BYTES: Final = 32 * 1024 * 1024
+_LOAD_ROWS: Final = 1024
 
 _COLUMNS: Final = (
     "memory.n, id, turn, scope, conversation_id, speaker, created_at, expires_at, pinned, surprise, terms, vectors "
@@ -63,15 +65,18 @@ class Index:
             return
         if self.change == 0:
             self._reserve(connection)
-            for row in connection.execute(_ALL):
-                self._add(Row(*row))
+            cursor = connection.execute(_ALL)
+            while rows := list(islice(cursor, _LOAD_ROWS)):
+                self._add([Row(*row) for row in rows])
         else:
             for (n,) in connection.execute("SELECT n FROM purge WHERE change > ?", (self.change,)):
                 self._slots.kill(n)
+            fresh = []
             for deleted, *row in connection.execute(_NEW, (self.change,)):
                 self._slots.kill(row[0])
                 if not deleted:
-                    self._add(Row(*row))
+                    fresh.append(Row(*row))
+            self._add(fresh)
         self._postings.settle()
         self._speakers = None
         self.change = change
@@ -244,16 +249,21 @@ class Index:
         larger[: self._chunks] = self._matrix[: self._chunks]
         self._matrix = larger
 
-    def _add(self, row: Row) -> None:
-        vectors = np.frombuffer(row.vectors or b"", "<f4").reshape(-1, self.dimension)
-        chunks = len(vectors)
-        if self._chunks + chunks > len(self._matrix):
-            self._grow_matrix(max(64, self._chunks + chunks + self._chunks // 4))
-        self._matrix[self._chunks : self._chunks + chunks] = vectors
-        length = self._postings.add(self._slots.size, row.terms or b"")
-        self._slots.add(row, length=length, first=self._chunks, chunks=chunks)
-        self._chunks += chunks
-        self._one_chunk_each = self._one_chunk_each and chunks == 1
+    def _add(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        vectors = np.frombuffer(b"".join([row.vectors or b"" for row in rows]), "<f4").reshape(-1, self.dimension)
+        size = 4 * self.dimension
+        chunks = np.fromiter((len(row.vectors or b"") // size for row in rows), np.int64, len(rows))
+        stop = self._chunks + len(vectors)
+        if stop > len(self._matrix):
+            self._grow_matrix(max(64, stop + self._chunks // 4))
+        self._matrix[self._chunks : stop] = vectors
+        lengths = self._postings.add(self._slots.size, [row.terms or b"" for row in rows])
+        first = self._chunks + chunks.cumsum() - chunks
+        self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)
+        self._chunks = stop
+        self._one_chunk_each = self._one_chunk_each and bool((chunks == 1).all())
 
 
 def _terms_at(slots: NDArray[np.intp], terms: TermScores, size: int) -> list[list[float]]:

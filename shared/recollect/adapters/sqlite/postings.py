@@ -14,6 +14,7 @@ from ...engine import bm25
 from .rows import term_digest
 
 _TAIL: Final = 4096
+_ROOM: Final = 256
 _POSTING_BYTES: Final = 8 + 4 + 2
 TermScores = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
@@ -25,24 +26,28 @@ class Postings:
         self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
         self._slots: NDArray[np.int32] = np.empty(0, np.int32)
         self._counts: NDArray[np.uint16] = np.empty(0, np.uint16)
-        self._tail = _empty_tail(_TAIL)
+        self._tail = _empty_tail(_ROOM)
         self._tail_size = 0
 
-    def add(self, slot: int, terms: bytes) -> int:
-        """Add a memory's stored terms; answers its length in tokens."""
-        count = len(terms) // 10
-        start, stop = self._tail_size, self._tail_size + count
+    def add(self, slot: int, terms: Sequence[bytes]) -> NDArray[np.int64]:
+        """Add the stored terms of memories from a slot on; answers their lengths in tokens."""
+        distinct = np.fromiter((len(of_one) // 10 for of_one in terms), np.int64, len(terms))
+        start, stop = self._tail_size, self._tail_size + int(distinct.sum())
         if stop > len(self._tail[0]):
             larger = _empty_tail(2 * stop)
             for i, part in enumerate(self._tail):
                 larger[i][:start] = part[:start]
             self._tail = larger
-        frequencies = np.frombuffer(terms, "<u2", count, count * 8)
-        self._tail[0][start:stop] = np.frombuffer(terms, "<u8", count)
-        self._tail[1][start:stop] = slot
-        self._tail[2][start:stop] = frequencies
+        digests = b"".join([of_one[: 8 * (len(of_one) // 10)] for of_one in terms])
+        counts = np.frombuffer(b"".join([of_one[8 * (len(of_one) // 10) :] for of_one in terms]), "<u2")
+        self._tail[0][start:stop] = np.frombuffer(digests, "<u8")
+        self._tail[1][start:stop] = np.repeat(np.arange(slot, slot + len(terms)), distinct)
+        self._tail[2][start:stop] = counts
         self._tail_size = stop
-        return int(frequencies.sum())
+        up_to = np.concatenate(([0], counts.cumsum(dtype=np.int64)))
+        ends = distinct.cumsum()
+        lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
+        return lengths
 
     def settle(self) -> None:
         """Merge the tail in when it has grown to a quarter of the rest."""
@@ -54,7 +59,7 @@ class Postings:
         self._terms = terms[order]
         self._slots = np.concatenate((self._slots, self._tail[1][:size]))[order]
         self._counts = np.concatenate((self._counts, self._tail[2][:size]))[order]
-        self._tail, self._tail_size = _empty_tail(_TAIL), 0
+        self._tail, self._tail_size = _empty_tail(_ROOM), 0
 
     def scores(
         self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]

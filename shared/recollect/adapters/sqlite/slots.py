@@ -71,31 +71,38 @@ class Slots:
         """One array, as long as there are slots."""
         return self._columns[name][: self.size]
 
-    def add(self, row: Row, *, length: int, first: int, chunks: int) -> None:
-        """Give a memory a slot: `length` in tokens, `first` and `chunks` where its vectors lie."""
-        if row.n >= len(self._slot_of):
-            self._slot_of = np.concatenate((self._slot_of, np.full(row.n + row.n // 4, -1, np.int32)))
-        if self.size == len(self._columns["n"]):
-            self.reserve(max(64, self.size + self.size // 4))
-        slot, columns = self.size, self._columns
-        columns["n"][slot] = row.n
-        columns["key"][slot] = np.void(row.key)
-        columns["alive"][slot] = True
-        columns["turn"][slot] = row.turn
-        columns["pinned"][slot] = row.pinned
-        columns["scope"][slot] = self._scopes.setdefault(row.scope, len(self._scopes))
-        code = self._conversations.setdefault(row.conversation, len(self._conversations))
-        columns["conversation"][slot] = code
-        columns["position"][slot] = self._said[code] = self._said.get(code, -1) + 1
-        columns["speaker"][slot] = self._speaker_code(row.speaker)
-        columns["created"][slot] = row.created
-        columns["expires"][slot] = FOREVER if row.expires is None else row.expires
-        columns["surprise"][slot] = np.nan if row.surprise is None else row.surprise
-        columns["length"][slot] = length
-        columns["first"][slot] = first
-        columns["chunks"][slot] = chunks
-        self._slot_of[row.n] = slot
-        self.size += 1
+    def add(self, rows: Sequence[Row], *, lengths: NDArray[Any], first: NDArray[Any], chunks: NDArray[Any]) -> None:
+        """Give memories slots: `lengths` in tokens, `first` and `chunks` where their vectors lie."""
+        start, stop = self.size, self.size + len(rows)
+        if stop > len(self._columns["n"]):
+            self.reserve(max(64, stop + self.size // 4))
+        by_name = dict(zip(Row._fields, zip(*rows, strict=True), strict=True))
+        conversations = [self._conversations.setdefault(c, len(self._conversations)) for c in by_name["conversation"]]
+        values: dict[str, Any] = {
+            "n": by_name["n"],
+            "key": np.frombuffer(b"".join(by_name["key"]), "V16"),
+            "alive": True,
+            "turn": by_name["turn"],
+            "pinned": by_name["pinned"],
+            "scope": [self._scopes.setdefault(scope, len(self._scopes)) for scope in by_name["scope"]],
+            "conversation": conversations,
+            "position": [self._next_position(code) for code in conversations],
+            "speaker": [self._speaker_code(name) for name in by_name["speaker"]],
+            "created": by_name["created"],
+            "expires": [FOREVER if expires is None else expires for expires in by_name["expires"]],
+            "surprise": [np.nan if surprise is None else surprise for surprise in by_name["surprise"]],
+            "length": lengths,
+            "first": first,
+            "chunks": chunks,
+        }
+        for name, column in self._columns.items():
+            column[start:stop] = values[name]
+        numbers = self._columns["n"][start:stop]
+        highest = int(numbers.max())
+        if highest >= len(self._slot_of):
+            self._slot_of = np.concatenate((self._slot_of, np.full(highest + highest // 4, -1, np.int32)))
+        self._slot_of[numbers] = np.arange(start, stop)
+        self.size = stop
 
     def kill(self, n: int) -> None:
         """Take a memory out, if it has a slot."""
@@ -162,6 +169,10 @@ class Slots:
             self._place()
         positions: list[int] = self.column("position")[slots].tolist()
         return positions
+
+    def _next_position(self, conversation: int) -> int:
+        self._said[conversation] = self._said.get(conversation, -1) + 1
+        return self._said[conversation]
 
     def _place(self) -> None:
         slots = np.flatnonzero(self.column("alive") & (self.column("conversation") >= 0))

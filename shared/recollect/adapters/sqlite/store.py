@@ -23,7 +23,7 @@ _SUFFIX: Final = ".db"
 class SqliteStore:
     """One file per user: another user's rows are not in it, and writers of two users never meet.
 
-    `cache_bytes` bounds the search indexes of open files; how many files are open follows from it and
+    `cache_bytes` bounds what open files hold in memory; how many files are open follows from it and
     from the process's descriptor limit. Reading statistics are flushed about once a second.
     """
 
@@ -108,7 +108,7 @@ class SqliteStore:
                 self._open[user] = file
                 self._start_flusher()
             self._open.move_to_end(user)
-            size = file.index_bytes()
+            size = file.memory()
             self._bytes += size - self._sizes.get(user, 0)
             self._sizes[user] = size
             put_away = self._surplus()
