@@ -123,7 +123,7 @@ class SqliteSpace:
         with self._file.reading() as connection:
             if connection is None:
                 return Page(memories=(), total=0)
-            total = connection.execute(f"SELECT count(*) FROM memory WHERE {where}", values).get
+            [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
             rows = select(
                 connection,
                 f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
