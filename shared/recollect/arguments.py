@@ -4,6 +4,7 @@ Every refusal is one sentence that names the field and quotes the right form. Th
 """
 
 import json
+import re
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
@@ -14,7 +15,9 @@ from .model import JsonObject
 from .tools import Tool
 
 MAX_DEPTH: Final = 32
+_MAX_DIGITS: Final = 400
 _SHOWN: Final = 60
+_SINGULAR: Final = re.compile(r"^an? (.+?)(?= of | from | above | such |$)")
 
 
 def decode(body: bytes | str) -> JsonObject:
@@ -26,7 +29,7 @@ def decode(body: bytes | str) -> JsonObject:
     if not text.strip():
         return {}
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _loads(text)
     except RecursionError:
         raise InvalidInput(f"The JSON is nested more than {MAX_DEPTH} levels deep.") from None
     except ValueError as error:
@@ -40,12 +43,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
     """The input model of a tool's arguments. Raises InvalidInput."""
     if not isinstance(arguments, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
-    properties = tool.input_schema.get("properties", {})
-    given = {
-        name: _mend(properties.get(name, {}), value, name)
-        for name, value in arguments.items()
-        if not (value is None and name in properties and name not in tool.input_schema.get("required", ()))
-    }
+    given = _mend_fields(tool.input_schema, arguments)
     check_json(given)
     try:
         return tool.input.model_validate(given)
@@ -83,16 +81,33 @@ def _check_text(text: str, where: str) -> None:
         raise InvalidInput(f"`{where}` has half of a surrogate pair; send whole Unicode characters.") from None
 
 
-def _mend(schema: JsonObject, value: Any, name: str) -> Any:
-    kind = schema.get("type")
+def _mend(schema: JsonObject, value: Any, where: str) -> Any:
+    """The value as the schema must mean it, at every depth. Recurses as deep as the schema goes."""
+    kind, items = schema.get("type"), schema.get("items", {})
     if isinstance(value, bool) and kind in ("integer", "number"):
-        raise InvalidInput(f"`{name}` must be {describe(schema)}; got {_show(value)}.")
-    if isinstance(value, str):
-        if kind == "array" and schema.get("items", {}).get("type") == "string":
-            return _parsed(value, list) or [value]
-        if kind == "object":
-            return _parsed(value, dict) or value
+        raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
+    if isinstance(value, str) and kind in ("array", "object"):
+        parsed = _parsed(value, list if kind == "array" else dict)
+        if parsed is not None:
+            value = parsed
+        elif items.get("type") == "string":
+            value = [value]
+    if kind == "array" and isinstance(value, list):
+        return [_mend(items, item, f"{where}.{i}") for i, item in enumerate(value)]
+    if kind == "object" and isinstance(value, dict):
+        return _mend_fields(schema, value, f"{where}.")
     return value
+
+
+def _mend_fields(schema: JsonObject, value: JsonObject, prefix: str = "") -> JsonObject:
+    """An object's fields mended; null for what may be left out is left out."""
+    properties = schema.get("properties", {})
+    optional = properties.keys() - schema.get("required", ())
+    return {
+        name: _mend(properties.get(name, {}), item, f"{prefix}{name}")
+        for name, item in value.items()
+        if not (item is None and name in optional)
+    }
 
 
 def _parsed(text: str, kind: type) -> Any:
@@ -100,14 +115,24 @@ def _parsed(text: str, kind: type) -> Any:
     if text[:1] not in "[{":
         return None
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
+        value = _loads(text)
+    except (ValueError, RecursionError, InvalidInput):
         return None
     return value if isinstance(value, kind) else None
 
 
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse_constant, parse_int=_whole)
+
+
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise InvalidInput(f"A number in the body has {len(digits):,} digits; at most {_MAX_DIGITS} can be read.")
+    return int(digits)
 
 
 def _sentence(tool: Tool, error: ValidationError) -> str:
@@ -123,7 +148,7 @@ def _sentence(tool: Tool, error: ValidationError) -> str:
             return f"`{path}` is required: give {describe(schema)}."
         case "value_error":
             return f"`{path}` {first['ctx']['error']}." if path else f"{first['ctx']['error']}."
-    return f"`{path}` must be {describe(schema)}; got {_show(first['input'])}."
+    return f"`{path}` must be {describe(schema)}; got {show(first['input'])}."
 
 
 def _unknown(tool: Tool, path: str, location: tuple[int | str, ...]) -> str:
@@ -150,16 +175,17 @@ def describe(schema: JsonObject) -> str:
         return "one of " + ", ".join(repr(value) for value in schema["enum"])
     if "const" in schema:
         return repr(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(describe(kind) for kind in schema["anyOf"])
     match schema.get("type"):
         case "integer":
-            return "an integer" + _bounds(schema, "minimum", "maximum")
+            return "an integer" + _range(schema)
         case "number":
-            return "a number" + _bounds(schema, "minimum", "maximum")
+            return "a number" + _range(schema)
         case "boolean":
             return "true or false"
         case "array":
-            items = describe(schema.get("items", {})).removeprefix("a ").removeprefix("an ")
-            return f"a list, each item {items}" + _bounds(schema, "minItems", "maxItems", " items")
+            return _describe_list(schema)
         case "object":
             return "a JSON object"
         case "string" if schema.get("format") == "date-time":
@@ -167,6 +193,28 @@ def describe(schema: JsonObject) -> str:
         case "string":
             return "a string" + _bounds(schema, "minLength", "maxLength", " characters")
     return "a value of another type"
+
+
+def _describe_list(schema: JsonObject) -> str:
+    """ "a list of at most 64 strings"."""
+    item = describe(schema["items"]) if schema.get("items") else "an item"
+    if not item.startswith(("a ", "an ")):
+        return "a list" + _bounds(schema, "minItems", "maxItems", " items") + f", each {item}"
+    items = _SINGULAR.sub(r"\1s", item, count=1)
+    return "a list" + (_bounds(schema, "minItems", "maxItems", f" {items}") or f" of {items}")
+
+
+def _range(schema: JsonObject) -> str:
+    words = {
+        "minimum": "of at least",
+        "exclusiveMinimum": "above",
+        "maximum": "of at most",
+        "exclusiveMaximum": "below",
+    }
+    given = [f"{word} {schema[key]}" for key, word in words.items() if key in schema]
+    if any(key.startswith("exclusive") for key in schema):
+        return " " + " and ".join(given)
+    return _bounds(schema, "minimum", "maximum")
 
 
 def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
@@ -180,6 +228,7 @@ def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
     return ""
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
+    """A value as a refusal quotes it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

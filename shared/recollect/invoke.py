@@ -93,7 +93,7 @@ class Door:
 def identified(caller: Caller | None) -> Caller:
     """The caller, when it carries a usable identity. Raises IdentityMissing or InvalidInput."""
     if caller is None or not caller.user_id:
-        raise IdentityMissing("user context is not available")
+        raise IdentityMissing("No user is known for this call: the application must say who the user is.")
     for name in ("user_id", "agent_id", "conversation_id", "tenant"):
         value = getattr(caller, name)
         if value is None:

@@ -85,11 +85,15 @@ class Guard:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
     """Add a memory, with the history that an import brings. An id that exists already, deleted or not,
-    raises Conflict with `id`."""
+    raises Conflict with `id`.
+
+    `links_ahead` keeps links to memories that are not there yet: a later part of an import brings them.
+    """
 
     entry: Entry
     guard: Guard | None = None
     revisions: tuple[Revision, ...] = ()
+    links_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +136,15 @@ class Space(Protocol):
     `purge` and `turns`; what is deleted or expired is absent unless a method says otherwise."""
 
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
-        """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable."""
+        """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
+
+        Links to what is neither there, deleted or not, nor among the changes are left out, of earlier
+        images too: a purge that came between is not undone.
+        """
         ...
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
-        """The memories of these ids; unknown ones are left out. `deleted` admits deleted ones too."""
+        """The memories of these ids; unknown ones are left out. `deleted` admits deleted and expired ones too."""
         ...
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
@@ -197,15 +205,18 @@ class Space(Protocol):
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
         """Remove memories for good, deleted ones and turns included: record, vectors, tokens, revisions,
-        usage and links to them, to the bytes. Answers the ids that were there."""
+        usage and links to them, to the bytes. Answers the ids that were there; links to the others go too."""
         ...
 
     def stale(self, deleted_before: datetime) -> list[str]:
-        """The ids of what was deleted before a time, and of what has expired: a sweep purges them."""
+        """The ids of what was deleted before a time, and of what has expired, pinned or not: a sweep purges them."""
         ...
 
     def traces(self, id: str) -> list[str]:
-        """Where the store still knows an id: empty after a purge."""
+        """Where the store still knows an id, links of images and earlier images too: empty after a purge.
+
+        What the user wrote of it, in texts and metadata, is not looked at.
+        """
         ...
 
     def reembed(self, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
@@ -216,7 +227,7 @@ class Space(Protocol):
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """`memories`, `turns`, `deleted`, `chunks`, `bytes` on disk."""
+        """`memories`, `turns`, `deleted` (expired ones too, until they are purged), `chunks`, `bytes` on disk."""
         ...
 
 

@@ -3,11 +3,12 @@
 Fields that have their default are left out, so what is written is short and stays readable.
 """
 
-from dataclasses import fields, replace
+import json
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from .errors import InvalidInput
 from .model import Importance, JsonObject, Link, Memory, Message
@@ -20,6 +21,7 @@ _TIMES: Final = (
     "expires_at",
     "deleted_at",
 )
+_NAMES: Final = frozenset(f.name for f in fields(Memory))
 _PLAIN: Final = tuple(
     (f.name, f.default)
     for f in fields(Memory)
@@ -76,34 +78,102 @@ def decode(record: JsonObject) -> Memory:
     return Memory(**values)
 
 
-_adapter: TypeAdapter[Memory] | None = None
+_adapter: TypeAdapter[list[Memory]] | None = None
 
 
 def parse(record: object) -> Memory:
-    """The memory of a record from outside. Raises InvalidInput that says which field doesn't fit."""
-    global _adapter  # noqa: PLW0603 - built once, at the first import of a file: it costs milliseconds
-    if _adapter is None:
-        _adapter = TypeAdapter(Memory)
+    """The memory of a record from outside, its times in UTC. Raises InvalidInput that says which field doesn't fit.
+
+    Strict: no text for a number, nothing that isn't finite, no unknown field at any depth. Sizes are not looked at.
+    """
     if not isinstance(record, dict):
         raise InvalidInput("a record must be a JSON object with at least id, content, created_at and updated_at.")
-    unknown = set(record) - {f.name for f in fields(Memory)}
+    unknown = [name for name in record if name not in _NAMES]
     if unknown:
-        raise InvalidInput(f"a record has no field `{sorted(unknown)[0]}`.")
+        raise InvalidInput(f"a record has no field `{unknown[0]}`.")
+    texts = (f'"{name}": {_written(name, value)}' for name, value in _with_times(record).items())
     try:
-        memory = _adapter.validate_python(record)
+        # A list of one: its type takes the configuration, which a dataclass's own would not.
+        [memory] = _strict().validate_json(f"[{{{', '.join(texts)}}}]")
     except ValidationError as error:
-        first = error.errors()[0]
-        raise InvalidInput(f"field `{'.'.join(map(str, first['loc']))}`: {first['msg']}.") from None
-    return decode(encode(_in_utc(memory)))
+        raise InvalidInput(_sentence(error)) from None
+    return decode(encode(memory))
 
 
-def _in_utc(memory: Memory) -> Memory:
-    changes: dict[str, Any] = {}
-    for name in _TIMES:
-        time = getattr(memory, name)
-        if time is not None:
-            changes[name] = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    return replace(memory, **changes)
+def read_time(text: str) -> datetime:
+    """The UTC time of an ISO 8601 date or time, which without a zone is in UTC. Raises ValueError."""
+    text = text.strip().upper()
+    try:
+        if text.isdigit():  # seconds, a year or a date: nobody can tell
+            raise ValueError
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("must be a time such as '2026-01-31T09:30:00Z'") from None
+    return in_utc(time)
+
+
+def in_utc(time: datetime) -> datetime:
+    """The same moment in UTC, which a time without a zone is in already. Raises ValueError outside years 1 to 9999."""
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be a time within the years 1 to 9999 in UTC") from None
+
+
+def _strict() -> TypeAdapter[list[Memory]]:
+    global _adapter  # noqa: PLW0603 - built once, at the first import of a file: it costs milliseconds
+    if _adapter is None:
+        _adapter = TypeAdapter(list[Memory], config=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False))
+    return _adapter
+
+
+def _with_times(record: JsonObject) -> JsonObject:
+    values = {name: _time(value, name) if name in _TIMES else value for name, value in record.items()}
+    if isinstance(messages := values.get("messages"), list):
+        values["messages"] = [_with_time(each, "time", f"messages.{i}.time") for i, each in enumerate(messages)]
+    if "importance" in values:
+        values["importance"] = _with_time(values["importance"], "set_at", "importance.set_at")
+    return values
+
+
+def _with_time(value: object, name: str, where: str) -> object:
+    if isinstance(value, dict) and name in value:
+        return {**value, name: _time(value[name], where)}
+    return value
+
+
+def _time(value: object, where: str) -> object:
+    """A text's time in the form that is stored; what is no text is the type's business."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return read_time(value).isoformat()
+    except ValueError as error:
+        raise InvalidInput(f"`{where}` {error}.") from None
+
+
+def _written(name: str, value: object) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(f"`{name}` must be plain JSON, not too deep and without numbers of no end.") from None
+    return text
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    path = ".".join(map(str, first["loc"][1:]))
+    match first["type"]:
+        case "json_invalid":
+            return "a record must be plain JSON, not nested too deep."
+        case "unexpected_keyword_argument":
+            return f"`{path}` is not a field of a record."
+        case "missing":
+            return f"`{path}` is required."
+    return f"`{path}` {first['msg'].replace('Input should be', 'must be')}."
 
 
 def _encode_message(message: Message) -> JsonObject:

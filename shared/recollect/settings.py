@@ -8,7 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from .arguments import describe, show
 from .errors import InvalidInput
+from .tools import plain_schema
 
 PREFIX = "RECOLLECT_"
 
@@ -63,5 +65,9 @@ def read_settings(environment: Mapping[str, str] | None = None, **overrides: obj
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        name = PREFIX + str(first["loc"][0]).upper()
-        raise InvalidInput(f"{name}: {first['msg']}.") from None
+        field = str(first["loc"][0])
+        schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
+        if schema is None:
+            raise InvalidInput(f"{PREFIX}{field.upper()} is not a setting.") from None
+        said = f"must be {describe(schema)}; got {show(first['input'])}."
+        raise InvalidInput(f"{PREFIX}{field.upper()} {said}") from None

@@ -75,6 +75,19 @@ def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
     assert run("doctor").exit_code == 0
 
 
+@pytest.mark.parametrize("damaged", ["first", "last"])
+def test_a_damaged_file_fails_and_everybody_else_is_done(run, data, damaged):
+    for user in ("ana", "bob", "eve"):
+        run("remember", "something", "--user", user)
+    paths = sorted(data.glob("users/*/*.db"))
+    paths[0 if damaged == "first" else -1].write_bytes(b"this is no database" * 100)
+    for command, memories in (("reembed", 2), ("sweep", 0)):
+        result = run(command, "--json")
+        assert result.exit_code == 1
+        assert json.loads(result.stdout) == {"users": 2, "memories": memories, "failed": 1}
+        assert result.stderr.strip()
+
+
 def test_sweep_purges_what_was_deleted_longer_ago_than_the_retention_time(run, ask, data, monkeypatch):
     for user in ("ana", "bob"):
         id = json.loads(run("remember", "old news", "--json", "--user", user).stdout)["id"]

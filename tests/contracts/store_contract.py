@@ -87,7 +87,7 @@ def test_every_field_of_a_memory_comes_back_as_it_was_given(space: Space) -> Non
         version=7,
         restored_version=3,
     )
-    commit(space, Create(entry=entry(given_)))
+    commit(space, Create(entry=entry(given_), links_ahead=True))
     assert space.get([given_.id]) == {given_.id: given_}
     assert space.page(Filter(), limit=1).memories == (given_,)
     assert list(space.walk()) == [given_]
@@ -184,7 +184,7 @@ def test_a_replaced_text_is_found_by_its_new_words_only(space: Space) -> None:
 
 
 def test_a_delete_hides_the_memory_everywhere_and_keeps_the_image(space: Space) -> None:
-    old = save(space, "the heron fishes", scope="birds", links=(Link(target_id=ids(1)[0], strength=0.5),))
+    old = save(space, "the heron fishes", scope="birds")
     other = save(space, "the heron waits", scope="birds", links=(Link(target_id=old.id, strength=0.5),))
     gone = delete(space, old)
     assert space.get([old.id]) == {}
@@ -266,7 +266,8 @@ def test_an_expired_memory_is_absent_everywhere(space: Space, clock: SettableClo
     )
     assert found(search(space, "heron")) == {stays.id, goes.id}
     clock.advance(seconds=60)
-    assert space.get([goes.id], deleted=True) == {}
+    assert space.get([goes.id]) == {}
+    assert space.get([goes.id], deleted=True) == {goes.id: goes}
     matches = search(space, "heron", near=embed("heron")[0])
     assert (found(matches), matches.stored, matches.admitted) == ({stays.id}, 1, 1)
     assert space.page(Filter(), limit=9).memories == (stays,)
@@ -385,10 +386,12 @@ def test_statistics_count_memories_turns_deleted_and_chunks(space: Space) -> Non
     save(space, "one")
     save(space, "word " * 300)
     delete(space, save(space, "three"))
+    delete(space, save(space, "four", vectors=[], expires_at=later(-1)))
+    save(space, "five", vectors=[], expires_at=later(-1))
     commit(space, Create(entry=entry(turn("said", "talk"))))
     statistics = dict(space.statistics())
     assert statistics.pop("bytes") > 0
-    assert statistics == {"memories": 2, "turns": 1, "deleted": 1, "chunks": 2 + len(embed("word " * 300))}
+    assert statistics == {"memories": 2, "turns": 1, "deleted": 3, "chunks": 2 + len(embed("word " * 300))}
 
 
 # Searching
@@ -801,13 +804,63 @@ def test_a_purge_leaves_no_trace(space: Space) -> None:
     assert space.purge([one.id], timeout=SECONDS) == []
 
 
+def test_no_write_brings_back_the_id_of_a_purged_memory(space: Space) -> None:
+    purged, deleted, other = save(space, "the heron"), delete(space, save(space, "the egret")), save(space, "the otter")
+    to_purged, to_deleted = Link(target_id=purged.id, strength=1, manual=True), Link(target_id=deleted.id, strength=0.5)
+    other = update(space, other, links=(to_purged, to_deleted))
+    space.purge([purged.id], timeout=SECONDS)
+    other = update(space, other, content="the otter swims")  # as it was read before the purge
+    made = creation("the stork", links=(to_purged, to_deleted))
+    past = Revision(memory=replace(made.entry.memory, content="a stork"), replaced_at=NOON)
+    commit(space, Create(entry=replace(made.entry, memory=replace(made.entry.memory, version=2)), revisions=(past,)))
+    for id in (other.id, made.entry.memory.id):
+        assert space.get([id])[id].links == (to_deleted,)
+        assert space.revisions(id)[-1].memory.links == (to_deleted,)
+    assert space.traces(purged.id) == []
+
+
+def test_a_link_between_memories_of_one_commit_stays(space: Space) -> None:
+    b = creation("b")
+    a = creation("a", links=(Link(target_id=b.entry.memory.id, strength=1),))
+    space.commit([a, b], timeout=SECONDS)
+    assert space.get([a.entry.memory.id]) == {a.entry.memory.id: a.entry.memory}
+    assert [x.memory_id for x in space.associations([b.entry.memory.id])[b.entry.memory.id]] == [a.entry.memory.id]
+
+
+def test_a_purge_of_what_is_not_there_mends_the_links_to_it(space: Space) -> None:
+    [absent] = ids(1)
+    for spelling in (absent, absent.upper()):
+        pointing = creation("a", links=(Link(target_id=spelling, strength=1),))
+        commit(space, replace(pointing, links_ahead=True))
+        id = pointing.entry.memory.id
+        update(space, replace(pointing.entry.memory, links=()), metadata={"consolidated_from": [absent]})
+        commit(space, Create(entry=entry(memory("b", links=pointing.entry.memory.links)), links_ahead=True))
+        assert space.traces(absent)
+        assert space.purge([absent], timeout=SECONDS) == []
+        assert space.traces(absent) == []
+        assert space.get([id])[id].metadata == {"consolidated_from": [absent]}
+        assert not any(m.links for m in space.walk())
+        assert not any(r.memory.links for r in space.revisions(id))
+
+
+def test_links_in_earlier_images_are_traces(space: Space) -> None:
+    made = creation("a")
+    past = Revision(memory=replace(made.entry.memory, links=(Link(target_id=ids(1)[0], strength=1),)), replaced_at=NOON)
+    now = replace(made.entry, memory=replace(made.entry.memory, version=2))
+    commit(space, Create(entry=now, revisions=(past,), links_ahead=True))
+    assert space.traces(ids(1)[0])
+    space.purge(ids(1), timeout=SECONDS)
+    assert space.traces(ids(1)[0]) == []
+    assert [r.memory.links for r in space.revisions(now.memory.id)] == [()]
+
+
 def test_a_sweep_is_told_what_is_stale(space: Space, clock: SettableClock) -> None:
     early = delete(space, save(space, "early"), at=later(-10))
     delete(space, save(space, "late"), at=later(10))
     expired = save(space, "expired", expires_at=later(-1))
-    save(space, "pinned", expires_at=later(-1), pinned=True)
+    pinned = save(space, "pinned", expires_at=later(-1), pinned=True)
     save(space, "alive", expires_at=later(1))
-    assert set(space.stale(NOON)) == {early.id, expired.id}
+    assert set(space.stale(NOON)) == {early.id, expired.id, pinned.id}
 
 
 # Users

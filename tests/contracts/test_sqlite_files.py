@@ -6,16 +6,20 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
 import pytest
 
 from clock import SettableClock
-from contracts.entries import EMBEDDER, SECONDS, creation, embed, found, save, search, vector
+from contracts.entries import EMBEDDER, SECONDS, creation, delete, embed, found, later, save, search, vector
 from recollect.adapters.sqlite import SqliteStore, connection
+from recollect.adapters.sqlite import store as stores
+from recollect.adapters.sqlite.file import UserFile
 from recollect.adapters.sqlite.schema import MIGRATIONS
 from recollect.errors import Internal, Unavailable
 from recollect.model import Filter
@@ -58,6 +62,12 @@ def test_an_error_never_quotes_its_cause(kind: type[apsw.Error]) -> None:
     assert "secret" not in error.message
     assert isinstance(error, Internal if kind in connection.OURS else Unavailable)
     assert error.can_retry == (kind in connection._MENDABLE)
+
+
+def test_a_mistake_of_ours_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("ERROR", "recollect"):
+        connection.translate(apsw.SQLError("no such table: memory"), Path("x.db"))
+    assert caplog.messages == ["the memory store failed: SQLError: no such table: memory"]
 
 
 # Files
@@ -286,6 +296,146 @@ def test_writers_that_look_around_do_not_put_each_others_files_away_forever(
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(write, "abcdefgh")) == [40] * 8
+    store.close()
+
+
+def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    save(store.space("ana"), "one")
+    file = store._file(ANA)
+    opening, locked = threading.Event(), threading.Event()
+
+    def migrate(opened: apsw.Connection) -> None:
+        opening.set()
+        assert locked.wait(SECONDS)
+        opened.execute("BEGIN IMMEDIATE")
+        opened.execute("COMMIT")
+
+    monkeypatch.setattr(connection, "migrate", migrate)
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(search, store.space("ana"), "one")
+        assert opening.wait(SECONDS)
+        with file.writing(SECONDS) as (writer, _):
+            locked.set()
+            with file.index_under_lock(writer) as index:
+                assert index.memory() > 0
+            assert not reader.done()
+        assert reader.result(SECONDS).stored == 1
+
+
+def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -> None:
+    one = save(open_store().space("ana"), "one")
+    store = open_store()
+    with store._file(ANA).writing(SECONDS), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(store.space("ana").get, [one.id]).result(SECONDS) == {one.id: one}
+
+
+# Sweeping
+
+
+@pytest.fixture
+def sweeping(tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteStore]:
+    """A store that sweeps when it is told to, not in the background."""
+    monkeypatch.setattr(stores, "FLUSH_SECONDS", 3600)
+    store = SqliteStore(tmp_path / "data", EMBEDDER, clock, retention=timedelta(days=30))
+    yield store
+    store.close()
+
+
+def test_a_file_that_is_written_is_swept_at_most_once_an_hour(sweeping: SqliteStore, clock: SettableClock) -> None:
+    space = sweeping.space("ana")
+    first, second = save(space, "one", expires_at=later(60)), save(space, "two", expires_at=later(120))
+    gone = delete(space, save(space, "three"))
+    clock.advance(seconds=60)
+    sweeping.sweep()
+    assert (space.traces(first.id), bool(space.traces(second.id))) == ([], True)
+    clock.advance(minutes=59)
+    sweeping.sweep()
+    assert space.traces(second.id)
+    clock.advance(minutes=1)
+    sweeping.sweep()
+    assert (space.traces(second.id), bool(space.traces(gone.id))) == ([], True)
+    clock.advance(days=30)
+    sweeping.sweep()
+    assert space.traces(gone.id) == []
+
+
+def test_a_file_that_is_only_read_is_not_swept(
+    sweeping: SqliteStore, open_store: Opening, clock: SettableClock
+) -> None:
+    expired = save(open_store().space("ana"), "one", expires_at=later(-1))
+    space = sweeping.space("ana")
+    assert space.get([expired.id]) == {}
+    sweeping.sweep()
+    assert space.traces(expired.id)
+
+
+def test_a_sweep_that_finds_nothing_writes_nothing(sweeping: SqliteStore) -> None:
+    space = sweeping.space("ana")
+    save(space, "one")
+    path = sweeping.path(ANA)
+    before = [each.read_bytes() for each in sorted(path.parent.iterdir()) if each.suffix != ".db-shm"]
+    sweeping.sweep()
+    assert [each.read_bytes() for each in sorted(path.parent.iterdir()) if each.suffix != ".db-shm"] == before
+
+
+def test_a_sweep_finishes_a_purge_that_was_cut_short(sweeping: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    space = sweeping.space("ana")
+    secret = save(space, "quagmire plenipotentiary")
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UserFile, "scrub", die)
+        with pytest.raises(KeyboardInterrupt):
+            space.purge([secret.id], timeout=SECONDS)
+    sweeping.sweep()
+    sweeping.close()
+    assert b"quagmire" not in sweeping.path(ANA).read_bytes()
+
+
+def test_a_sweep_that_fails_is_logged_and_the_others_go_on(
+    sweeping: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bob = UserRef(user_id="bob")
+    save(sweeping.space("ana"), "one", expires_at=later(-1))
+    expired = save(sweeping.space("bob"), "one", expires_at=later(-1))
+    file = sweeping._file(ANA)
+    monkeypatch.setattr(file, "scrub", lambda timeout: 1 / 0)
+    sweeping.sweep()
+    assert [record.message for record in caplog.records] == ["a sweep failed: ZeroDivisionError"]
+    assert sweeping.space(bob.user_id).traces(expired.id) == []
+
+
+@pytest.mark.parametrize("retention", [None, timedelta(days=30)])
+def test_the_background_sweeps_where_there_is_a_retention_time(
+    tmp_path: Path,
+    open_store: Opening,
+    clock: SettableClock,
+    monkeypatch: pytest.MonkeyPatch,
+    retention: timedelta | None,
+) -> None:
+    other = open_store()
+    expired = save(other.space("ana"), "one", expires_at=later(-1))
+    other.close()
+    done = threading.Event()
+    sweep = SqliteStore.sweep
+
+    def sweep_and_tell(store: SqliteStore) -> None:
+        is_due = store._file(ANA).is_open_to_write
+        sweep(store)
+        if is_due:
+            done.set()
+
+    monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(SqliteStore, "sweep", sweep_and_tell)
+    store = SqliteStore(tmp_path / "data", EMBEDDER, clock, retention=retention)
+    save(store.space("ana"), "two")
+    assert done.wait(SECONDS)
+    assert bool(store.space("ana").traces(expired.id)) == (retention is None)
     store.close()
 
 

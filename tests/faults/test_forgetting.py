@@ -2,6 +2,7 @@
 
 import random
 import string
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ import pytest
 
 from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
+from contracts.entries import memory as memory_of
 from faults.doors import ANA, answer, open_door, running, user_bytes
 from recollect.adapters.sqlite import SqliteStore
 from recollect.adapters.sqlite.rows import term_digest, to_key
+from recollect.adapters.sqlite.space import SqliteSpace
 from recollect.engine.analysis import text_digest, tokens
 from recollect.errors import NotFound, Unavailable
 from recollect.invoke import Door
-from recollect.model import Memory
-from recollect.ports import UserRef
+from recollect.model import Link, Memory
+from recollect.ports import Change, UserRef
 
 
 def _text(pick: random.Random, words: int) -> str:
@@ -140,6 +143,55 @@ def test_a_forget_that_meets_a_reader_is_finished_by_calling_it_again(
     with pytest.raises(NotFound):
         answer(door, "core.forget", id=secret)
     assert _left(tmp_path, [memory]) == []
+    door.store.close()
+
+
+def test_an_expired_memory_is_forgotten_too(tmp_path: Path) -> None:
+    clock = SettableClock()
+    door = open_door(tmp_path, clock=clock)
+    id = answer(door, "core.save", content="quagmire plenipotentiary", ttl_seconds=60)["id"]
+    [memory] = door.store.space("ana").walk()
+    clock.advance(seconds=60)
+    assert answer(door, "core.forget", id=id)["verified"]
+    assert _left(tmp_path, [memory]) == []
+    door.store.close()
+
+
+def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    door = open_door(tmp_path)
+    doomed = answer(door, "core.save", content="the grey heron fishes at the lake")["id"]
+    other = answer(door, "core.save", content="an otter", associate=False)["id"]
+    [memory] = door.store.space("ana").get([doomed]).values()
+    commit, forgotten = SqliteSpace.commit, []
+
+    def forget_then_commit(space: SqliteSpace, changes: Sequence[Change], *, timeout: float) -> None:
+        forgotten.extend(link.target_id for change in changes for link in change.entry.memory.links)
+        assert answer(door, "core.forget", id=doomed)["verified"]
+        commit(space, changes, timeout=timeout)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteSpace, "commit", forget_then_commit)
+        answer(door, "core.update", id=other, content="the grey heron fishes at a lake")
+    assert forgotten == [doomed]
+    [left] = door.store.space("ana").walk()
+    assert left.links == ()
+    assert door.store.space("ana").traces(doomed) == []
+    assert [name for name, content in user_bytes(tmp_path).items() if memory.id.encode() in content] == []
+    door.store.close()
+
+
+def test_forgetting_an_unknown_id_mends_what_still_names_it(tmp_path: Path) -> None:
+    door = open_door(tmp_path)
+    space = door.store.space("ana")
+    unknown = memory_of("never saved").id
+    pointing = creation("an otter", links=(Link(target_id=unknown, strength=1),))
+    space.commit([replace(pointing, links_ahead=True)], timeout=SECONDS)
+    with pytest.raises(NotFound):
+        answer(door, "core.forget", id=unknown)
+    assert space.traces(unknown) == []
+    assert not any(unknown.encode() in content for content in user_bytes(tmp_path).values())
     door.store.close()
 
 

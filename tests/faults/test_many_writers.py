@@ -1,15 +1,17 @@
 """Many writers at once: nobody is told that a database is locked, and nothing is lost."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from clock import SettableClock
-from contracts.entries import EMBEDDER, embed, found, save, search, update
-from faults.doors import lines_of
+from contracts.entries import EMBEDDER, SECONDS, embed, found, save, search, update
+from faults.doors import answer, lines_of, open_door
 from recollect.adapters.sqlite import SqliteStore
 from recollect.errors import Conflict
+from recollect.model import Caller
 
 WRITERS = 32
 
@@ -36,6 +38,24 @@ def test_32_threads_lose_nothing(tmp_path: Path, users: int) -> None:
         assert {memory.id for memory in space.walk()} == expected
         assert found(search(space, "heron", near=embed("heron")[0], per_leg=None)) == expected
     again.close()
+
+
+def test_of_guarded_first_writes_of_a_user_one_wins_and_the_others_are_told(tmp_path: Path) -> None:
+    door = open_door(tmp_path)
+    together = threading.Barrier(8)
+
+    def write(user: str) -> bool:
+        together.wait(SECONDS)
+        try:
+            answer(door, "core.save", Caller(user), content="of zebras and herons", duplicate_threshold=0.9)
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(6):
+            assert sorted(pool.map(write, [f"user {turn}"] * 8)) == [False] * 7 + [True]
+    door.store.close()
 
 
 _WRITERS = """

@@ -106,8 +106,9 @@ def test_a_batch_with_a_bad_item_keeps_nothing_and_says_which(surface: Surface) 
     call = surface.call_as(ME)
     before = _stored(surface)
     reply = call("core.batch_save", {"items": [{"content": "fine"}, {"content": " "}]})
-    assert reply.body["ids"] == []
-    assert [(error["index"], error["code"]) for error in reply.body["errors"]] == [(1, "invalid_input")]
+    assert reply.is_error
+    assert "Item 1: `content` must not be empty" in reply.message
+    assert "Nothing was written." in reply.message
     assert _stored(surface) == before
 
 

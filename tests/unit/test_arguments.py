@@ -1,5 +1,6 @@
 """Arguments: mended where the meaning is beyond doubt, else refused by one sentence, whatever they are."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from recollect.toolsets import CATALOGUE
 
 SAVE = CATALOGUE.tool("core.save")
 SEARCH = CATALOGUE.tool("core.search")
+BATCH = CATALOGUE.tool("core.batch_save")
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -122,6 +124,59 @@ def test_deep_nesting_is_refused_and_shallow_is_not() -> None:
     assert "levels deep" in _refused(SAVE, {"content": "x", "metadata": {"k": deep}})
 
 
+@pytest.mark.parametrize(("given_", "taken"), [("[]", []), ('["a"]', ["a"]), ("", [""]), ("[", ["["]), (None, [])])
+def test_a_list_as_text_is_the_list_that_it_shows(given_: str | None, taken: list[str]) -> None:
+    assert arguments.read(SAVE, {"content": "x", "tags": given_}).tags == taken  # type: ignore[attr-defined]
+
+
+def test_an_empty_object_as_text_is_an_empty_object() -> None:
+    assert arguments.read(SAVE, {"content": "x", "metadata": "{}"}).metadata == {}  # type: ignore[attr-defined]
+
+
+def test_what_is_mended_at_the_top_is_mended_inside_of_lists_too() -> None:
+    item = {"content": "x", "tags": "ui", "metadata": "{}", "category": None, "pinned": "true", "surprise": "0.5"}
+    for items in ([item], json.dumps([item])):
+        [read] = arguments.read(BATCH, {"items": items}).items  # type: ignore[attr-defined]
+        assert (read.tags, read.metadata, read.category, read.pinned, read.surprise) == (["ui"], {}, None, True, 0.5)
+    [read] = arguments.read(BATCH, {"items": [{"content": "x", "tags": None, "messages": None}]}).items  # type: ignore[attr-defined]
+    assert (read.tags, read.messages) == ([], [])
+
+
+def test_what_is_refused_at_the_top_is_refused_inside_of_lists_too() -> None:
+    says = _refused(BATCH, {"items": [{"content": "x"}, {"content": "x", "confidence": True}]})
+    assert says == "`items.1.confidence` must be a number from 0 to 1; got True."
+    assert "`items.0.content`" in _refused(BATCH, {"items": [{"content": None}]})
+
+
+def test_mending_leaves_what_was_given_alone() -> None:
+    given_ = {"items": [{"content": "x", "tags": "ui", "category": None, "metadata": {"a": None, "b": [True, "[]"]}}]}
+    before = json.dumps(given_)
+    [read] = arguments.read(BATCH, given_).items  # type: ignore[attr-defined]
+    assert json.dumps(given_) == before
+    assert read.metadata == {"a": None, "b": [True, "[]"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-01-31", "2026-01-31T00:00:00+00:00"),
+        (" 2026-01-31T09:30z ", "2026-01-31T09:30:00+00:00"),
+        ("2026-01-31 09:30:00.25", "2026-01-31T09:30:00.250000+00:00"),
+        ("2026-01-31T09:30:00+02:00", "2026-01-31T07:30:00+00:00"),
+    ],
+)
+def test_an_iso_time_is_taken_in_utc(text: str, time: str) -> None:
+    assert arguments.read(SEARCH, {"query": "x", "created_after": text}).created_after.isoformat() == time  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "given_", ["2026", "5", "20260131", "1e9", "99999999999999", "12:00", "P1D", "", 2026, 1.5, True]
+)
+def test_a_number_is_no_time_even_as_text(given_: object) -> None:
+    says = _refused(SEARCH, {"query": "x", "created_after": given_})
+    assert says == "`created_after` must be a time such as '2026-01-31T09:30:00Z'."
+
+
 @pytest.mark.parametrize("given_", [None, [], "text", 5, True])
 def test_arguments_that_are_no_object_are_refused(given_: object) -> None:
     assert "one JSON object" in _refused(SEARCH, given_)
@@ -160,7 +215,8 @@ def test_any_arguments_are_read_or_refused_by_a_sentence(tool: Tool) -> None:
         (b'{"a": Infinity}', "valid JSON"),
         (b"[" * 100_000, "levels deep"),
         (b'{"a":' * 100_000, "levels deep"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "valid JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "5,000 digits; at most 400"),
+        (b'{"a": [-' + b"9" * 401 + b"]}", "401|402"),
     ],
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str) -> None:
@@ -192,7 +248,23 @@ def test_an_empty_body_is_no_arguments() -> None:
         ({"type": "string", "minLength": 1, "maxLength": 9}, "a string of 1 to 9 characters"),
         ({"type": "string"}, "a string"),
         ({"type": "object"}, "a JSON object"),
-        ({"type": "array", "items": {"type": "string"}, "maxItems": 3}, "a list, each item string of at most 3 items"),
+        ({"type": "number", "minimum": 0, "exclusiveMaximum": 1}, "a number of at least 0 and below 1"),
+        ({"type": "number", "exclusiveMinimum": 0}, "a number above 0"),
+        ({"anyOf": [{"type": "number", "minimum": 0}, {"const": "auto"}]}, "a number of at least 0 or 'auto'"),
+        ({"type": "array", "items": {"type": "string"}, "maxItems": 3}, "a list of at most 3 strings"),
+        ({"type": "array", "items": {"type": "string"}}, "a list of strings"),
+        (
+            {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 64}, "minItems": 1},
+            "a list of at least 1 strings of 1 to 64 characters",
+        ),
+        ({"type": "array", "items": {"type": "object"}, "minItems": 1, "maxItems": 9}, "a list of 1 to 9 JSON objects"),
+        ({"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, "a list of numbers above 0"),
+        ({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}, "a list of lists of integers"),
+        (
+            {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 2},
+            "a list of at most 2 items, each one of 'a', 'b'",
+        ),
+        ({"type": "array"}, "a list of items"),
     ],
 )
 def test_a_schema_is_put_into_words(schema: dict[str, Any], words: str) -> None:

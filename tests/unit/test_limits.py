@@ -1,5 +1,8 @@
 """What may be stored, and the sentences that say so."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -8,7 +11,10 @@ from hypothesis import strategies as st
 
 from recollect.engine import limits
 from recollect.errors import InvalidInput, TooLarge
-from recollect.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, Message
+from recollect.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, Importance, Link, Memory, Message
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 
 
 @pytest.mark.parametrize("content", ["", " ", "\n\t\u3000"])
@@ -71,3 +77,68 @@ def test_any_other_text_reads_as_an_unknown_id(text: str) -> None:
 @pytest.mark.parametrize("id", ["", "note-", "x" * 36, "1234", "note-note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"])
 def test_what_is_no_uuid_is_unknown(id: str) -> None:
     assert limits.check_id(id) == ""
+
+
+# Whole memories
+
+_PLAIN = Memory(id=ID, content="x", created_at=NOON, updated_at=NOON)
+
+
+def _links(n: int) -> tuple[Link, ...]:
+    return tuple(Link(target_id=str(UUID(int=i)), strength=0.5) for i in range(n))
+
+
+def _said(**changes: Any) -> tuple[Message, ...]:
+    return (replace(Message(role="u", content="c"), **changes),)
+
+
+def _important(score: float, reason: str = "r") -> Importance:
+    return Importance(score=score, reason=reason, set_at=NOON)
+
+
+@pytest.mark.parametrize(
+    ("field", "most", "over"),
+    [
+        ("context", "x" * 4096, "x" * 4097),
+        ("category", "x" * 256, "x" * 257),
+        ("agent_label", "x" * 256, "x" * 257),
+        ("agent_id", "x" * 2048, "x" * 2049),
+        ("conversation_id", "x" * 2048, "x" * 2049),
+        ("version", 2**53, 2**53 + 1),
+        ("version", 1, 0),
+        ("restored_version", 1, 2),
+        ("restored_version", 1, -4),
+        ("confidence", 1, 1.01),
+        ("confidence", 0, float("nan")),
+        ("surprise", 1, -0.1),
+        ("importance", _important(1, "x" * 4096), _important(99)),
+        ("importance", _important(0), _important(0, "x" * 4097)),
+        ("importance", _important(0), _important(float("nan"))),
+        ("links", _links(1000), _links(1001)),
+        ("links", _links(1), (Link(target_id="nobody", strength=1),)),
+        ("links", _links(1), (Link(target_id=ID, strength=1.5),)),
+        ("messages", _said() * 1000, _said() * 1001),
+        ("messages", _said(role="r" * 64), _said(role="r" * 65)),
+        ("messages", _said(speaker="s" * 256), _said(speaker="s" * 257)),
+        ("messages", _said(), _said(role="")),
+        ("messages", _said(), _said(content="")),
+        ("metadata", {"a": 1.5}, {"a": [float("nan")]}),
+        ("metadata", {}, {"a": "\ud83d"}),
+        ("tags", ("x" * 128,), ("x" * 129,)),
+        ("scope", "a/b", "//"),
+        ("id", ID, "nobody"),
+    ],
+)
+def test_a_memory_is_held_to_every_bound_by_name(field: str, most: Any, over: Any) -> None:
+    change = {"version": 1, field: most}
+    assert limits.check_memory(replace(_PLAIN, **change)) == replace(_PLAIN, **change)
+    with pytest.raises(InvalidInput, match="tag" if field == "tags" else f"`{field}") as refused:
+        limits.check_memory(replace(_PLAIN, **{field: over}))
+    assert refused.value.message.endswith(".")
+
+
+def test_a_memory_comes_out_in_its_stored_form() -> None:
+    target = Link(target_id=f"note-{ID.upper()}", strength=0.5)
+    given_ = replace(_PLAIN, id=ID.upper(), tags=(" ui ", "UI"), links=(target, replace(target, strength=0.1)))
+    kept = limits.check_memory(given_)
+    assert (kept.id, kept.tags, kept.links) == (ID, ("ui",), (Link(target_id=ID, strength=0.5),))

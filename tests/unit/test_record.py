@@ -80,6 +80,21 @@ def test_a_time_without_a_zone_is_utc_and_one_with_is_kept_as_utc() -> None:
     assert parsed.updated_at.tzinfo == UTC
 
 
+def test_times_inside_a_record_are_in_utc_too() -> None:
+    parsed = record.parse(
+        {
+            **_GOOD,
+            "created_at": "2026-01-01",
+            "messages": [{"role": "u", "content": "c", "time": "2026-01-01T10:00:00"}],
+            "importance": {"score": 1, "reason": "r", "set_at": "2026-01-01T10:00:00+02:00"},
+        }
+    )
+    assert parsed.created_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert parsed.messages[0].time == datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert parsed.importance is not None
+    assert parsed.importance.set_at == datetime(2026, 1, 1, 8, tzinfo=UTC)
+
+
 _GOOD = {"id": "a", "content": "x", "created_at": "2026-01-01T12:00:00Z", "updated_at": "2026-01-01T12:00:00Z"}
 
 
@@ -98,6 +113,24 @@ _GOOD = {"id": "a", "content": "x", "created_at": "2026-01-01T12:00:00Z", "updat
         ({**_GOOD, "messages": [{"role": "user"}]}, "content"),
         ({**_GOOD, "tags": "ui"}, "tags"),
         ({**_GOOD, "metadata": [1]}, "metadata"),
+        ({**_GOOD, "version": "5"}, "version"),
+        ({**_GOOD, "version": True}, "version"),
+        ({**_GOOD, "pinned": 1}, "pinned"),
+        ({**_GOOD, "created_at": "2026"}, "created_at"),
+        ({**_GOOD, "created_at": 5}, "created_at"),
+        ({**_GOOD, "created_at": "0001-01-01T00:00:00+05:00"}, "created_at"),
+        ({**_GOOD, "confidence": "nan"}, "confidence"),
+        ({**_GOOD, "surprise": float("inf")}, "surprise"),
+        ({**_GOOD, "importance": {"score": "nan", "reason": "r", "set_at": "2026-01-01"}}, "importance.score"),
+        ({**_GOOD, "importance": {"score": 1, "reason": "r", "set_at": "2026-01-01", "by": 1}}, "importance.by"),
+        ({**_GOOD, "importance": {"score": 1, "reason": "r", "set_at": "soon"}}, "importance.set_at"),
+        ({**_GOOD, "messages": [{"role": "u", "content": "c", "bogus": 1}]}, "messages.0.bogus"),
+        ({**_GOOD, "messages": [{"role": "u", "content": "c", "time": "5"}]}, "messages.0.time"),
+        ({**_GOOD, "links": [{"target_id": "b", "strength": float("nan")}]}, "links.0.strength"),
+        ({**_GOOD, "links": [{"target_id": "b", "strength": 1, "note": ""}]}, "links.0.note"),
+        ({**_GOOD, "content": "half \ud83d"}, "`content` has half of a surrogate"),
+        ({**_GOOD, "version": 10**5000}, "version"),
+        ({**_GOOD, "metadata": {"a": {1, 2}}}, "metadata"),
     ],
 )
 def test_a_bad_record_is_refused_by_naming_the_field(bad: Any, names: str) -> None:

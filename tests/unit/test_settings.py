@@ -54,5 +54,27 @@ def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str)
         read_settings({name: value}).retention  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "takes"),
+    [
+        ("RETENTION_DAYS", "x", "a number from 0 to 100000"),
+        ("SHORT_TERM_HOURS", "0", "a number above 0 and of at most 1000000"),
+        ("EMBEDDER", "magic", "one of 'wordllama', 'endpoint', 'fastembed'"),
+        ("EMBEDDER_UNRELATED", "1", "a number of at least 0 and below 1"),
+        ("VECTOR_WEIGHT", "heavy", "a number from 0 to 1 or 'auto'"),
+        ("CACHE_MB", "lots", "an integer of at least 1"),
+    ],
+)
+def test_a_refusal_says_what_the_setting_takes(name: str, value: str, takes: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_settings({f"RECOLLECT_{name}": value})
+    assert refused.value.message == f"RECOLLECT_{name} must be {takes}; got {value!r}."
+
+
+def test_a_setting_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"^RECOLLECT_COLOUR is not a setting\.$"):
+        read_settings({}, colour="red")
+
+
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(read_settings({"RECOLLECT_EMBEDDER_KEY": "secret"}))

@@ -15,9 +15,9 @@ def associate(call: Call, id: str, target_id: str, strength: float) -> Memory:
     source = find(call, id)
     if source.id == target.id:
         raise InvalidInput("a memory can't be associated with itself: give two different ids.")
-    manual = tuple(link for link in source.links if link.manual and link.target_id != target.id)
-    new = Link(target_id=target.id, strength=strength, manual=True)
-    return update(call, source.id, Edit(manual_links=(*manual, new)))
+    if "conversation" in (source.source, target.source):
+        raise InvalidInput("what was said in a conversation can't be associated: give the ids of two memories.")
+    return update(call, source.id, Edit(add_link=Link(target_id=target.id, strength=strength, manual=True)))
 
 
 def associations(call: Call, id: str, limit: int) -> list[tuple[Association, Memory]]:

@@ -9,7 +9,7 @@ from .batch_save import Batch, OnError, check_rollback_size
 from .call import Call
 from .get import find
 from .limits import check_id
-from .update import Edit, commit_edits, edited, update
+from .update import Edit, commit_edits, edited, overtaken, update
 
 MAX_UPDATES: Final = 100
 MAX_ROLLBACK_UPDATES: Final = 50
@@ -46,8 +46,10 @@ def _all_or_nothing(call: Call, edits: Sequence[tuple[str, Edit]]) -> Batch:
         check_rollback_size([edited(call, image, edit) for image, edit in images])
         try:
             return Batch(memories=commit_edits(call, images), errors={})
-        except Conflict:
-            call.deadline.left()  # another write came in between: read again
+        except Conflict as conflict:
+            if not overtaken(conflict):
+                raise
+            call.deadline.left()
 
 
 def _read(call: Call, edits: Sequence[tuple[str, Edit]]) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:

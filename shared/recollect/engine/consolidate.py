@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ..errors import InvalidInput
+from ..errors import Conflict, InvalidInput
 from ..model import JsonObject, Memory
+from ..ports import Create
+from . import save as saving
 from .call import Call
-from .delete import delete
+from .delete import deletion
+from .entry import embed_chunks, entry
 from .get import find_all
 from .limits import check_id
-from .save import Draft, save
+from .save import Draft
 from .sentences import extract
+from .update import overtaken
 
 MAX_SOURCES: Final = 50
 SUMMARY_CHARACTERS: Final = 4000
@@ -27,34 +31,49 @@ def consolidate(
     """A long-term memory of the sources' texts, verbatim up to 4,000 characters, else their best sentences.
 
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
-    Without `preserve_originals` the sources are deleted after it is written. Raises NotFound when any
+    Without `preserve_originals` the sources are deleted in the same transaction. Raises NotFound when any
     is missing, InvalidInput outside 2 to 50 distinct ids.
     """
     distinct = list(dict.fromkeys(check_id(id) or id for id in ids))
     if not 2 <= len(distinct) <= MAX_SOURCES:
         raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
-    sources = find_all(call, distinct)
+    while True:
+        if (done := saving.already_saved(call)) is not None:
+            return done  # a repeated idempotency key: the sources may be gone by now
+        sources = find_all(call, distinct)
+        change = _merged(call, sources, tags, metadata)
+        try:
+            deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
+            call.space.commit([change, *deletions], timeout=call.deadline.left())
+        except Conflict as conflict:
+            if not overtaken(conflict):
+                raise
+            call.deadline.left()
+            continue
+        if not preserve_originals and not call.rules.retention:
+            call.space.purge([source.id for source in sources], timeout=call.deadline.left())
+        return change.entry.memory
+
+
+def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:
     first = sources[0]
     union = tuple(sorted({tag for source in sources for tag in source.tags}))
-    saved = save(
-        call,
-        Draft(
-            content=extract("\n".join(source.content for source in sources), SUMMARY_CHARACTERS),
-            content_type=first.content_type,
-            category=first.category,
-            scope=first.scope,
-            agent_label=first.agent_label,
-            tags=union if tags is None else tags,
-            metadata={
-                **(metadata or {}),
-                "consolidated_from": [source.id for source in sources],
-                "source_count": len(sources),
-                "consolidation_strategy": "extractive",
-                "consolidated_at": call.now().isoformat(),
-            },
-        ),
+    draft = Draft(
+        content=extract("\n".join(source.content for source in sources), SUMMARY_CHARACTERS),
+        content_type=first.content_type,
+        category=first.category,
+        scope=first.scope,
+        agent_label=first.agent_label,
+        tags=union if tags is None else tags,
+        metadata={
+            **(metadata or {}),
+            "consolidated_from": [source.id for source in sources],
+            "source_count": len(sources),
+            "consolidation_strategy": "extractive",
+            "consolidated_at": call.now().isoformat(),
+        },
     )
-    if not preserve_originals:
-        for source in sources:
-            delete(call, source.id)
-    return saved.memory
+    memory = saving.compose(call, draft)
+    [embeddings] = embed_chunks(call, [memory.content])
+    [around] = saving.look_around(call, [memory], [embeddings])
+    return Create(entry=entry(saving.with_surroundings(call, memory, draft, around), embeddings))

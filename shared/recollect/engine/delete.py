@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, NotFound, Unavailable
 from ..model import Filter, Memory, Tier
 from ..ports import Replace
 from .call import Call
 from .entry import out_of_search
 from .get import find
 from .limits import check_id
-from .update import check_version
+from .update import check_version, overtaken
 
 _PAGE = 200
 
@@ -30,6 +30,14 @@ class Criteria:
         return self == Criteria(include_child_scopes=self.include_child_scopes)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The ids that were deleted; `more` says that time ran out before all were."""
+
+    ids: list[str]
+    more: bool = False
+
+
 def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
     """Delete one memory and answer its last image. Raises NotFound, or Conflict on another version."""
     while True:
@@ -37,22 +45,32 @@ def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
         check_version(current, version)
         try:
             return _delete_image(call, current)
-        except Conflict:
-            if version is not None:
+        except Conflict as conflict:
+            if version is not None or not overtaken(conflict):
                 raise
             call.deadline.left()
 
 
-def delete_all(call: Call, ids: Sequence[str]) -> list[str]:
-    """Delete memories one by one; the ids that were there. Unknown ones are left out."""
+def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
+    """Delete memories one by one. Unknown ones, and those that someone else just deleted, are left out."""
     known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
     there = call.space.get(known)
     if not call.rules.retention:
-        return call.space.purge(list(there), timeout=call.deadline.left())
-    return [delete(call, id).id for id in known if id in there]
+        return Deleted(ids=call.space.purge(list(there), timeout=call.deadline.left()))
+    deleted: list[str] = []
+    for id in there:
+        try:
+            deleted.append(delete(call, id).id)
+        except NotFound:
+            continue
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
 
 
-def delete_matching(call: Call, criteria: Criteria) -> list[str]:
+def delete_matching(call: Call, criteria: Criteria) -> Deleted:
     """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
     if criteria.is_empty():
         raise InvalidInput(
@@ -67,21 +85,32 @@ def delete_matching(call: Call, criteria: Criteria) -> list[str]:
     )
     deleted: list[str] = []
     spared = 0
-    while True:
-        page = call.space.page(filter, limit=_PAGE, offset=spared)
-        if not page.memories:
-            return deleted
-        doomed = [memory.id for memory in page.memories if not memory.pinned]
-        spared += len(page.memories) - len(doomed)
-        deleted.extend(delete_all(call, doomed))
+    while page := call.space.page(filter, limit=_PAGE, offset=spared).memories:
+        doomed = [memory.id for memory in page if not memory.pinned]
+        spared += len(page) - len(doomed)
+        try:
+            part = delete_all(call, doomed)
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+        deleted += part.ids
+        if part.more:
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
+
+
+def deletion(call: Call, current: Memory) -> Replace:
+    """The change that puts an image out of sight and keeps it for undo."""
+    now = max(call.now(), current.updated_at)
+    gone = replace(current, deleted_at=now, updated_at=now, version=current.version + 1)
+    return Replace(entry=out_of_search(gone), expected=current.version)
 
 
 def _delete_image(call: Call, current: Memory) -> Memory:
     if not call.rules.retention:
         call.space.purge([current.id], timeout=call.deadline.left())
         return current
-    now = max(call.now(), current.updated_at)
-    gone = replace(current, deleted_at=now, updated_at=now, version=current.version + 1, restored_version=None)
-    change = Replace(entry=out_of_search(gone), expected=current.version)
+    change = deletion(call, current)
     call.space.commit([change], timeout=call.deadline.left())
-    return gone
+    return change.entry.memory

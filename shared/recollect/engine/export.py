@@ -7,6 +7,7 @@ from itertools import islice
 from .. import record
 from ..model import JsonObject, Memory
 from .call import Call
+from .get import not_found
 from .limits import check_id
 
 
@@ -19,8 +20,11 @@ class Exported:
 
 
 def export_page(call: Call, *, limit: int, after: str | None = None, turns: bool = True) -> Exported:
-    """Up to `limit` records behind the id `after`. Does not count as access."""
-    memories = list(islice(call.space.walk(after=check_id(after) if after else None, turns=turns), limit + 1))
+    """Up to `limit` records behind the id `after`. Does not count as access. Raises NotFound for an unknown id."""
+    behind = None if after is None else check_id(after)
+    if behind == "":
+        raise not_found(after or "")
+    memories = list(islice(call.space.walk(after=behind, turns=turns), limit + 1))
     page = memories[:limit]
     return Exported(
         records=[to_record(call, memory) for memory in page],

@@ -6,6 +6,7 @@ from datetime import datetime
 from ..errors import Internal, NotFound
 from .call import Call
 from .get import find
+from .limits import check_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +19,16 @@ class Receipt:
 
 
 def forget(call: Call, id: str) -> Receipt:
-    """Purge record, vectors, tokens, revisions, usage and links of a memory, deleted ones too.
+    """Purge record, vectors, tokens, revisions, usage and links of a memory, deleted and expired ones too.
 
     Raises NotFound; Internal when a trace was found afterwards.
     """
     try:
         memory = find(call, id, deleted=True)
     except NotFound:
-        call.space.purge([], timeout=call.deadline.left())  # a forgetting that was cut short is finished here
+        # A forgetting that was cut short is finished here, and what still names the id is mended.
+        known = check_id(id)
+        call.space.purge([known] if known else [], timeout=call.deadline.left())
         raise
     call.space.purge([memory.id], timeout=call.deadline.left())
     if left := call.space.traces(memory.id):

@@ -16,7 +16,10 @@ def get(call: Call, id: str) -> Memory:
 
 
 def find(call: Call, id: str, *, deleted: bool = False) -> Memory:
-    """The memory of an id, without counting. Raises NotFound, which reads the same whoever owns the id."""
+    """The memory of an id, without counting; `deleted` admits deleted and expired ones too.
+
+    Raises NotFound, which reads the same whoever owns the id.
+    """
     known = check_id(id)
     memory = call.space.get([known], deleted=deleted).get(known) if known else None
     if memory is None:

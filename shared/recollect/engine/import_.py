@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 
 from .. import record
 from ..errors import Conflict, InvalidInput, RecollectError
@@ -32,23 +31,16 @@ def import_records(call: Call, records: Sequence[JsonObject]) -> Imported:
 
     The whole record is kept: times, version, links, surprise, history. Its agent is kept as written.
     """
-    parsed: list[_Parsed] = []
+    parsed: dict[int, _Parsed] = {}
     errors: dict[int, RecollectError] = {}
     for index, raw in enumerate(records):
         try:
-            parsed.append(_parse(raw))
+            parsed[index] = _parse(raw)
         except RecollectError as error:
             errors[index] = error
-    while True:
-        try:
-            written = _write_absent(call, parsed)
-        except Conflict as conflict:
-            if "id" not in conflict.details:
-                raise
-            # Another import of the same records wrote one in between: now it is there, and is skipped.
-            call.deadline.left()
-        else:
-            return Imported(written=written, skipped=len(parsed) - written, errors=errors)
+    written, deleted = _write_absent(call, list(parsed.values()))
+    errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
+    return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
 
 
 def import_drafts(
@@ -86,19 +78,35 @@ def import_drafts(
     return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
 
 
-def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> int:
-    there = call.space.get([memory.id for memory, _ in parsed], deleted=True)
-    absent: dict[str, _Parsed] = {}
+def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]:
+    """Write what is not there; how many those were, and which ids are there as deleted ones."""
+    first: dict[str, _Parsed] = {}
     for memory, past in parsed:
-        if memory.id not in there:
-            absent.setdefault(memory.id, (memory, past))
-    vectors = embed_chunks(call, [memory.content for memory, _ in absent.values()])
-    changes = [
-        Create(entry=entry(memory, embeddings), revisions=past)
-        for (memory, past), embeddings in zip(absent.values(), vectors, strict=True)
-    ]
-    call.space.commit(changes, timeout=call.deadline.left())
-    return len(changes)
+        first.setdefault(memory.id, (memory, past))
+    creates: dict[str, Create] = {}
+    taken: set[str] = set()
+    while True:
+        there = call.space.get(list(first), deleted=True)
+        absent = [id for id in first if id not in there and id not in taken]
+        new = [first[id] for id in absent if id not in creates]
+        vectors = embed_chunks(call, [memory.content for memory, _ in new])
+        for (memory, past), embeddings in zip(new, vectors, strict=True):
+            creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
+        try:
+            call.space.commit([creates[id] for id in absent], timeout=call.deadline.left())
+        except Conflict as conflict:
+            # Another import of the same records wrote one in between: now it is there, and is skipped.
+            # An id conflicts once at most, so this ends.
+            id = str(conflict.details.get("id"))
+            if id not in absent:
+                raise
+            taken.add(id)
+        else:
+            return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+
+
+def _deleted(id: str) -> Conflict:
+    return Conflict(f"memory {id} was deleted here; undo the delete, or forget it and import again.", id=id)
 
 
 def _parse(raw: object) -> _Parsed:
@@ -124,34 +132,12 @@ def _revision(raw: object) -> Revision:
     if not (by is None or isinstance(by, str)):
         raise InvalidInput("`replaced_by` must be an agent's id.")
     try:
-        replaced_at = datetime.fromisoformat(at)
-    except ValueError:
-        raise InvalidInput("`replaced_at` must be a time such as '2026-01-31T09:30:00Z'.") from None
-    if replaced_at.tzinfo is None:
-        replaced_at = replaced_at.replace(tzinfo=UTC)
+        replaced_at = record.read_time(at)
+    except ValueError as error:
+        raise InvalidInput(f"`replaced_at` {error}.") from None
+    limits.check_length("replaced_by", by, limits.MAX_IDENTITY_CHARACTERS)
     return Revision(memory=_memory(raw.get("memory")), replaced_at=replaced_at, replaced_by=by)
 
 
 def _memory(raw: object) -> Memory:
-    try:
-        return _checked(record.parse(raw))
-    except OverflowError:
-        raise InvalidInput("a time of the record lies outside the years 1 to 9999 in UTC.") from None
-
-
-def _checked(memory: Memory) -> Memory:
-    id = limits.check_id(memory.id)
-    if not id:
-        raise InvalidInput("`id` must be a UUID.")
-    limits.check_content(memory.content)
-    limits.check_messages(memory.messages)
-    limits.check_metadata(memory.metadata)
-    limits.check_scope(memory.scope)
-    if memory.version < 1:
-        raise InvalidInput("`version` must be 1 or more.")
-    if not 0 <= memory.confidence <= 1 or not 0 <= (memory.surprise or 0) <= 1:
-        raise InvalidInput("`confidence` and `surprise` must be from 0 to 1.")
-    for link in memory.links:
-        if not limits.check_id(link.target_id) or not 0 <= link.strength <= 1:
-            raise InvalidInput("each of `links` needs a UUID as `target_id` and a `strength` from 0 to 1.")
-    return replace(memory, id=id, tags=limits.check_tags(memory.tags))
+    return limits.check_memory(record.parse(raw))

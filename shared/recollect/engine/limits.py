@@ -3,18 +3,34 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
 from ..errors import InvalidInput, TooLarge
-from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Message
+from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
 
 MAX_TAGS: Final = 64
+MAX_MANUAL_LINKS: Final = 100
 MAX_TAG_CHARACTERS: Final = 128
 MAX_SCOPE_DEPTH: Final = 10
 MAX_SCOPE_CHARACTERS: Final = 512
 MAX_LABEL_CHARACTERS: Final = 256
+MAX_CONTEXT_CHARACTERS: Final = 4096
+MAX_IDENTITY_CHARACTERS: Final = 2048
+MAX_ROLE_CHARACTERS: Final = 64
+MAX_MESSAGES: Final = 1000
+MAX_STORED_LINKS: Final = 1000
+MAX_VERSION: Final = 2**53
 
+_LENGTHS: Final = {
+    "category": MAX_LABEL_CHARACTERS,
+    "context": MAX_CONTEXT_CHARACTERS,
+    "agent_label": MAX_LABEL_CHARACTERS,
+    # These two may have come with a call, whose identity may be longer than an argument may.
+    "agent_id": MAX_IDENTITY_CHARACTERS,
+    "conversation_id": MAX_IDENTITY_CHARACTERS,
+}
 _SCOPE: Final = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
 
 
@@ -30,17 +46,27 @@ def check_content(content: str) -> None:
 
 
 def check_messages(messages: Sequence[Message]) -> None:
-    """128 KiB in all."""
-    size = sum(len(m.content.encode()) + len(m.role.encode()) for m in messages)
+    """At most 1,000, 128 KiB in all; roles and speakers are short, and something is said."""
+    size = sum(len(part.encode()) for m in messages for part in (m.content, m.role, m.speaker or ""))
     if size > MAX_MESSAGES_BYTES:
         raise TooLarge(f"`messages` are {size:,} bytes; at most {MAX_MESSAGES_BYTES:,} fit in one memory.")
+    if len(messages) > MAX_MESSAGES:
+        raise InvalidInput(f"`messages` has {len(messages):,} messages; at most {MAX_MESSAGES:,} fit.")
+    for i, message in enumerate(messages):
+        if not message.role or not message.content:
+            raise InvalidInput(f"`messages.{i}` must have a role and a content.")
+        check_length(f"messages.{i}.role", message.role, MAX_ROLE_CHARACTERS)
+        check_length(f"messages.{i}.speaker", message.speaker, MAX_LABEL_CHARACTERS)
 
 
 def check_metadata(metadata: JsonObject) -> None:
     """16 KiB as JSON."""
     if not metadata:
         return
-    size = len(json.dumps(metadata, ensure_ascii=False).encode())
+    try:
+        size = len(json.dumps(metadata, ensure_ascii=False, allow_nan=False).encode())
+    except ValueError:
+        raise InvalidInput("`metadata` must hold finite numbers and whole Unicode characters only.") from None
     if size > MAX_METADATA_BYTES:
         raise TooLarge(f"`metadata` is {size:,} bytes as JSON; at most {MAX_METADATA_BYTES:,} fit.")
 
@@ -67,6 +93,65 @@ def check_scope(scope: str) -> str:
     if scope.count("/") >= MAX_SCOPE_DEPTH:
         raise InvalidInput(f"`scope` is {scope.count('/') + 1} levels deep; at most {MAX_SCOPE_DEPTH} are allowed.")
     return scope
+
+
+def check_manual_links(links: Sequence[Link]) -> None:
+    """At most 100 made by hand."""
+    manual = sum(link.manual for link in links)
+    if manual > MAX_MANUAL_LINKS:
+        raise InvalidInput(f"a memory has at most {MAX_MANUAL_LINKS} associations made by hand.")
+
+
+def check_links(links: Sequence[Link]) -> tuple[Link, ...]:
+    """At most 1,000, each target once, as a UUID in its one form, with a strength from 0 to 1."""
+    if len(links) > MAX_STORED_LINKS:
+        raise InvalidInput(f"`links` has {len(links):,} links; at most {MAX_STORED_LINKS:,} fit.")
+    kept: dict[str, Link] = {}
+    for i, link in enumerate(links):
+        target = check_id(link.target_id)
+        if not target:
+            raise InvalidInput(f"`links.{i}.target_id` must be a memory's id, a UUID.")
+        check_range(f"links.{i}.strength", link.strength, 0, 1)
+        kept.setdefault(target, replace(link, target_id=target))
+    return tuple(kept.values())
+
+
+def check_length(name: str, text: str | None, most: int) -> None:
+    """None, or at most so many characters."""
+    if text is not None and len(text) > most:
+        raise InvalidInput(f"`{name}` has {len(text):,} characters; at most {most:,} fit.")
+
+
+def check_range(name: str, number: float | None, least: int, most: int) -> None:
+    """None, or a number in between; NaN is in no range."""
+    if number is not None and not least <= number <= most:
+        raise InvalidInput(f"`{name}` must be from {least} to {most}.")
+
+
+def check_memory(memory: Memory) -> Memory:
+    """A whole memory from outside, held to what a save is held to, with ids, tags and links in their stored form."""
+    id = check_id(memory.id)
+    if not id:
+        raise InvalidInput("`id` must be a UUID.")
+    check_content(memory.content)
+    check_messages(memory.messages)
+    check_metadata(memory.metadata)
+    for name, most in _LENGTHS.items():
+        check_length(name, getattr(memory, name), most)
+    check_range("version", memory.version, 1, MAX_VERSION)
+    check_range("restored_version", memory.restored_version, 1, memory.version)
+    check_range("confidence", memory.confidence, 0, 1)
+    check_range("surprise", memory.surprise, 0, 1)
+    if memory.importance is not None:
+        check_range("importance.score", memory.importance.score, 0, 1)
+        check_length("importance.reason", memory.importance.reason, MAX_CONTEXT_CHARACTERS)
+    return replace(
+        memory,
+        id=id,
+        tags=check_tags(memory.tags),
+        scope=check_scope(memory.scope),
+        links=check_links(memory.links),
+    )
 
 
 def check_id(value: str) -> str:

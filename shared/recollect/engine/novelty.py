@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from ..model import MAX_LINKS, Link, Surroundings
+from ..model import Link, Surroundings
 
 LINK_FLOOR: Final = 0.7
-LINK_COUNT: Final = MAX_LINKS
 SURPRISE_OF_THE_FIRST: Final = 0.5
 
 

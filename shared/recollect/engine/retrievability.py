@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
-from ..model import Memory, Usage
+from ..model import Usage
 
 if TYPE_CHECKING:
     from fsrs import Card, Scheduler
@@ -14,7 +14,18 @@ REVIEW_PAUSE: Final = timedelta(days=1)
 SURPRISE_GAIN: Final = 0.5
 
 
-def retrievability(memory: Memory, usage: Usage, at: datetime) -> float:
+class Remembered(Protocol):
+    """What decay depends on: a memory has it, and so has a candidate that was not read yet."""
+
+    @property
+    def created_at(self) -> datetime: ...
+    @property
+    def surprise(self) -> float | None: ...
+    @property
+    def pinned(self) -> bool: ...
+
+
+def retrievability(memory: Remembered, usage: Usage, at: datetime) -> float:
     """The probability, 0 to 1, of recalling a memory at a time: 1 when fresh or pinned, then decaying.
 
     Time counts in whole days since the last review; saving counts as the first one, graded "good".
@@ -24,7 +35,7 @@ def retrievability(memory: Memory, usage: Usage, at: datetime) -> float:
     return float(_scheduler().get_card_retrievability(card_of(memory, usage), at))
 
 
-def reviewed(memory: Memory, usage: Usage, at: datetime, grade: Grade = "good") -> str | None:
+def reviewed(memory: Remembered, usage: Usage, at: datetime, grade: Grade = "good") -> str | None:
     """The card after a review, as JSON, or None when the last one is under a day ago."""
     from fsrs import Rating
 
@@ -35,7 +46,7 @@ def reviewed(memory: Memory, usage: Usage, at: datetime, grade: Grade = "good") 
     return after.to_json()
 
 
-def card_of(memory: Memory, usage: Usage) -> "Card":
+def card_of(memory: Remembered, usage: Usage) -> "Card":
     """The stored card, or the one that saving made: surprise lengthens its stability by up to half."""
     from fsrs import Card
 

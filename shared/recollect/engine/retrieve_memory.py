@@ -1,9 +1,10 @@
 """Retrieve memory: search weighed by how well each memory would be remembered, for a model to read."""
 
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from ..model import Hit, Usage
+from ..model import Hit, Usage, from_micros
 from .call import Call
 from .fusion import Fused
 from .retrievability import retrievability, reviewed
@@ -25,29 +26,36 @@ class Retrieved:
         return (self.hit.memory.surprise or 0.0) >= KEY_MOMENT
 
 
+class _Unread(NamedTuple):
+    """What a candidate tells of a memory's decay, so that only the memories that are answered are read."""
+
+    created_at: datetime
+    surprise: float | None
+    pinned: bool
+
+
 def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found]:
     """The best memories by fused score x retrievability. A retrieval counts as a review once a day."""
+    now = call.now()
     usage: dict[str, Usage] = {}
-    factors: dict[str, float] = {}
+    factors: dict[str, tuple[float, float]] = {}
 
     def weigh(fused: list[Fused]) -> list[Fused]:
-        ids = [f.candidate.id for f in fused]
-        usage.update(call.space.usage(ids))
-        memories = call.space.get(ids)
+        usage.update(call.space.usage([f.candidate.id for f in fused]))
         for f in fused:
-            if memory := memories.get(f.candidate.id):
-                factor = retrievability(memory, usage.get(memory.id, Usage()), call.now())
-                factors[memory.id] = factor
-                f.score *= factor
+            c = f.candidate
+            unread = _Unread(from_micros(c.created), c.surprise, c.pinned)
+            factor = retrievability(unread, usage.get(c.id, Usage()), now)
+            factors[c.id] = f.score, factor
+            f.score *= factor
         return fused
 
     found = search(call, request, weigh)
     retrieved = []
     for hit in found.hits:
         known = usage.get(hit.memory.id, Usage())
-        if card := reviewed(hit.memory, known, call.now()):
+        if card := reviewed(hit.memory, known, now):
             call.space.note_review(hit.memory.id, previous=known.card, card=card)
-        factor = factors[hit.memory.id]
-        relevance = hit.score / factor if factor else 0.0
-        retrieved.append(Retrieved(hit=hit, relevance=round(relevance, 4), retrievability=round(factor, 4)))
+        relevance, factor = factors[hit.memory.id]
+        retrieved.append(Retrieved(hit=hit, relevance=round(min(1.0, relevance), 4), retrievability=round(factor, 4)))
     return retrieved, found

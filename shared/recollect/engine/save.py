@@ -8,6 +8,7 @@ from uuid import UUID, uuid4, uuid5
 from ..errors import Conflict, InvalidInput
 from ..model import (
     DEFAULT_SCOPE,
+    MAX_LINKS,
     ContentType,
     Embedding,
     JsonObject,
@@ -17,8 +18,9 @@ from ..model import (
     Surroundings,
     Tier,
 )
-from ..ports import Create, Guard, Probe
+from ..ports import Create, Entry, Guard, Probe
 from . import limits, novelty
+from .analysis import text_digest
 from .call import Call
 from .entry import embed_chunks, entry
 
@@ -93,7 +95,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     now = call.now()
     ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
     return Memory(
-        id=_new_id(call, position),
+        id=_new_id(call, draft.source, position),
         content=draft.content,
         messages=draft.messages,
         content_type=draft.content_type,
@@ -126,7 +128,7 @@ def look_around(
         Probe(embeddings=vectors, scope=memory.scope, leave_out=memory.id)
         for memory, vectors in zip(memories, embeddings, strict=True)
     ]
-    return call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=novelty.LINK_COUNT)
+    return call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
 
 
 def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings) -> Memory:
@@ -143,27 +145,42 @@ def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
     try:
         call.space.commit(changes, timeout=call.deadline.left())
     except Conflict as conflict:
-        ids = [memory.id for memory in memories]
-        if conflict.details.get("id") not in ids:
+        if conflict.details.get("id") not in [memory.id for memory in memories]:
             raise
-        return [_already_saved(call, id) for id in ids]
+        return [_written_before(call, change.entry) for change in changes]
     return memories
 
 
-def _new_id(call: Call, position: int) -> str:
+def already_saved(call: Call) -> Memory | None:
+    """What this call's idempotency key has saved before; None without a key or before the first time."""
+    if call.idempotency_key is None:
+        return None
+    id = _new_id(call, "user_memory", 0)
+    return call.space.get([id]).get(id)
+
+
+def _new_id(call: Call, source: Source, position: int) -> str:
     if call.idempotency_key is None:
         return str(uuid4())
-    user = f"{len(call.caller.tenant)}:{call.caller.tenant}{call.caller.user_id}"
-    return str(uuid5(_IDEMPOTENCY, f"{len(user)}:{user}{position}:{call.idempotency_key}"))
+    # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.
+    parts = (call.caller.tenant, call.caller.user_id, source, str(position), call.idempotency_key)
+    return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in parts)))
 
 
-def _already_saved(call: Call, id: str) -> Memory:
-    existing = call.space.get([id]).get(id)
-    if existing is None:
+def _written_before(call: Call, entry: Entry) -> Memory:
+    id = entry.memory.id
+    existing = call.space.get([id], deleted=True).get(id)
+    if existing is None or existing.deleted_at is not None:
         raise Conflict(
             "This idempotency key saved a memory that has since been deleted; use another key, or undo the delete.",
             id=id,
         )
+    if not existing.is_visible(call.now()):
+        raise Conflict("This idempotency key saved a memory that has since expired; use another key.", id=id)
+    earlier = call.space.revisions(id) if existing.version > 1 else []
+    first = earlier[0].memory if earlier else existing
+    if text_digest(first.content) != entry.fold:
+        raise Conflict("This idempotency key was used for another text; use a new key for a new memory.", id=id)
     return existing
 
 

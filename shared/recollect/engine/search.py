@@ -8,6 +8,7 @@ from ..errors import InvalidInput
 from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query
 from . import ranking
 from .analysis import tokens
+from .budget import fit
 from .call import Call
 from .fusion import Fused, fuse
 
@@ -25,7 +26,7 @@ class Search:
 
     `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
     raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
-    keyword nor a cosine above the unrelated level.
+    keyword nor a cosine above the unrelated level. `max_tokens` cuts the answer at whole memories.
     """
 
     query: str
@@ -35,11 +36,12 @@ class Search:
     vector_weight: float | None = None
     min_similarity: float = 0.0
     related_only: bool = False
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The hits, best first, how many matched before the cut, and the outcome."""
+    """The hits, best first, and what happened."""
 
     hits: list[Hit]
     outcome: Outcome
@@ -57,9 +59,10 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     matches = call.space.search(_query(call, request))
     passed = [f for f in _scored(call, request, matches.candidates) if _passes(f, request)]
     ranked = sorted(rerank(passed) if rerank else passed, key=_order)[: request.limit]
-    hits = _hydrate(call, ranked)
+    found = _hydrate(call, ranked)
+    hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
-    return Found(hits=hits, outcome=_outcome(request, matches, hits))
+    return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)))
 
 
 def _query(call: Call, request: Search) -> Query:
@@ -125,9 +128,12 @@ def _hit(fused: Fused, memory: Memory) -> Hit:
     )
 
 
-def _outcome(request: Search, matches: Matches, hits: Sequence[Hit]) -> Outcome:
+def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:
     if matches.degraded:
         return Outcome(kind=OutcomeKind.DEGRADED, message=f"The answer may be incomplete: {matches.degraded}")
+    if len(hits) < found:
+        cut = f"{len(hits)} of {found} are shown: the answer is cut at about {request.max_tokens:,} tokens."
+        return Outcome(kind=OutcomeKind.FOUND, message=cut)
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:
@@ -150,12 +156,3 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit]) -> Outcome:
 def _best_cosine(candidates: Sequence[Candidate]) -> float | None:
     cosines = [c.cosine for c in candidates if c.cosine is not None]
     return round(max(cosines), 4) if cosines else None
-
-
-def cut_outcome(outcome: Outcome, shown: int, found: int, budget: int) -> Outcome:
-    """The outcome of an answer that was cut to a token budget."""
-    return Outcome(
-        kind=outcome.kind,
-        message=f"{outcome.message} {shown} of {found} are shown: the answer is cut at about {budget:,} tokens.",
-        best_score=outcome.best_score,
-    )

@@ -17,6 +17,8 @@ def undo(call: Call, id: str) -> Memory:
     memory has never been changed.
     """
     current = find(call, id, deleted=True)
+    if current.expires_at is not None and current.expires_at <= call.now():
+        raise not_found(current.id)
     restored, revision = _undelete(call, current) if current.deleted_at else _step_back(call, current)
     [embeddings] = embed_chunks(call, [restored.content])
     change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)

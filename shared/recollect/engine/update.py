@@ -34,7 +34,7 @@ class Edit:
     pinned: bool | None = None
     ttl: timedelta | None = None
     importance: Importance | None = None
-    manual_links: tuple[Link, ...] | None = None
+    add_link: Link | None = None
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
@@ -48,10 +48,15 @@ def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Me
         check_version(current, version)
         try:
             return commit_edits(call, [(current, edit)])[0]
-        except Conflict:
-            if version is not None:
+        except Conflict as conflict:
+            if version is not None or not overtaken(conflict):
                 raise
             call.deadline.left()
+
+
+def overtaken(conflict: Conflict) -> bool:
+    """Whether another write came first, so that reading again and repeating the change helps."""
+    return "version" in conflict.details
 
 
 def check_version(current: Memory, version: int | None) -> None:
@@ -88,6 +93,9 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     around = look_around(call, [images[i] for i in changed], vectors)
     entries = [unchanged_text(image) for image in images]
     for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):
+        if images[i].source == "conversation":  # turns are never linked
+            entries[i] = entry(images[i], embeddings)
+            continue
         manual = tuple(link for link in images[i].links if link.manual)
         kept = {link.target_id for link in manual}
         found = tuple(link for link in novelty.links(surroundings) if link.target_id not in kept)
@@ -118,9 +126,9 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         if edit.ttl < timedelta(0):
             raise InvalidInput("the time to live must be 0 seconds or more.")
         new["expires_at"] = now + edit.ttl
-    if edit.manual_links is not None:
-        automatic = tuple(link for link in old.links if not link.manual)
-        new["links"] = edit.manual_links + automatic
+    if edit.add_link is not None:
+        new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
+        limits.check_manual_links(new["links"])
     return replace(old, **new)
 
 

@@ -1,29 +1,23 @@
 """The fields that several tools share, each with its limits and the sentence that a model reads."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from ..model import MAX_CONTENT_BYTES
+from ..record import in_utc, read_time
 
 
-def _text_only(value: Any) -> Any:
-    if isinstance(value, str | datetime):
-        return value
-    raise ValueError("must be a time such as '2026-01-31T09:30:00Z'")
+def _time(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return in_utc(value)
+    # Anything else is no time, numbers above all: seconds, milliseconds or a year, nobody can tell.
+    return read_time(value if isinstance(value, str) else "")
 
 
-def _in_utc(value: datetime) -> datetime:
-    # A time without a zone is taken as UTC, which is how every answer gives it.
-    try:
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("must be a time within the years 1 to 9999 in UTC") from None
-
-
-Time = Annotated[datetime, BeforeValidator(_text_only), AfterValidator(_in_utc)]
-"""An ISO 8601 time."""
+Time = Annotated[datetime, BeforeValidator(_time)]
+"""An ISO 8601 date or time; without a zone it is taken as UTC, which is how every answer gives it."""
 
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")

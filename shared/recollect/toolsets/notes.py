@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ..engine import budget
 from ..engine import delete as deleting
 from ..engine import save as saving
 from ..engine import search as searching
@@ -17,7 +16,7 @@ from ..engine import update as updating
 from ..engine.call import Call
 from ..engine.save import Draft
 from ..engine.update import Edit
-from ..errors import InvalidInput, NotFound, RecollectError, Unavailable
+from ..errors import IdentityMissing, InvalidInput, NotFound, RecollectError, Unavailable
 from ..model import Filter, Hit, JsonObject, OutcomeKind
 from ..tools import Answer, Input, Tool, Toolset
 
@@ -30,6 +29,8 @@ PREFIX = "note-"
 
 def error_body(error: RecollectError, tool: Tool) -> JsonObject:
     """`{"error": message}`, in the document's words."""
+    if isinstance(error, IdentityMissing):
+        return {"error": "user context is not available"}
     if isinstance(error, NotFound) and "id" in error.details:
         return {"error": f"note `{error.details['id']}` not found"}
     return {"error": error.message}
@@ -93,6 +94,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
         searching.Search(
             query=input.query,
             limit=min(input.top_k, MAX_RESULTS),
+            max_tokens=ANSWER_TOKENS,
             filter=Filter(
                 tags=tuple(input.tags or ()),
                 include_turns=with_turns,
@@ -103,10 +105,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     call.outcome = found.outcome
     if found.outcome.kind is OutcomeKind.DEGRADED and not found.hits:
         raise Unavailable(found.outcome.message, part="index")
-    fitting = budget.fit([hit.memory.content for hit in found.hits], ANSWER_TOKENS)
-    if fitting < len(found.hits):
-        call.outcome = searching.cut_outcome(found.outcome, fitting, len(found.hits), ANSWER_TOKENS)
-    return [_view(hit) for hit in found.hits[:fitting]]
+    return [_view(hit) for hit in found.hits]
 
 
 class SaveInput(Input):

@@ -1,5 +1,6 @@
 """Opening a user's file, transactions on it, and the one map by which SQLite's errors cross over."""
 
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,8 @@ import apsw
 
 from ...errors import Internal, RecollectError, Unavailable
 from .schema import is_foreign, migrate
+
+_log = logging.getLogger("recollect")
 
 OPEN_SECONDS: Final = 10.0
 CONNECTION_BYTES: Final = 64 * 1024
@@ -90,6 +93,8 @@ def translate(error: apsw.Error, path: Path) -> RecollectError:
     for kind, message in _LASTING.items():
         if isinstance(error, kind):
             return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
+    # SQLite's messages name tables and columns; the values are bound, so that none is in them.
+    _log.error("the memory store failed: %s: %s", type(error).__name__, error)
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
 
 
@@ -97,7 +102,8 @@ def open_file(path: Path) -> apsw.Connection:
     """A connection to a user's file, made and migrated where needed.
 
     WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
-    is deleted. Raises RecollectError.
+    is deleted. May wait for the write lock of SQLite, so never call it where a writer could wait for the
+    caller. Raises RecollectError.
     """
     deadline = time.monotonic() + OPEN_SECONDS
     with crossing(path):

@@ -1,6 +1,8 @@
 """One user's open file: a connection to read by, one to write by, and the index over it.
 
 Readers and writers don't wait for each other; two readers of one user do, for well under a millisecond.
+Locks are taken in one order: to write or to open, SQLite's own, to read. So nothing waits for SQLite's
+write lock while it holds the lock to read, which a writer may want.
 """
 
 import logging
@@ -43,6 +45,7 @@ class UserFile:
         self._reader: apsw.Connection | None = None
         self._writer: apsw.Connection | None = None
         self._read_lock = threading.RLock()
+        self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._index = Index(dimension)
         self._data_version = -1
@@ -53,12 +56,14 @@ class UserFile:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
         """The reading connection, or None while the user has no file."""
-        with self._read_lock, crossing(self.path):
-            if self._reader is None and self.path.exists():
-                self._reader = open_file(self.path)
-            if self._reader is not None and not self._checked:
-                self._checked = self._check_embedder(self._reader)
-            yield self._reader
+        while True:
+            with self._read_lock, crossing(self.path):
+                if self._reader is not None or not self.path.exists():
+                    if self._reader is not None and not self._checked:
+                        self._checked = self._check_embedder(self._reader)
+                    yield self._reader
+                    return
+            self._open_reader()
 
     @contextmanager
     def searching(self) -> Iterator[tuple[apsw.Connection, Index] | None]:
@@ -135,12 +140,12 @@ class UserFile:
         Raises Unavailable when a reader in another process needs the log for all of `timeout`.
         """
         ends = time.monotonic() + timeout
-        with self._write_lock, self._read_lock, crossing(self.path):
+        with self._write_lock, crossing(self.path):
             connection = self._open_writer()
             connection.set_busy_timeout(max(1, int(timeout * 1000)))
             connection.execute("VACUUM")
             connection.set_busy_timeout(_PAUSE_MS)
-            while not _cut_log(connection):
+            while not self._cut_log(connection):
                 if time.monotonic() > ends:
                     raise Unavailable(
                         "It is gone from every answer, but another process still reads the old log: call again to "
@@ -176,6 +181,25 @@ class UserFile:
             self._index = Index(self.dimension)
             self._data_version = -1
             self._checked = False
+
+    @property
+    def is_open_to_write(self) -> bool:
+        """Whether it was written since it was opened."""
+        return self._writer is not None
+
+    def _open_reader(self) -> None:
+        # Not under the lock to read: making or migrating a file waits for SQLite's write lock, whose holder
+        # may want to look into the index.
+        with self._open_lock:
+            if self._reader is None:
+                connection = open_file(self.path)
+                with self._read_lock:
+                    self._reader = connection
+
+    def _cut_log(self, connection: apsw.Connection) -> bool:
+        with self._read_lock:  # our own reader would be in the way
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+        return busy == 0
 
     def _open_writer(self) -> apsw.Connection:
         if self._writer is None:
@@ -221,8 +245,3 @@ class UserFile:
                 f"({self.dimension}). Go back to that embedder, or run `recollect reembed` to embed them anew.",
                 part="embedder",
             )
-
-
-def _cut_log(connection: apsw.Connection) -> bool:
-    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
-    return busy == 0

@@ -11,8 +11,10 @@ from .rows import from_key, to_key
 _UNFINISHED: Final = "unscrubbed"
 """Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
 _NAMED: Final = (
-    ("memory", "SELECT 1 FROM memory WHERE id = ?"),
-    ("links", "SELECT 1 FROM link WHERE target = ?"),
+    ("memory", "SELECT 1 FROM memory WHERE id = :key"),
+    ("links", "SELECT 1 FROM link WHERE target = :key"),
+    ("links of images", f"SELECT 1 FROM memory WHERE {writes.NAMING}"),
+    ("links of earlier images", f"SELECT 1 FROM revision WHERE {writes.NAMING}"),
 )
 
 
@@ -26,8 +28,9 @@ def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
     if not file.path.exists():
         return []
     with file.writing(timeout) as (connection, number):
+        before = connection.total_changes()
         gone = writes.purge(connection, [to_key(id) for id in ids], number)
-        if gone:
+        if connection.total_changes() != before:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
         unfinished = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone()
     if unfinished:
@@ -37,10 +40,18 @@ def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
     return [from_key(key) for key in gone]
 
 
+def is_unfinished(file: UserFile) -> bool:
+    """Whether a purge was cut short before the bytes were gone."""
+    with file.reading() as connection:
+        question = "SELECT 1 FROM meta WHERE key = ?"
+        return connection is not None and connection.execute(question, (_UNFINISHED,)).fetchone() is not None
+
+
 def traces(file: UserFile, id: str) -> list[str]:
-    """Where an id is still known."""
+    """Where an id is still known; what a user wrote of it in texts and metadata is no trace."""
     key = to_key(id)
+    values = {"key": key, "names": writes.to_names([key])}
     with file.reading() as connection:
         if connection is None:
             return []
-        return [name for name, question in _NAMED if connection.execute(question, (key,)).fetchone()]
+        return [name for name, question in _NAMED if connection.execute(question, values).fetchone()]

@@ -27,7 +27,7 @@ from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
 from .index import Index
-from .purging import purge, traces
+from .purging import is_unfinished, purge, traces
 from .reembedding import reembed
 from .rows import from_image, from_key, to_key
 from .slots import Mask
@@ -58,7 +58,7 @@ class SqliteSpace:
                 with file.index_under_lock(connection) as index:
                     return index.look_around([probe], now, floor, 1, exact=True)[0]
 
-            for change in changes:
+            for change in writes.without_dangling(connection, changes):
                 if isinstance(change, Create):
                     writes.create(connection, change, number, now, look_around)
                 else:
@@ -71,7 +71,7 @@ class SqliteSpace:
             rows = select(
                 connection,
                 f"SELECT id, image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
-                "AND (? OR deleted_at IS NULL) AND (expires_at IS NULL OR expires_at > ?)",
+                "AND (? OR (deleted_at IS NULL AND (expires_at IS NULL OR expires_at > ?)))",
                 (*map(to_key, ids), deleted, self._now()),
             )
         found = {from_key(key): from_image(image) for key, image in rows}
@@ -202,10 +202,15 @@ class SqliteSpace:
                 return []
             rows = select(
                 connection,
-                "SELECT id FROM memory WHERE deleted_at < ? OR (expires_at <= ? AND NOT pinned)",
+                "SELECT id FROM memory WHERE deleted_at < ? OR expires_at <= ?",
                 (to_micros(deleted_before), self._now()),
             )
         return [from_key(key) for (key,) in rows]
+
+    def sweep(self, deleted_before: datetime, *, timeout: float) -> int:
+        """Purge what is stale, and finish a purge that was cut short; how many memories went."""
+        stale = self.stale(deleted_before)
+        return len(self.purge(stale, timeout=timeout)) if stale or is_unfinished(self._file) else 0
 
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
@@ -218,7 +223,7 @@ class SqliteSpace:
             if connection is None:
                 return {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0}
             [(memories, turns, deleted)] = connection.execute(
-                f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(deleted_at IS NOT NULL) "
+                f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(NOT ({VISIBLE})) "
                 "FROM memory",
                 {"now": self._now()},
             )

@@ -1,9 +1,11 @@
 """Every user's file under a data folder, and which of them are open."""
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,11 @@ from .connection import crossing, open_file, select
 from .file import DESCRIPTORS, UserFile
 from .space import SqliteSpace
 
+_log = logging.getLogger("recollect")
+
 FLUSH_SECONDS: Final = 1.0
+_SWEEP_EVERY: Final = timedelta(hours=1)
+_SWEEP_SECONDS: Final = 5.0
 _WIPE_SECONDS: Final = 30.0
 _FEWEST_OPEN: Final = 4
 _SUFFIX: Final = ".db"
@@ -25,13 +31,25 @@ class SqliteStore:
 
     `cache_bytes` bounds what open files hold in memory; how many files are open follows from it and
     from the process's descriptor limit. Reading statistics are flushed about once a second.
+    With a `retention`, what has expired or was deleted longer ago is purged in the background, in the
+    files that are written: soon after the first write of a process, then at most once an hour.
     """
 
-    def __init__(self, folder: Path, embedder: Embedder, clock: Clock, *, cache_bytes: int = 256 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        cache_bytes: int = 256 * 1024 * 1024,
+        retention: timedelta | None = None,
+    ) -> None:
         self.folder = folder
         self._embedder = embedder
         self._clock = clock
         self._cache_bytes = cache_bytes
+        self._retention = retention
+        self._swept: dict[UserRef, datetime] = {}
         self._most_open = max(_FEWEST_OPEN, _descriptor_limit() // 2 // DESCRIPTORS)
         self._open: OrderedDict[UserRef, UserFile] = OrderedDict()
         self._sizes: dict[UserRef, int] = {}
@@ -88,6 +106,26 @@ class SqliteStore:
         for file in files:
             file.flush_usage()
 
+    def sweep(self) -> None:
+        """Purge what is stale in the files that are written, in each at most once an hour.
+
+        What fails is logged and tried again an hour later.
+        """
+        if self._retention is None:
+            return
+        now = self._clock.now()
+        self._swept = {user: at for user, at in self._swept.items() if now - at < _SWEEP_EVERY}
+        with self._lock:
+            due = [user for user, file in self._open.items() if file.is_open_to_write and user not in self._swept]
+        for user in due:
+            if self._closing.is_set():
+                return
+            self._swept[user] = now
+            try:
+                self.space(user.user_id, tenant=user.tenant).sweep(now - self._retention, timeout=_SWEEP_SECONDS)
+            except Exception as error:  # the thread has to live
+                _log.warning("a sweep failed: %s", getattr(error, "message", type(error).__name__))
+
     def close(self) -> None:
         self._closing.set()
         if self._flusher is not None:
@@ -133,6 +171,7 @@ class SqliteStore:
     def _flush_regularly(self) -> None:
         while not self._closing.wait(FLUSH_SECONDS):
             self.flush()
+            self.sweep()
 
 
 def _owner(path: Path) -> dict[str, object]:

@@ -1,13 +1,14 @@
 """Writing memories inside a transaction: rows, tags, links, vectors, revisions; checks under the lock."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Collection, Sequence
 
 import apsw
 
 from ...errors import Conflict, NotFound
-from ...model import Revision, Surroundings, to_micros
-from ...ports import Create, Entry, Guard, Replace
+from ...model import Memory, Revision, Surroundings, to_micros
+from ...ports import Change, Create, Entry, Guard, Replace
 from .connection import select
 from .filters import NOT_A_TURN, VISIBLE
 from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_image, from_key, to_image, to_key, to_row, to_terms
@@ -16,6 +17,34 @@ LookAround = Callable[[Entry, float], Surroundings]
 
 _INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
+
+NAMING = (
+    """instr(image, '"links":[') AND EXISTS (SELECT 1 FROM json_each(image, '$.links') AS link """
+    "WHERE lower(replace(link.value ->> 'target_id', '-', '')) IN (SELECT value FROM json_each(:names)))"
+)
+"""Admits the images with a link to one of the memories that `to_names` lists."""
+
+
+def without_dangling(connection: apsw.Connection, changes: Sequence[Change]) -> list[Change]:
+    """The changes without the links to what is neither stored, deleted or not, nor made by them.
+
+    Under the lock: what a look-around or an image was read before may have been purged since, and no
+    write may bring its id back. An import's links are kept (`Create.links_ahead`).
+    """
+    made = {to_key(change.entry.memory.id) for change in changes}
+
+    def is_there(target: str) -> bool:
+        key = to_key(target)
+        return key in made or connection.execute("SELECT 1 FROM memory WHERE id = ?", (key,)).fetchone() is not None
+
+    targets = {link.target_id for change in changes for memory in _images(change) for link in memory.links}
+    gone = {to_key(target) for target in targets if not is_there(target)}
+    if not gone:
+        return list(changes)
+    return [
+        change if isinstance(change, Create) and change.links_ahead else _without_links(change, gone)
+        for change in changes
+    ]
 
 
 def create(connection: apsw.Connection, change: Create, number: int, now: int, look_around: LookAround) -> None:
@@ -53,7 +82,10 @@ def replace(connection: apsw.Connection, change: Replace, number: int) -> None:
 
 
 def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> list[bytes]:
-    """Remove memories and all that hangs on them; the keys that were there."""
+    """Remove memories and all that hangs on them; the keys that were there.
+
+    Links are dropped whether or not what they name is there: so what an earlier purge missed is mended.
+    """
     gone = []
     for key in keys:
         row = connection.execute("SELECT n FROM memory WHERE id = ?", (key,)).fetchone()
@@ -61,27 +93,52 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
             continue
         for table in ("search", "tag", "link", "revision", "usage", "memory"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
-        _unname(connection, key, number)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
         gone.append(key)
+    _unname(connection, {key for key in keys if key}, number)
     return gone
 
 
-def _unname(connection: apsw.Connection, key: bytes, number: int) -> None:
+def to_names(keys: Collection[bytes]) -> str:
+    """What NAMING is bound to."""
+    return json.dumps([key.hex() for key in keys])
+
+
+def _unname(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
     """Drop the links that name a memory, in the images and the earlier images that have them too."""
-    id = from_key(key)
-    for n, image in select(connection, "SELECT n, image FROM memory JOIN link USING (n) WHERE target = ?", (key,)):
-        connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (_without_link(image, id), number, n))
-    for n, version, image in select(connection, "SELECT n, version, image FROM revision WHERE instr(image, ?)", (id,)):
-        connection.execute(
-            "UPDATE revision SET image = ? WHERE n = ? AND version = ?", (_without_link(image, id), n, version)
-        )
-    connection.execute("DELETE FROM link WHERE target = ?", (key,))
+    if not keys:
+        return
+    names = {"names": to_names(keys)}
+    for n, image in select(connection, f"SELECT n, image FROM memory WHERE {NAMING}", names):
+        cut = to_image(_without(from_image(image), keys))
+        connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (cut, number, n))
+    for n, version, image in select(connection, f"SELECT n, version, image FROM revision WHERE {NAMING}", names):
+        cut = to_image(_without(from_image(image), keys))
+        connection.execute("UPDATE revision SET image = ? WHERE n = ? AND version = ?", (cut, n, version))
+    connection.executemany("DELETE FROM link WHERE target = ?", [(key,) for key in keys])
 
 
-def _without_link(image: str, id: str) -> str:
-    memory = from_image(image)
-    return to_image(dataclasses.replace(memory, links=tuple(link for link in memory.links if link.target_id != id)))
+def _images(change: Change) -> list[Memory]:
+    return [change.entry.memory, *(revision.memory for revision in _revisions(change))]
+
+
+def _revisions(change: Change) -> Sequence[Revision]:
+    if isinstance(change, Create):
+        return change.revisions
+    return () if change.revision is None else (change.revision,)
+
+
+def _without_links(change: Change, keys: Collection[bytes]) -> Change:
+    entry = dataclasses.replace(change.entry, memory=_without(change.entry.memory, keys))
+    revisions = tuple(dataclasses.replace(r, memory=_without(r.memory, keys)) for r in _revisions(change))
+    if isinstance(change, Create):
+        return dataclasses.replace(change, entry=entry, revisions=revisions)
+    return dataclasses.replace(change, entry=entry, revision=revisions[0] if revisions else None)
+
+
+def _without(memory: Memory, keys: Collection[bytes]) -> Memory:
+    links = tuple(link for link in memory.links if to_key(link.target_id) not in keys)
+    return memory if len(links) == len(memory.links) else dataclasses.replace(memory, links=links)
 
 
 def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: bool) -> None:

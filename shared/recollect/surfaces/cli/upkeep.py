@@ -1,6 +1,6 @@
 """reembed, sweep and doctor: looking after the whole data folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -28,7 +28,7 @@ def reembed(as_json: options.Json = False, data: options.Data = None) -> None:
 
     done: dict[str, int] = {"users": 0, "memories": 0, "failed": 0}
     with opened(data=data) as memory:
-        users = _users(memory)
+        users = list(_users(memory, done))
         with shown("Embedding", len(users)) as advance:
             for reached, user in enumerate(users, 1):
                 _embed_anew(memory, user, done)
@@ -43,7 +43,7 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
 
     done = {"users": 0, "memories": 0, "failed": 0}
     with opened(data=data) as memory:
-        for user in _users(memory):
+        for user in _users(memory, done):
             try:
                 done["memories"] += purge(memory.door.call_for(user, seconds=_BLOCK_SECONDS))
                 done["users"] += 1
@@ -69,10 +69,17 @@ def doctor(as_json: options.Json = False, data: options.Data = None) -> None:
         raise typer.Exit(Exit.OTHER)
 
 
-def _users(memory: Opened) -> "list[Caller]":
+def _users(memory: Opened, done: dict[str, int]) -> "Iterator[Caller]":
+    """Everyone that the store can read; what it can't, which it raises behind them, counts as failed."""
+    from ...errors import RecollectError
     from ...model import Caller
 
-    return [Caller(user.user_id, tenant=user.tenant) for user in memory.door.store.users()]
+    try:
+        for user in memory.door.store.users():
+            yield Caller(user.user_id, tenant=user.tenant)
+    except RecollectError as error:
+        done["failed"] += 1
+        complain(error.message)
 
 
 def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int]) -> None:

@@ -37,9 +37,10 @@ class DeleteInput(Input):
 
 
 class DeletedView(Answer):
-    """The memories that were deleted."""
+    """The memories that were deleted; `more` when time ran out: call again to go on."""
 
     deleted: list[str]
+    more: bool | None = None
 
 
 @CORE.tool(
@@ -66,9 +67,10 @@ def delete(call: Call, input: DeleteInput) -> DeletedView:
         )
     if input.id is not None:
         return DeletedView(deleted=[deleting.delete(call, input.id, version=input.version).id])
-    if input.ids is not None:
-        return DeletedView(deleted=deleting.delete_all(call, input.ids))
-    return DeletedView(deleted=deleting.delete_matching(call, criteria))
+    if input.version is not None:
+        raise InvalidInput("`version` goes with `id` only; nothing was deleted.")
+    done = deleting.delete_all(call, input.ids) if input.ids else deleting.delete_matching(call, criteria)
+    return DeletedView(deleted=done.ids, more=done.more or None)
 
 
 class UndoInput(Input):

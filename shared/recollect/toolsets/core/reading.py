@@ -5,13 +5,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine import budget
 from ...engine import get as getting
 from ...engine import history as remembering
 from ...engine import list as listing
 from ...engine import retrieve_memory as retrieving
 from ...engine import search as searching
 from ...engine.call import Call
+from ...engine.limits import check_scope
 from ...errors import InvalidInput
 from ...model import ContentType, Filter, JsonObject, Tier
 from ...tools import Answer, Input
@@ -48,7 +48,7 @@ class FilterInput(Input):
             tier=self.tier,
             category=self.category,
             content_type=self.content_type,
-            scope=self.scope,
+            scope=None if self.scope is None else check_scope(self.scope),
             include_child_scopes=self.include_child_scopes,
             agent_label=self.agent_label,
             created_after=self.created_after,
@@ -116,13 +116,11 @@ def search(call: Call, input: SearchInput) -> SearchView:
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
             related_only=input.related_only,
+            max_tokens=input.max_tokens,
         ),
     )
     call.outcome = found.outcome
-    hits = found.hits
-    if input.max_tokens is not None:
-        hits = hits[: budget.fit([hit.memory.content for hit in hits], input.max_tokens)]
-    return SearchView(results=[hit_view(hit, why=input.why) for hit in hits], outcome=outcome_view(found.outcome))
+    return SearchView(results=[hit_view(hit, why=input.why) for hit in found.hits], outcome=outcome_view(found.outcome))
 
 
 class RetrieveInput(FilterInput):
@@ -159,7 +157,9 @@ class GetInput(Input):
 @CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def get(call: Call, input: GetInput) -> MemoryView:
     """Read one memory by its id, with all its fields."""
-    return memory_view(getting.get(call, input.id))
+    memory = getting.get(call, input.id)
+    ends = call.space.get([link.target_id for link in memory.links])
+    return memory_view(memory, [link for link in memory.links if link.target_id in ends])
 
 
 class ListInput(FilterInput):
@@ -199,7 +199,7 @@ class ScopesView(Answer):
 @CORE.tool("list", "read", examples=({}, {"parent": "work"}))
 def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
     """List the scopes that memories are filed under, with how many each has."""
-    counts = listing.list_scopes(call, input.parent)
+    counts = listing.list_scopes(call, None if input.parent is None else check_scope(input.parent))
     return ScopesView(scopes=[ScopeView(scope=scope, memories=count) for scope, count in counts.items()])
 
 
@@ -222,12 +222,12 @@ class HistoryView(Answer):
 @CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def history(call: Call, input: HistoryInput) -> HistoryView:
     """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged."""
-    *earlier, current = remembering.history(call, input.id)
+    earlier, current = remembering.history(call, input.id)
     views = [
         RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by)
         for r in earlier
     ]
-    return HistoryView(revisions=[*views, RevisionView(memory=memory_view(current.memory))])
+    return HistoryView(revisions=[*views, RevisionView(memory=memory_view(current))])
 
 
 class StatsInput(Input):

@@ -1,11 +1,12 @@
 """How `core` shows a memory: every field by its name, those that have their default left out."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
-from ...model import DEFAULT_SCOPE, Hit, JsonObject, Memory, Outcome
+from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome
 from ...tools import Answer
 
 
@@ -82,14 +83,14 @@ class OutcomeView(Answer):
     best_score: float | None = None
 
 
-Outcomes = Annotated[OutcomeView, Field(description="What happened, so that an empty answer explains itself.")]
-
-
-def memory_view(memory: Memory) -> MemoryView:
-    return MemoryView(**_fields(memory))
+def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
+    """A memory with those of its links that lead somewhere."""
+    shown = [LinkView(target_id=link.target_id, strength=link.strength, manual=link.manual) for link in links]
+    return MemoryView(**_fields(memory), links=shown or None)
 
 
 def hit_view(hit: Hit, *, why: bool) -> HitView:
+    """A found memory, with why it is there on request."""
     explained = WhyView(
         similarity=hit.cosine,
         bm25=hit.bm25,
@@ -101,6 +102,7 @@ def hit_view(hit: Hit, *, why: bool) -> HitView:
 
 
 def outcome_view(outcome: Outcome) -> OutcomeView:
+    """What happened in a search."""
     return OutcomeView(kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score)
 
 
@@ -134,7 +136,6 @@ def _fields(m: Memory) -> dict[str, Any]:
         if m.importance is None
         else ImportanceView(score=m.importance.score, reason=m.importance.reason, set_at=m.importance.set_at),
         "pinned": m.pinned or None,
-        "links": [LinkView(target_id=k.target_id, strength=k.strength, manual=k.manual) for k in m.links] or None,
     }
 
 

@@ -155,7 +155,8 @@ class BatchSaveInput(Input):
 )
 def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
     """Save up to 100 memories in one call, by default all or nothing."""
-    return _batch_view(batch_saving.batch_save(call, [item.to_draft() for item in input.items], input.on_error))
+    drafts = [item.to_draft() for item in input.items]
+    return _batch_view(batch_saving.batch_save(call, drafts, input.on_error), input.on_error)
 
 
 class EditInput(Input):
@@ -219,7 +220,7 @@ class BatchUpdateInput(Input):
 def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
     """Edit up to 100 memories in one call, or up to 50 all or nothing (the default)."""
     edits = [(item.id, item.to_edit()) for item in input.updates]
-    return _batch_view(batch_updating.batch_update(call, edits, input.on_error))
+    return _batch_view(batch_updating.batch_update(call, edits, input.on_error), input.on_error)
 
 
 class ConsolidateInput(Input):
@@ -237,7 +238,10 @@ class ConsolidateInput(Input):
     examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},),
 )
 def consolidate(call: Call, input: ConsolidateInput) -> MemoryView:
-    """Merge 2 to 50 related memories into one long-term memory made of their own sentences."""
+    """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
+
+    Up to 4,000 characters are kept word for word; of more, the sentences that say most.
+    """
     return memory_view(
         consolidating.consolidate(
             call,
@@ -277,7 +281,12 @@ def move(call: Call, input: MoveInput) -> MovedView:
     )
 
 
-def _batch_view(batch: Batch) -> BatchView:
+def _batch_view(batch: Batch, on_error: OnError) -> BatchView:
+    if batch.errors and on_error == "rollback":
+        # Nothing was written: an answer that looks like success would hide it.
+        index, first = next(iter(batch.errors.items()))
+        errors = [_item_error(i, error).model_dump() for i, error in batch.errors.items()]
+        raise type(first)(f"Item {index}: {first.message} Nothing was written.", errors=errors)
     return BatchView(
         ids=[memory.id for memory in batch.memories],
         errors=[_item_error(index, error) for index, error in batch.errors.items()],

@@ -1,0 +1,254 @@
+"""`core`: what its tools promise beyond one call each."""
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from recollect.engine.update import Edit, update
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.ports import Change, Create, Space
+
+ANA = Caller("ana", "assistant")
+
+
+@pytest.fixture
+def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
+    return agent("ana")
+
+
+def saved(ask: Callable[..., Any], content: str, **fields: Any) -> str:
+    return str(ask("core.save", content=content, **fields).body["id"])
+
+
+def contents(ask: Callable[..., Any]) -> set[str]:
+    return {memory["content"] for memory in ask("core.list").body["memories"]}
+
+
+# Batches
+
+
+@pytest.mark.parametrize(
+    ("tool", "items"),
+    [
+        ("batch_save", [{"content": "good"}, {"content": "bad", "scope": "//"}]),
+        ("batch_update", [{"id": "ID", "content": "better"}, {"id": "nobody", "content": "x"}]),
+    ],
+)
+def test_a_rollback_that_wrote_nothing_is_an_error_that_names_the_item(
+    ana: Callable[..., Any], tool: str, items: list[dict[str, str]]
+) -> None:
+    id = saved(ana, "stays")
+    named = [{k: id if v == "ID" else v for k, v in item.items()} for item in items]
+    result = ana(f"core.{tool}", **{"items" if tool == "batch_save" else "updates": named})
+    assert result.error is not None
+    assert result.error.message.startswith("Item 1: ")
+    assert result.error.message.endswith("Nothing was written.")
+    assert [error["index"] for error in result.error.details["errors"]] == [1]
+    assert contents(ana) == {"stays"}
+
+
+def test_continue_keeps_the_rest_and_stop_keeps_what_came_before(ana: Callable[..., Any]) -> None:
+    items = [{"content": "one"}, {"content": "bad", "scope": "//"}, {"content": "three"}]
+    kept = ana("core.batch_save", items=items, on_error="continue").body
+    assert ([error["index"] for error in kept["errors"]], len(kept["ids"])) == ([1], 2)
+    assert len(ana("core.batch_save", items=items, on_error="stop").body["ids"]) == 1
+
+
+# Idempotency
+
+
+def keyed(door: Door, key: str, tool: str, **arguments: Any) -> Any:
+    return door.invoke(tool, arguments, ANA, idempotency_key=key)
+
+
+def test_a_repeated_key_answers_the_same_memory_also_after_an_update(door: Door, ana: Callable[..., Any]) -> None:
+    first = keyed(door, "k", "core.save", content="alpha").body
+    ana("core.update", id=first["id"], content="beta")
+    again = keyed(door, "k", "core.save", content="alpha").body
+    assert (again["id"], again["existed"]) == (first["id"], True)
+    assert contents(ana) == {"beta"}
+
+
+@pytest.mark.parametrize("tool", ["core.save", "notes.memory_save"])
+def test_a_key_that_was_used_for_another_text_is_a_conflict(door: Door, tool: str) -> None:
+    keyed(door, "k", "core.save", content="alpha")
+    result = keyed(door, "k", tool, content="something else")
+    assert result.error.code == "conflict"
+    assert "another text" in result.error.message
+
+
+def test_a_key_of_a_deleted_or_expired_memory_says_which(
+    door: Door, ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    ana("core.delete", id=keyed(door, "gone", "core.save", content="alpha").body["id"])
+    assert "deleted" in keyed(door, "gone", "core.save", content="alpha").error.message
+    keyed(door, "brief", "core.save", content="beta", ttl_seconds=1)
+    clock.advance(seconds=2)
+    assert "expired" in keyed(door, "brief", "core.save", content="beta").error.message
+
+
+def test_turns_and_memories_of_one_key_are_apart(door: Door) -> None:
+    turn = keyed(
+        door, "k", "core.append_messages", conversation_id="c", messages=[{"role": "user", "content": "hello"}]
+    ).body["ids"][0]
+    assert keyed(door, "k", "core.save", content="hello").body["id"] != turn
+
+
+# Writing at the same time
+
+
+def test_links_made_at_the_same_time_are_all_kept(ana: Callable[..., Any]) -> None:
+    hub = saved(ana, "the hub")
+    ends = [saved(ana, f"spoke {i} of quite another kind {i * 7}") for i in range(12)]
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda end: ana("core.associate", id=hub, target_id=end), ends))
+    assert not [result.error for result in results if result.error]
+    linked = ana("core.associations", id=hub, limit=100).body["associations"]
+    assert {a["id"] for a in linked if a["manual"]} == set(ends)
+
+
+class Overtaking:
+    """A space in which someone else writes just before the first commit of a merge."""
+
+    def __init__(self, space: Space, write: Callable[[], object]) -> None:
+        self._space = space
+        self._write: Callable[[], object] | None = write
+
+    def commit(self, changes: list[Change], *, timeout: float) -> None:
+        write, self._write = self._write, None
+        if write is not None and isinstance(changes[0], Create):
+            write()
+        self._space.commit(changes, timeout=timeout)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+
+def test_a_correction_made_during_a_merge_is_in_the_merged_memory(door: Door, ana: Callable[..., Any]) -> None:
+    from recollect.engine.consolidate import consolidate
+
+    ids = [saved(ana, "Ana lives in Porto."), saved(ana, "Ana works at Acme.")]
+    call = door.call_for(ANA, seconds=10)
+    other = door.call_for(ANA, seconds=10)
+    space: Any = Overtaking(call.space, lambda: update(other, ids[0], Edit(content="Ana lives in Lisbon.")))
+    merged = consolidate(dataclasses.replace(call, space=space), ids, preserve_originals=False)
+    assert "Lisbon" in merged.content
+    assert contents(ana) == {merged.content}
+
+
+def test_a_merge_repeated_under_its_key_answers_the_merged_memory(door: Door, ana: Callable[..., Any]) -> None:
+    ids = [saved(ana, "Ana lives in Porto."), saved(ana, "Ana works at Acme.")]
+    merges = [keyed(door, "m", "core.consolidate", ids=ids, preserve_originals=False) for _ in range(2)]
+    assert merges[0].body["id"] == merges[1].body["id"]
+
+
+# Deleting, undoing, forgetting
+
+
+def test_undo_goes_back_and_never_forward(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "A")
+    ana("core.update", id=id, content="B")
+    ana("core.update", id=id, content="C")
+    assert ana("core.undo", id=id).body["content"] == "B"
+    ana("core.delete", id=id)
+    assert ana("core.undo", id=id).body["content"] == "B"
+    assert ana("core.undo", id=id).body["content"] == "A"
+    assert ana("core.undo", id=id).error.code == "conflict"
+
+
+def test_what_has_expired_can_be_forgotten_but_not_brought_back(ana: Callable[..., Any], clock: SettableClock) -> None:
+    id = saved(ana, "soon gone", ttl_seconds=60)
+    clock.advance(minutes=2)
+    assert ana("core.get", id=id).error.code == "not_found"
+    assert ana("core.undo", id=id).error.code == "not_found"
+    assert ana("core.forget", id=id).body["verified"] is True
+
+
+def test_a_deleted_memory_can_be_undone_until_the_retention_time(ana: Callable[..., Any], clock: SettableClock) -> None:
+    id = saved(ana, "kept for a while")
+    ana("core.delete", id=id)
+    clock.advance(days=29)
+    assert ana("core.undo", id=id).error is None
+    ana("core.delete", id=id)
+    clock.advance(days=31)
+    assert ana("core.undo", id=id).error.code == "not_found"
+
+
+def test_with_no_retention_a_delete_is_for_good(door: Door, ana: Callable[..., Any]) -> None:
+    ids = [saved(ana, f"memory {i}") for i in range(3)]
+    at_once = dataclasses.replace(door, rules=dataclasses.replace(door.rules, retention=timedelta(0)))
+    assert at_once.invoke("core.delete", {"ids": ids}, ANA).body["deleted"] == ids
+    assert ana("core.history", id=ids[0]).error.code == "not_found"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"include_child_scopes": True},
+        {"id": "x", "ids": ["y"]},
+        {"ids": ["x"], "version": 3},
+        {"scope": "user", "version": 3},
+    ],
+)
+def test_an_ambiguous_delete_is_refused_and_deletes_nothing(ana: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    saved(ana, "stays")
+    result = ana("core.delete", **arguments)
+    assert (result.error.code, "othing was deleted" in result.error.message) == ("invalid_input", True)
+    assert contents(ana) == {"stays"}
+
+
+def test_a_delete_by_criteria_spares_what_is_pinned(ana: Callable[..., Any]) -> None:
+    for i in range(5):
+        saved(ana, f"plain {i}", scope="old")
+    saved(ana, "pinned", scope="old", pinned=True)
+    saved(ana, "elsewhere", scope="new")
+    assert len(ana("core.delete", scope="old").body["deleted"]) == 5
+    assert contents(ana) == {"pinned", "elsewhere"}
+
+
+# What is shown
+
+
+def test_a_link_to_what_was_deleted_is_not_shown(ana: Callable[..., Any]) -> None:
+    id, end = saved(ana, "one"), saved(ana, "two")
+    ana("core.associate", id=id, target_id=end)
+    assert [link["target_id"] for link in ana("core.get", id=id).body["links"]] == [end]
+    ana("core.delete", id=end)
+    assert "links" not in ana("core.get", id=id).body
+
+
+def test_turns_are_not_linked(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "the tide table")
+    turn = ana(
+        "core.append_messages", conversation_id="c", messages=[{"role": "user", "content": "the tide table"}]
+    ).body["ids"][0]
+    assert ana("core.associate", id=id, target_id=turn).error.code == "invalid_input"
+    ana("core.update", id=turn, content="the tide table again")
+    assert ana("core.associations", id=id).body["associations"] == []
+
+
+def test_an_answer_that_is_cut_to_a_budget_says_so(ana: Callable[..., Any]) -> None:
+    for i in range(5):
+        saved(ana, f"harbour {i} " + "word " * 200)
+    body = ana("core.search", query="harbour", max_tokens=300).body
+    assert len(body["results"]) == 1
+    assert body["outcome"]["message"].startswith("1 of 5 are shown")
+
+
+def test_a_scope_of_the_wrong_form_is_refused_in_a_filter(ana: Callable[..., Any]) -> None:
+    for scope in ("//", "user/", "/user", "a b"):
+        assert ana("core.search", query="x", scope=scope).error.code == "invalid_input"
+
+
+def test_related_only_leaves_out_what_has_nothing_to_do_with_the_query(ana: Callable[..., Any]) -> None:
+    saved(ana, "herons stand in the reeds")
+    saved(ana, "the invoice is due on Friday")
+    found = ana("core.search", query="herons", related_only=True).body["results"]
+    assert [hit["content"] for hit in found] == ["herons stand in the reeds"]
