@@ -9,12 +9,11 @@ from typing import Any
 from . import arguments as reading
 from . import telemetry
 from .engine.call import Call, Deadline, Rules
+from .engine.limits import MAX_IDENTITY_CHARACTERS
 from .errors import IdentityMissing, Internal, InvalidInput, RecollectError
 from .model import Caller, Outcome
 from .ports import Clock, Embedder, MemoryStore
 from .tools import Catalogue, Media, Tool
-
-MAX_IDENTITY_CHARACTERS = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,7 +38,13 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
     """The store that the settings choose."""
     from .adapters.sqlite import SqliteStore
 
-    return SqliteStore(settings.data, embedder, clock, cache_bytes=settings.cache_mb * 1024 * 1024)
+    return SqliteStore(
+        settings.data,
+        embedder,
+        clock,
+        cache_bytes=settings.cache_mb * 1024 * 1024,
+        retention=settings.retention,
+    )
 
 
 def open_embedder(settings: Settings) -> Embedder:

@@ -142,3 +142,9 @@ def test_a_memory_comes_out_in_its_stored_form() -> None:
     given_ = replace(_PLAIN, id=ID.upper(), tags=(" ui ", "UI"), links=(target, replace(target, strength=0.1)))
     kept = limits.check_memory(given_)
     assert (kept.id, kept.tags, kept.links) == (ID, ("ui",), (Link(target_id=ID, strength=0.5),))
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "half \ud83d pair"])
+def test_text_that_no_store_keeps_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"`content` has"):
+        limits.check_content(text)

@@ -38,6 +38,7 @@ def check_content(content: str) -> None:
     """1 byte to 32 KiB of UTF-8, not blank."""
     if not content.strip():
         raise InvalidInput("`content` must not be empty: give the text to remember.")
+    check_text("content", content)
     size = len(content.encode())
     if size > MAX_CONTENT_BYTES:
         raise TooLarge(
@@ -45,8 +46,20 @@ def check_content(content: str) -> None:
         )
 
 
+def check_text(name: str, text: str) -> None:
+    """Whole Unicode characters and no NUL, which no store keeps: files bring them past the door."""
+    if "\x00" in text:
+        raise InvalidInput(f"`{name}` has a NUL character; leave it out.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"`{name}` has half of a surrogate pair; give whole Unicode characters.") from None
+
+
 def check_messages(messages: Sequence[Message]) -> None:
     """At most 1,000, 128 KiB in all; roles and speakers are short, and something is said."""
+    for i, message in enumerate(messages):
+        check_text(f"messages.{i}", f"{message.role}{message.content}{message.speaker or ''}")
     size = sum(len(part.encode()) for m in messages for part in (m.content, m.role, m.speaker or ""))
     if size > MAX_MESSAGES_BYTES:
         raise TooLarge(f"`messages` are {size:,} bytes; at most {MAX_MESSAGES_BYTES:,} fit in one memory.")

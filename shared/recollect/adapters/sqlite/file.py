@@ -72,7 +72,7 @@ class UserFile:
             if connection is None:
                 yield None
                 return
-            version = int(connection.pragma("data_version"))
+            version = connection.execute("PRAGMA data_version").get
             if version != self._data_version:
                 self._checked = self._check_embedder(connection)
                 self._index.refresh(connection)

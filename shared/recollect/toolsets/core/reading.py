@@ -246,5 +246,5 @@ class StatsView(Answer):
 
 @CORE.tool("list", "read", examples=({},))
 def stats(call: Call, input: StatsInput) -> StatsView:
-    """Say how much is stored: memories, conversation turns, deleted memories that can be undone, size."""
+    """Say how much is stored: memories, conversation turns, deleted or expired memories not purged yet, size."""
     return StatsView(**call.space.statistics())
