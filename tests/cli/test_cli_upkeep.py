@@ -1,4 +1,4 @@
-"""doctor, reembed, sweep."""
+"""doctor, reembed, sweep, forget-user."""
 
 import json
 import sqlite3
@@ -99,3 +99,19 @@ def test_sweep_purges_what_was_deleted_longer_ago_than_the_retention_time(run, a
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT count(*) FROM memory").fetchone() == (0,)
         connection.close()
+
+
+def test_forget_user_erases_one_user_and_nobody_else(run, data):
+    run("remember", "the heron of Ana", "--user", "ana")
+    run("remember", "the stork of Ben", "--user", "ben")
+    assert run("forget-user", "ana", "--yes").exit_code == 0
+    left = b"".join(path.read_bytes() for path in data.rglob("*.db*"))
+    assert b"heron" not in left
+    assert b"stork" in left
+    assert run("forget-user", "ana", "--yes").exit_code == 3
+
+
+def test_forget_user_without_an_answer_erases_nothing(run):
+    run("remember", "the heron", "--user", "ana")
+    assert run("forget-user", "ana").exit_code == 1
+    assert "heron" in run("recall", "heron", "--user", "ana").stdout

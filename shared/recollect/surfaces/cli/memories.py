@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .exits import Exit
 from .opening import opened
-from .output import complain, say, write_json
+from .output import complain, confirm_forgetting, say, write_json
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")]
+
+
+_SHOWN = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -124,25 +126,13 @@ def forget(
     """Erase a memory for good, its history too. There is no undo."""
     with opened(data=data, user=user, agent=agent) as memory:
         if not yes:
-            _confirm(memory.ask("core.history", id=id)["revisions"][-1]["memory"]["content"])
+            content = memory.ask("core.history", id=id)["revisions"][-1]["memory"]["content"]
+            confirm_forgetting(content if len(content) <= _SHOWN else content[:_SHOWN] + "...")
         receipt = memory.ask("core.forget", id=id)
     if as_json:
         return write_json(receipt)
     say(f"Forgotten: {receipt['id']}. No trace of it is left in the store.")
     return None
-
-
-def _confirm(content: str) -> None:
-    shown = content if len(content) <= 200 else content[:200] + "..."
-    complain(f"This erases for good: {shown}")
-    try:
-        agreed = typer.confirm("Forget it?", err=True)
-    except typer.Abort:
-        complain("\nNothing was forgotten: there was no answer. Pass --yes to skip the question.")
-        raise typer.Exit(Exit.OTHER) from None
-    if not agreed:
-        complain("Nothing was forgotten.")
-        raise typer.Exit(Exit.OTHER)
 
 
 def _print_hit(hit: dict[str, Any]) -> None:

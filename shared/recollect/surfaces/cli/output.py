@@ -5,6 +5,10 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import typer
+
+from .exits import Exit
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -49,3 +53,16 @@ _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�")
 def printable(content: str) -> str:
     """Without control characters: a stored escape sequence must not drive the reader's terminal."""
     return content.translate(_CONTROLS)
+
+
+def confirm_forgetting(what: str) -> None:
+    """Ask before something is erased for good; leaves the command unless the answer is yes."""
+    complain(f"This erases for good: {what}")
+    try:
+        agreed = typer.confirm("Forget it?", err=True)
+    except typer.Abort:
+        complain("\nNothing was forgotten: there was no answer. Pass --yes to skip the question.")
+        raise typer.Exit(Exit.OTHER) from None
+    if not agreed:
+        complain("Nothing was forgotten.")
+        raise typer.Exit(Exit.OTHER)

@@ -1,14 +1,14 @@
-"""reembed, sweep and doctor: looking after the whole data folder."""
+"""reembed, sweep, forget-user and doctor: looking after the whole data folder."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
 from .exits import Exit
 from .opening import Opened, opened
-from .output import complain, say, write_json
+from .output import complain, confirm_forgetting, say, write_json
 
 if TYPE_CHECKING:
     from ...model import Caller, Embedding
@@ -18,7 +18,7 @@ _BLOCK_SECONDS = 600.0
 
 
 def register(app: typer.Typer) -> None:
-    for command in (reembed, sweep, doctor):
+    for command in (reembed, sweep, forget_user, doctor):
         app.command()(command)
 
 
@@ -51,6 +51,23 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
                 done["failed"] += 1
                 complain(f"user {user.user_id}: {error.message}")
     _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.")
+
+
+def forget_user(
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, as calls carry it.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
+    data: options.Data = None,
+) -> None:
+    """Erase everything of a user, to the bytes of the file. There is no undo."""
+    with opened(data=data) as memory:
+        if not yes:
+            confirm_forgetting(f"all memories of the user {user}")
+        there = memory.door.store.forget_user(user, tenant=tenant)
+    if not there:
+        complain(f"Nothing is stored of {user}.")
+        raise typer.Exit(Exit.NOT_FOUND)
+    say(f"Forgotten: everything of {user}.")
 
 
 def doctor(as_json: options.Json = False, data: options.Data = None) -> None:
