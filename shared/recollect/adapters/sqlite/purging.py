@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from . import writes
+from .connection import select
 from .file import UserFile
 from .rows import from_key, to_key
 
@@ -54,4 +55,4 @@ def traces(file: UserFile, id: str) -> list[str]:
     with file.reading() as connection:
         if connection is None:
             return []
-        return [name for name, question in _NAMED if connection.execute(question, values).fetchone()]
+        return [name for name, question in _NAMED if select(connection, question, values)]
