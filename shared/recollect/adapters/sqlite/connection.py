@@ -18,7 +18,10 @@ _log = logging.getLogger("recollect")
 OPEN_SECONDS: Final = 10.0
 CONNECTION_BYTES: Final = 64 * 1024
 """What an open connection holds, about: its page cache, the schema and prepared statements."""
-_CACHE_KIB: Final = 128
+READER_KIB: Final = 128
+"""A thousand open users must fit: what is searched lies in the index, and the system caches the file."""
+WRITER_KIB: Final = 2048
+"""Enough for the pages that every write touches: the ends of the tables and the roots of the indexes."""
 Bindings = Sequence[Any] | Mapping[str, Any]
 _PAUSE: Final = 0.005
 
@@ -98,7 +101,7 @@ def translate(error: apsw.Error, path: Path) -> RecollectError:
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
 
 
-def open_file(path: Path) -> apsw.Connection:
+def open_file(path: Path, *, cache_kib: int = READER_KIB) -> apsw.Connection:
     """A connection to a user's file, made and migrated where needed.
 
     WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
@@ -113,7 +116,7 @@ def open_file(path: Path) -> apsw.Connection:
             try:
                 if new:
                     os.chmod(path, 0o600)  # before the log is made, which takes the mode of the file
-                _prepare(connection)
+                _prepare(connection, cache_kib)
                 return connection
             except apsw.BusyError:
                 connection.close()
@@ -133,7 +136,7 @@ def open_file(path: Path) -> apsw.Connection:
                 raise
 
 
-def _prepare(connection: apsw.Connection) -> None:
+def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
     connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
     if is_foreign(connection):
         raise apsw.NotADBError("a database of another program")
@@ -141,8 +144,7 @@ def _prepare(connection: apsw.Connection) -> None:
         connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")
-    # A thousand open users must fit: what is searched lies in the index, and the system caches the file.
-    connection.pragma("cache_size", -_CACHE_KIB)
+    connection.pragma("cache_size", -cache_kib)
     migrate(connection)
 
 

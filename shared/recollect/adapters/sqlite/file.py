@@ -18,7 +18,7 @@ import apsw
 
 from ...errors import Conflict, RecollectError, Unavailable
 from ...ports import UserRef
-from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, open_file, writing
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, WRITER_KIB, crossing, open_file, writing
 from .index import Index
 from .schema import TABLES
 from .usage import UsageBuffer
@@ -212,7 +212,7 @@ class UserFile:
                     retryable=False,
                     part="store",
                 ) from error
-            self._writer = open_file(self.path)
+            self._writer = open_file(self.path, cache_kib=WRITER_KIB)
         return self._writer
 
     def _begin(self, connection: apsw.Connection) -> int:
