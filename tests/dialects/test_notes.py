@@ -1,4 +1,4 @@
-"""Seed 004, "Exposing Memory as an LLM-Callable Tool": four tools over a user's notes."""
+"""The document "Exposing Memory as an LLM-Callable Tool": four tools over a user's notes."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -20,7 +20,7 @@ CONNECTION_BYTES: Final = 64 * 1024
 """What an open connection holds, about: its page cache, the schema and prepared statements."""
 READER_KIB: Final = 128
 """A thousand open users must fit: what is searched lies in the index, and the system caches the file."""
-WRITER_KIB: Final = 2048
+WRITER_KIB: Final = 512
 """Enough for the pages that every write touches: the ends of the tables and the roots of the indexes."""
 Bindings = Sequence[Any] | Mapping[str, Any]
 _PAUSE: Final = 0.005
