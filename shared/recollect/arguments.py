@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
+from .engine.limits import check_text
 from .errors import InvalidInput
 from .model import JsonObject
 from .tools import Tool
@@ -56,7 +57,7 @@ def check_json(value: object, depth: int = 0, where: str = "") -> None:
     if depth > MAX_DEPTH:
         raise InvalidInput(f"`{where}` is nested more than {MAX_DEPTH} levels deep; flatten it.")
     if isinstance(value, str):
-        _check_text(value, where)
+        check_text(where, value)
     elif isinstance(value, float) and value - value != 0:
         raise InvalidInput(f"`{where}` must be a finite number.")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -65,20 +66,11 @@ def check_json(value: object, depth: int = 0, where: str = "") -> None:
         for key, item in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"`{where}` has a key that is not a string.")
-            _check_text(key, where)
+            check_text(where, key)
             check_json(item, depth + 1, where or key)
     elif isinstance(value, list | tuple):
         for item in value:
             check_json(item, depth + 1, where)
-
-
-def _check_text(text: str, where: str) -> None:
-    if "\x00" in text:
-        raise InvalidInput(f"`{where}` has a NUL character; leave it out.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(f"`{where}` has half of a surrogate pair; send whole Unicode characters.") from None
 
 
 def _mend(schema: JsonObject, value: Any, where: str) -> Any:

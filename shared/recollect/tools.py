@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_type_hints
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from .engine.call import Call
-from .errors import InvalidInput, NotFound, RecollectError
+from .errors import NotFound, RecollectError
 from .model import JsonObject
 
 Access = Literal["read", "write"]
@@ -183,10 +183,3 @@ def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObj
         }
 
     return dict(plain(schema))
-
-
-def example_of(tool: Tool) -> JsonObject:
-    """A tool's first example. Raises InvalidInput when it has none."""
-    if not tool.examples:
-        raise InvalidInput(f"`{tool.full_name}` has no example.")
-    return tool.examples[0]

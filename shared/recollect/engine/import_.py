@@ -70,8 +70,7 @@ def import_drafts(
     if surroundings:
         around = look_around(call, memories, vectors)
         memories = [
-            memory if draft.source == "conversation" else with_surroundings(call, memory, draft, near)
-            for (draft, memory), near in zip(fresh, around, strict=True)
+            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
         ]
     changes = [Create(entry=entry(memory, vector)) for memory, vector in zip(memories, vectors, strict=True)]
     call.space.commit(changes, timeout=call.deadline.left())

@@ -47,13 +47,13 @@ def check_content(content: str) -> None:
 
 
 def check_text(name: str, text: str) -> None:
-    """Whole Unicode characters and no NUL, which no store keeps: files bring them past the door."""
+    """Whole Unicode characters and no NUL, which no store keeps. The door asks, and so do saves: files come past it."""
     if "\x00" in text:
         raise InvalidInput(f"`{name}` has a NUL character; leave it out.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidInput(f"`{name}` has half of a surrogate pair; give whole Unicode characters.") from None
+        raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
 
 
 def check_messages(messages: Sequence[Message]) -> None:

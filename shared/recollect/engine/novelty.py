@@ -3,6 +3,7 @@
 from typing import Final
 
 from ..model import Link, Surroundings
+from .fusion import calibrated
 
 LINK_FLOOR: Final = 0.7
 SURPRISE_OF_THE_FIRST: Final = 0.5
@@ -15,8 +16,7 @@ def surprise(around: Surroundings, unrelated: float) -> float:
     """
     if around.nearest is None:
         return SURPRISE_OF_THE_FIRST
-    similarity = (around.nearest.cosine - unrelated) / (1 - unrelated)
-    return round(min(1.0, max(0.0, 1 - similarity)), 4)
+    return round(max(0.0, 1 - calibrated(around.nearest.cosine, unrelated)), 4)
 
 
 def links(around: Surroundings) -> tuple[Link, ...]:

@@ -75,7 +75,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     memory = with_surroundings(call, memory, draft, around)
     change = Create(entry=entry(memory, embeddings), guard=guard)
     [written] = create_all(call, [change])
-    nearest = around.nearest
+    nearest = around.nearest if around else None
     return Saved(
         memory=written,
         existed=written is not memory,
@@ -122,17 +122,23 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
 
 def look_around(
     call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
-) -> list[Surroundings]:
-    """What lies around each of the memories in the user's space, in one request."""
-    probes = [
-        Probe(embeddings=vectors, scope=memory.scope, leave_out=memory.id)
+) -> list[Surroundings | None]:
+    """What lies around each of the memories in the user's space, in one request; None for a turn, which is
+    neither looked around at nor linked."""
+    probes = {
+        memory.id: Probe(embeddings=vectors, scope=memory.scope, leave_out=memory.id)
         for memory, vectors in zip(memories, embeddings, strict=True)
-    ]
-    return call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+        if memory.source != "conversation"
+    }
+    found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    around = dict(zip(probes, found, strict=True))
+    return [around.get(memory.id) for memory in memories]
 
 
-def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings) -> Memory:
+def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings | None) -> Memory:
     """The memory with its surprise (the caller's own where given) and its automatic links."""
+    if around is None:
+        return memory
     surprise = draft.surprise
     if surprise is None:
         surprise = novelty.surprise(around, call.embedder.unrelated)

@@ -14,7 +14,6 @@ from .fusion import Fused, fuse
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 _RULES: Final = ("speaker", "neighbours", "conversation")
-MAX_LIMIT: Final = 1000
 MIN_CANDIDATES: Final = 100
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024

@@ -93,7 +93,7 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     around = look_around(call, [images[i] for i in changed], vectors)
     entries = [unchanged_text(image) for image in images]
     for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):
-        if images[i].source == "conversation":  # turns are never linked
+        if surroundings is None:
             entries[i] = entry(images[i], embeddings)
             continue
         manual = tuple(link for link in images[i].links if link.manual)
