@@ -182,7 +182,7 @@ class Candidate(NamedTuple):
     `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
     without a keyword leg, and `terms` what each distinct query token adds to it. `conversation` stands
     for the conversation it was said in, None for none, and `position` counts up along it. `created` is
-    in microseconds since 1970.
+    in microseconds since 1970, `importance` the one set by hand.
     """
 
     id: str
@@ -195,6 +195,7 @@ class Candidate(NamedTuple):
     conversation: int | None = None
     position: int = 0
     speaker: str | None = None
+    importance: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +248,22 @@ class Association:
     memory_id: str
     strength: float
     manual: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeUse:
+    """What lies directly in a scope: how many memories, and when one of them was last written."""
+
+    memories: int
+    last_written_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A time of work that was begun by name; its memories have the scope `session/{id}`."""
+
+    id: str
+    created_at: datetime
 
 
 class OutcomeKind(StrEnum):

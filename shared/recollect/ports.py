@@ -18,6 +18,8 @@ from .model import (
     Page,
     Query,
     Revision,
+    ScopeUse,
+    Session,
     Surroundings,
     Usage,
 )
@@ -109,7 +111,14 @@ class Replace:
     revision: Revision | None = None
 
 
-Change = Create | Replace
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Turns that are open no longer: an episode sums them up. Those that are closed already stay so."""
+
+    turn_ids: tuple[str, ...]
+
+
+Change = Create | Replace | Close
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +142,7 @@ class TextKey:
 
 class Space(Protocol):
     """One user's memories. Turns are left out of everything but search with `include_turns`, `get`,
-    `purge` and `turns`; what is deleted or expired is absent unless a method says otherwise."""
+    `purge` and `open_turns`; what is deleted or expired is absent unless a method says otherwise."""
 
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
         """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
@@ -171,8 +180,16 @@ class Space(Protocol):
         """
         ...
 
-    def turns(self, conversation_id: str) -> list[Memory]:
-        """The visible turns of a conversation, in order."""
+    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
+        """For each of these memories the others of them whose nearest chunks have a cosine of at least `floor`."""
+        ...
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        """The turns of a conversation that no `Close` has named, in the order in which they were written."""
+        ...
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        """Conversations whose last open turn was written at or before a time, the longest idle first."""
         ...
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
@@ -183,8 +200,20 @@ class Space(Protocol):
         """The names, in lower case, of those who say at least two of the memories and turns."""
         ...
 
-    def scopes(self) -> dict[str, int]:
-        """How many memories lie directly in each scope."""
+    def scopes(self) -> dict[str, ScopeUse]:
+        """What lies directly in each scope that has memories."""
+        ...
+
+    def sessions(self) -> list[Session]:
+        """The sessions that were added, oldest first, then by id."""
+        ...
+
+    def add_session(self, session: Session, *, timeout: float) -> bool:
+        """Add a session durably. False when its id is there already, which is left as it is."""
+        ...
+
+    def remove_session(self, id: str, *, timeout: float) -> bool:
+        """Remove a session, not its memories. False when there is none."""
         ...
 
     def revisions(self, id: str) -> list[Revision]:
