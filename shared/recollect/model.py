@@ -135,15 +135,16 @@ class Usage:
 class Filter:
     """Which memories are looked at. Everything given must hold; None or () means any.
 
-    `tags` must all be there, compared case-insensitively. `scope` takes its child scopes in with
-    `include_child_scopes`. `metadata` compares top-level keys for equality. Turns (source
-    `conversation`) are seen only with `include_turns`, and then only those of `conversation_id`
-    where one is given beside it.
+    `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
+    takes its child scopes in with `include_child_scopes`. `metadata` compares top-level keys for
+    equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
+    `conversation_id` where one is given beside it.
     """
 
     tags: tuple[str, ...] = ()
     tier: Tier | None = None
     category: str | None = None
+    categories: tuple[str, ...] = ()
     content_type: ContentType | None = None
     scope: str | None = None
     include_child_scopes: bool = False

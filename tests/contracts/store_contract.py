@@ -583,6 +583,7 @@ _ONE_CONDITION = st.one_of(
     st.fixed_dictionaries({"tags": st.lists(st.sampled_from(_TAGS), max_size=2).map(tuple)}),
     st.fixed_dictionaries({"metadata": st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(_PLAIN), max_size=2)}),
     st.fixed_dictionaries({"scope": st.sampled_from([*_SCOPES, "c"]), "include_child_scopes": st.booleans()}),
+    st.fixed_dictionaries({"categories": st.lists(st.sampled_from(["x", "X", "%", "y"]), max_size=3).map(tuple)}),
     st.fixed_dictionaries({"tier": st.sampled_from(["short_term", "long_term", "working"])}),
     st.fixed_dictionaries({"content_type": st.sampled_from(["text", "code", "json"])}),
     *(
@@ -613,6 +614,7 @@ def _admits(filter: Filter, m: Memory) -> bool:
     return (
         _seen(filter, m)
         and all(getattr(filter, name) in (None, getattr(m, name)) for name in plain)
+        and (not filter.categories or m.category in filter.categories)
         and {tag.casefold() for tag in filter.tags} <= {tag.casefold() for tag in m.tags}
         and all(key in m.metadata and _same(m.metadata[key], value) for key, value in filter.metadata.items())
         and (

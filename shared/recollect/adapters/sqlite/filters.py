@@ -26,6 +26,10 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
             where.append(f"{column} {comparison} :{name}")
             values[name] = to_micros(time)
     where += _scope(filter, values)
+    if filter.categories:
+        names = {f"category{i}": category for i, category in enumerate(filter.categories)}
+        where.append(f"category IN ({', '.join(f':{name}' for name in names)})")
+        values |= names
     for i, tag in enumerate(filter.tags):
         where.append(f"EXISTS (SELECT 1 FROM tag WHERE tag.n = memory.n AND tag.tag = :tag{i})")
         values[f"tag{i}"] = fold_tag(tag)
