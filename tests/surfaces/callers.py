@@ -183,7 +183,8 @@ def command_line(folder: Path) -> Iterator[Connected]:
             def call(tool: str, arguments: dict[str, Any]) -> Reply:
                 done = CliRunner().invoke(commands, ["call", tool, json.dumps(arguments), *who])
                 assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
-                return _reply(_json_or_text(done.stdout), done.exit_code != 0)
+                # A text is ended as a line for the terminal.
+                return _reply(_json_or_text(done.stdout.removesuffix("\n")), done.exit_code != 0)
 
             return call
 
@@ -252,6 +253,8 @@ def _mcp_call(portal: Any, client: Callable[[Caller, str], Client], caller: Call
 def _reply(body: Any, is_error: bool, *, outcome: str | None = None) -> Reply:
     if not is_error:
         return Reply(body, outcome=outcome)
+    if isinstance(body, str):
+        return Reply(body, True, "", body)
     if "detail" in body:
         return Reply(body, True, body["code"], body["detail"])
     told = body["error"]

@@ -95,6 +95,28 @@ BAD = [
         "not_found",
         _PYTHON,
     ),
+    Case("categories: nothing given", "categories.store_memory", {}, "`category` is required"),
+    Case(
+        "categories: no such category",
+        "categories.store_memory",
+        {"category": "idea", "content": "x"},
+        "Invalid category 'idea'. Must be one of: ['fact', 'pattern', 'preference', 'capability']",
+    ),
+    Case(
+        "categories: too sure",
+        "categories.store_memory",
+        {"category": "fact", "content": "x", "confidence": 2},
+        "Confidence must be between 0.0 and 1.0, got 2.0",
+    ),
+    Case(
+        "categories: blank content",
+        "categories.store_memory",
+        {"category": "fact", "content": " "},
+        "must not be empty",
+    ),
+    Case("categories: blank query", "categories.search_memories", {"query": " "}, "must not be empty"),
+    Case("categories: limit beyond", "categories.search_memories", {"query": "x", "limit": 21}, "from 1 to 20"),
+    Case("categories: agent given", "categories.list_memories", {"category": "fact", "agent_id": "a"}, "not a field"),
 ]
 
 MENDED = [

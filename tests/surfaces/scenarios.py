@@ -62,4 +62,20 @@ def notes(run: Run) -> None:
     assert note not in {found["note_id"] for found in run("notes.memory_search", query="called")}
 
 
-SCENARIOS = {"core": core, "notes": notes}
+def categories(run: Run) -> None:
+    endpoint, source = "API endpoint is https://api.example.com/v1", "API integration discussion"
+    stored = run("categories.store_memory", category="fact", content=endpoint, context=source, confidence=0.9)
+    assert stored == f"Stored fact memory: {endpoint}"
+    assert run("categories.store_memory", category="preference", content="User prefers tea") == (
+        "Stored preference memory: User prefers tea"
+    )
+    assert run("categories.search_memories", query="endpoint", limit=1) == (
+        f"Found 1 memories for 'endpoint':\n- [fact] {endpoint}\n  Context: {source}"
+    )
+    assert run("categories.list_memories", category="preference") == (
+        "My preference memories (1 total):\n- User prefers tea"
+    )
+    assert run("categories.list_memories", category="capability") == "No capability memories found."
+
+
+SCENARIOS = {"core": core, "notes": notes, "categories": categories}

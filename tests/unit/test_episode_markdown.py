@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from clock import NOON
 from recollect.engine.retrieve_memory import Retrieved
 from recollect.model import Hit, Memory, Message
-from recollect.toolsets.episode_markdown import ago, one_line, render
+from recollect.toolsets.episode_markdown import ago, render
+from recollect.toolsets.lines import one_line
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,16 @@ from ..model import Filter, Page
 from .call import Call
 
 
-def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0) -> Page:
-    """A page of what the filter admits. Listing does not count as access."""
-    return call.space.page(filter, limit=limit, offset=offset)
+def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, count_access: bool = False) -> Page:
+    """A page of what the filter admits.
+
+    Listing does not count as access, but with `count_access`: for a dialect in which an agent reads its
+    memories by listing them.
+    """
+    page = call.space.page(filter, limit=limit, offset=offset)
+    if count_access:
+        call.space.note_access([memory.id for memory in page.memories], call.now())
+    return page
 
 
 def list_scopes(call: Call, parent: str | None = None) -> dict[str, int]:

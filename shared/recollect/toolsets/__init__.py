@@ -4,7 +4,8 @@ Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no env
 """
 
 from ..tools import Catalogue
+from .categories import CATEGORIES
 from .core import CORE
 from .notes import NOTES
 
-CATALOGUE = Catalogue([CORE, NOTES])
+CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES])

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ..engine.retrieve_memory import Retrieved
+from .lines import one_line
 
 NOTHING = "No memories found."
 _AUTOMATIC_DETAILS = 2
@@ -16,11 +17,6 @@ def render(retrieved: list[Retrieved], *, detail_limit: int | None, limit: int, 
         for rank, item in enumerate(retrieved, 1)
     ]
     return "\n\n".join(blocks) if blocks else NOTHING
-
-
-def one_line(text: str) -> str:
-    """Text without line breaks, so that what is stored can't forge a heading or an item."""
-    return " ".join(text.split())
 
 
 def ago(then: datetime, now: datetime) -> str:
