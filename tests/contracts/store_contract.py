@@ -41,8 +41,21 @@ from embedding import HashedWords
 from recollect.engine import bm25
 from recollect.engine.analysis import text_digest, tokens
 from recollect.errors import Conflict, NotFound
-from recollect.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision
-from recollect.ports import Clock, Create, Embedder, Entry, Guard, MemoryStore, Probe, Replace, Space, TextKey, UserRef
+from recollect.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
+from recollect.ports import (
+    Clock,
+    Close,
+    Create,
+    Embedder,
+    Entry,
+    Guard,
+    MemoryStore,
+    Probe,
+    Replace,
+    Space,
+    TextKey,
+    UserRef,
+)
 
 Opening = Callable[[Clock, Embedder], MemoryStore]
 
@@ -191,7 +204,8 @@ def test_a_delete_hides_the_memory_everywhere_and_keeps_the_image(space: Space) 
     assert space.get([old.id], deleted=True) == {old.id: gone}
     assert found(search(space, "heron", near=embed("heron")[0])) == {other.id}
     assert space.page(Filter(), limit=10).total == 1
-    assert space.scopes() == {"birds": 1}
+    assert space.scopes().keys() == {"birds"}
+    assert space.scopes()["birds"].memories == 1
     assert list(space.walk()) == [other]
     assert space.associations([other.id]) == {other.id: []}
     assert space.copies([TextKey(text_digest("the heron fishes"), "birds", None, None)]) == [0]
@@ -271,7 +285,7 @@ def test_an_expired_memory_is_absent_everywhere(space: Space, clock: SettableClo
     matches = search(space, "heron", near=embed("heron")[0])
     assert (found(matches), matches.stored, matches.admitted) == ({stays.id}, 1, 1)
     assert space.page(Filter(), limit=9).memories == (stays,)
-    assert (list(space.walk()), space.scopes()) == ([stays], {"user/default": 1})
+    assert (list(space.walk()), list(space.scopes())) == ([stays], ["user/default"])
     assert space.associations([stays.id]) == {stays.id: []}
     assert space.statistics()["memories"] == 1
     assert space.look_around([probe("the heron fishes", scope=None)], floor=0, top_k=9)[0].near == (
@@ -333,8 +347,63 @@ def test_turns_come_in_order_and_only_of_their_conversation(space: Space) -> Non
     space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
     commit(space, Create(entry=entry(turn("elsewhere", "other"))))
     save(space, "a note of the talk", conversation_id="talk")
-    assert space.turns("talk") == said
-    assert space.turns("TALK") == []
+    assert space.open_turns("talk") == said
+    assert space.open_turns("TALK") == []
+
+
+def test_closed_turns_are_open_no_longer_and_stay_in_search(space: Space) -> None:
+    said = [turn(f"line {i}", "talk") for i in range(5)]
+    space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
+    episode = creation("they talked", conversation_id="talk")
+    space.commit([episode, Close(turn_ids=tuple(t.id for t in said[:3]))], timeout=SECONDS)
+    assert space.open_turns("talk") == said[3:]
+    assert found(search(space, "line", include_turns=True)) == {t.id for t in said}
+    space.commit([Close(turn_ids=(said[0].id, said[3].id, *ids(1)))], timeout=SECONDS)
+    assert space.open_turns("talk") == said[4:]
+
+
+def test_a_turn_is_not_closed_when_the_episode_can_not_be_written(space: Space) -> None:
+    said = turn("line", "talk")
+    there = save(space, "an episode")
+    commit(space, Create(entry=entry(said)))
+    with pytest.raises(Conflict):
+        space.commit([creation("again", id=there.id), Close(turn_ids=(said.id,))], timeout=SECONDS)
+    assert space.open_turns("talk") == [said]
+
+
+def test_open_turns_leave_out_what_is_deleted_and_what_is_expired(space: Space, clock: SettableClock) -> None:
+    stays, gone, goes = (turn(name, "talk", expires_at=at) for name, at in (("a", None), ("b", None), ("c", later(60))))
+    space.commit([Create(entry=entry(t)) for t in (stays, gone, goes)], timeout=SECONDS)
+    delete(space, gone)
+    assert space.open_turns("talk") == [stays, goes]
+    clock.advance(seconds=60)
+    assert space.open_turns("talk") == [stays]
+
+
+def test_an_edited_turn_stays_as_open_or_closed_as_it_was(space: Space) -> None:
+    said = [turn(f"line {i}", "talk") for i in range(2)]
+    space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
+    space.commit([Close(turn_ids=(said[0].id,))], timeout=SECONDS)
+    edited = [update(space, t, content="corrected") for t in said]
+    assert space.open_turns("talk") == edited[1:]
+
+
+def test_idle_conversations_are_those_whose_last_open_turn_is_old_the_longest_idle_first(space: Space) -> None:
+    written = {"b": (0, 60), "a": (60,), "busy": (0, 600), "closed": (0,), "gone": (0,)}
+    turns = {
+        name: [turn(f"{name} {s}", name, created_at=later(s), updated_at=later(s)) for s in seconds]
+        for name, seconds in written.items()
+    }
+    for said in turns.values():
+        space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
+    space.commit([Close(turn_ids=tuple(t.id for t in turns["closed"]))], timeout=SECONDS)
+    delete(space, turns["gone"][0])
+    save(space, "no turn", conversation_id="notes")
+    assert space.idle_conversations(later(60), limit=9) == ["a", "b"]
+    assert space.idle_conversations(later(59), limit=9) == []
+    assert space.idle_conversations(later(600), limit=2) == ["a", "b"]
+    space.purge([turns["a"][0].id], timeout=SECONDS)
+    assert space.idle_conversations(later(600), limit=9) == ["b", "busy"]
 
 
 def test_turns_stay_out_of_everything_but_get_and_a_search_that_asks(space: Space) -> None:
@@ -347,19 +416,69 @@ def test_turns_stay_out_of_everything_but_get_and_a_search_that_asks(space: Spac
     assert found(search(space, "heron", include_turns=True, turns_of="other")) == {note.id}
     assert space.get([said.id]) == {said.id: said}
     assert space.page(Filter(), limit=9).memories == (note,)
-    assert space.scopes() == {"user/default": 1}
+    assert list(space.scopes()) == ["user/default"]
     assert space.associations([note.id]) == {note.id: []}
     around = space.look_around([probe("the heron said hello", scope=None)], floor=0, top_k=9)[0]
     assert [n.id for n in around.near] == [note.id]
     assert (space.statistics()["memories"], space.statistics()["turns"]) == (1, 1)
     assert space.purge([said.id], timeout=SECONDS) == [said.id]
-    assert space.turns("talk") == []
+    assert space.open_turns("talk") == []
 
 
 def test_scopes_count_what_lies_directly_in_them(space: Space) -> None:
     for scope in ("work", "work/x", "work/x", "home"):
         save(space, "note", scope=scope)
-    assert space.scopes() == {"work": 1, "work/x": 2, "home": 1}
+    assert {scope: use.memories for scope, use in space.scopes().items()} == {"work": 1, "work/x": 2, "home": 1}
+
+
+def test_a_scope_says_when_one_of_its_memories_was_last_written(space: Space) -> None:
+    old = save(space, "one", scope="work", created_at=later(0), updated_at=later(0))
+    save(space, "two", scope="work", created_at=later(60.000001), updated_at=later(60.000001))
+    assert space.scopes()["work"].last_written_at == later(60.000001)
+    update(space, old, content="one again", updated_at=later(90))
+    assert space.scopes()["work"].last_written_at == later(90)
+
+
+def test_a_session_is_added_once_and_sessions_come_oldest_first(space: Space) -> None:
+    sessions = [Session(id=id, created_at=later(s)) for id, s in (("b", 0), ("c", 0), ("a", 60.000001))]
+    assert [space.add_session(session, timeout=SECONDS) for session in reversed(sessions)] == [True] * 3
+    assert space.add_session(Session(id="a", created_at=later(900)), timeout=SECONDS) is False
+    assert space.sessions() == sessions
+
+
+def test_a_removed_session_is_gone_and_its_memories_are_not(space: Space) -> None:
+    space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS)
+    note = save(space, "note", scope="session/s")
+    assert space.remove_session("s", timeout=SECONDS) is True
+    assert space.remove_session("s", timeout=SECONDS) is False
+    assert space.sessions() == []
+    assert space.get([note.id]) == {note.id: note}
+
+
+def test_memories_are_alike_whose_nearest_chunks_reach_the_floor(space: Space) -> None:
+    one = save(space, "one", vectors=[vector(1), vector(0, 0, 1)])
+    near = save(space, "near", vectors=[vector(4, 3)])
+    far = save(space, "far", vectors=[vector(0, 1)])
+    spare = save(space, "left out", vectors=[vector(1)])
+    some = [one.id, near.id, far.id, *ids(1)]
+    assert space.alike(some, floor=0.75) == {
+        one.id: {near.id},
+        near.id: {one.id},
+        far.id: set(),
+        ids(1)[0]: set(),
+    }
+    assert space.alike(some, floor=0.59)[near.id] == {one.id, far.id}
+    assert space.alike([spare.id, one.id], floor=1 - 1e-6) == {spare.id: {one.id}, one.id: {spare.id}}
+    delete(space, near)
+    assert space.alike(some, floor=0.59)[one.id] == set()
+    assert space.alike(ids(1), floor=0) == {ids(1)[0]: set()}
+
+
+def test_a_candidate_carries_the_importance_set_by_hand(space: Space) -> None:
+    plain = save(space, "the heron")
+    zero = save(space, "the heron", importance=Importance(score=0.0, reason="no", set_at=NOON))
+    some = update(space, plain, importance=Importance(score=0.9, reason="yes", set_at=NOON))
+    assert {c.id: c.importance for c in search(space, "heron").candidates} == {zero.id: 0.0, some.id: 0.9}
 
 
 def test_revisions_are_the_replaced_images_oldest_first(space: Space) -> None:
@@ -528,7 +647,9 @@ def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     assert (matches.candidates, matches.stored, matches.admitted) == ((), 0, 0)
     assert space.page(Filter(), limit=9) == space.page(Filter(tags=("x",)), limit=1, offset=5)
     assert space.page(Filter(), limit=9).total == 0
-    assert (list(space.walk()), space.turns("x"), space.scopes()) == ([], [], {})
+    assert (list(space.walk()), space.open_turns("x"), space.scopes(), space.sessions()) == ([], [], {}, [])
+    assert (space.idle_conversations(NOON, limit=9), space.alike(ids(1), floor=0)) == ([], {ids(1)[0]: frozenset()})
+    assert space.remove_session("s", timeout=SECONDS) is False
     assert space.look_around([probe("x"), probe("y")], floor=0, top_k=3)[1].nearest is None
     assert (space.associations(ids(1)), space.usage(ids(1))) == ({ids(1)[0]: []}, {})
     assert (space.revisions(ids(1)[0]), space.traces(ids(1)[0]), space.stale(NOON)) == ([], [], [])
@@ -759,6 +880,12 @@ def test_a_card_replaces_only_the_one_it_began_from(space: Space) -> None:
     assert space.usage([one.id])[one.id].card == "second"
 
 
+def test_usage_is_told_of_however_many_ids(space: Space) -> None:
+    one = save(space, "one")
+    space.note_access([one.id], NOON)
+    assert list(space.usage([*ids(40_000), one.id])) == [one.id]
+
+
 def test_usage_outlives_a_close_and_is_added_up_between_handles(store: Opening, clock: SettableClock) -> None:
     first = store(clock, EMBEDDER)
     one = save(first.space("ana"), "one")
@@ -936,8 +1063,11 @@ def test_nothing_of_one_user_is_reached_through_anothers_space(opened: MemorySto
 def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryStore, space: Space) -> None:
     mine = save(space, "the heron fishes")
     space.note_access([mine.id], NOON)
+    commit(space, Create(entry=entry(turn("the heron", "talk"))))
+    space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS)
     other = save(opened.space("bob"), "the otter")
     assert opened.forget_user("ana") is True
+    assert (space.sessions(), space.open_turns("talk")) == ([], [])
     assert list(opened.users()) == [UserRef(user_id="bob")]
     matches = search(space, "heron", near=vector(1))
     assert (matches.candidates, matches.stored, list(space.walk()), space.scopes()) == ((), 0, [], {})

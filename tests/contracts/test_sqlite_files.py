@@ -1,5 +1,6 @@
 """What only the SQLite store promises: its files, its errors, its limits."""
 
+import contextlib
 import os
 import shutil
 import stat
@@ -15,14 +16,29 @@ from pathlib import Path
 import apsw
 import pytest
 
-from clock import SettableClock
-from contracts.entries import EMBEDDER, SECONDS, creation, delete, embed, found, later, save, search, vector
+from clock import NOON, SettableClock
+from contracts.entries import (
+    EMBEDDER,
+    SECONDS,
+    creation,
+    delete,
+    embed,
+    entry,
+    found,
+    later,
+    memory,
+    save,
+    search,
+    turn,
+    vector,
+)
 from recollect.adapters.sqlite import SqliteStore, connection
 from recollect.adapters.sqlite import store as stores
 from recollect.adapters.sqlite.file import UserFile
-from recollect.adapters.sqlite.schema import MIGRATIONS
+from recollect.adapters.sqlite.rows import COLUMNS, to_row, to_terms
+from recollect.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from recollect.errors import Internal, Unavailable
-from recollect.model import Filter
+from recollect.model import Filter, Importance
 from recollect.ports import Guard, UserRef
 
 Opening = Callable[[], SqliteStore]
@@ -277,8 +293,8 @@ def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> Non
     made = {name: save(store.space(name), f"heron of {name}") for name in "abcdefgh"}
     spaces = {name: store.space(name) for name in made}
     for _ in range(2):
-        for name, memory in made.items():
-            assert found(search(spaces[name], "heron", near=embed("heron")[0])) == {memory.id}
+        for name, kept in made.items():
+            assert found(search(spaces[name], "heron", near=embed("heron")[0])) == {kept.id}
     store.close()
 
 
@@ -330,6 +346,40 @@ def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -
     store = open_store()
     with store._file(ANA).writing(SECONDS), ThreadPoolExecutor(1) as pool:
         assert pool.submit(store.space("ana").get, [one.id]).result(SECONDS) == {one.id: one}
+
+
+# Migrations
+
+
+def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_store: Opening) -> None:
+    scored = memory("the heron fishes", importance=Importance(score=0.0, reason="no", set_at=NOON))
+    said = turn("the heron said hello", "talk")
+    store = open_store()
+    path = store.path(ANA)
+    path.parent.mkdir(parents=True)
+    with contextlib.closing(apsw.Connection(str(path))) as old:
+        old.execute(MIGRATIONS[0])
+        old.pragma("application_id", APPLICATION)
+        old.pragma("user_version", 1)
+        meta = {"generation": "g", "change": 2, "user_id": "ana", "tenant": "", "embedder": EMBEDDER.name}
+        old.executemany("INSERT INTO meta VALUES (?, ?)", (meta | {"dimension": EMBEDDER.dimension}).items())
+        for n, each in enumerate((scored, said), 1):
+            made = entry(each)
+            row = dict(zip(COLUMNS.split(", "), to_row(made, n), strict=True))
+            known = [name for name in row if name not in ("updated_at", "importance")]
+            old.execute(
+                f"INSERT INTO memory ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",
+                [row[name] for name in known],
+            )
+            terms, vectors = to_terms(made.tokens or ()), b"".join(made.embeddings or ())
+            old.execute("INSERT INTO search VALUES (?, ?, ?)", (n, terms, vectors))
+    space = store.space("ana")
+    assert space.get([scored.id, said.id]) == {scored.id: scored, said.id: said}
+    assert space.open_turns("talk") == [said]
+    assert space.scopes()["user/default"].last_written_at == NOON
+    matches = search(space, "heron", near=embed("heron")[0], include_turns=True)
+    assert {c.id: c.importance for c in matches.candidates} == {scored.id: 0.0, said.id: None}
+    save(space, "and goes on")
 
 
 # Sweeping

@@ -18,7 +18,7 @@ def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, co
 
 def list_scopes(call: Call, parent: str | None = None) -> dict[str, int]:
     """How many memories lie directly in each scope, by name; with `parent`, of it and the scopes below."""
-    counts = call.space.scopes()
+    counts = {scope: use.memories for scope, use in call.space.scopes().items()}
     if parent is not None:
         counts = {s: n for s, n in counts.items() if s == parent or s.startswith(parent + "/")}
     return dict(sorted(counts.items()))

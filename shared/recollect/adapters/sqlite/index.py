@@ -24,7 +24,8 @@ _BLOCK_BYTES: Final = 32 * 1024 * 1024
 _LOAD_ROWS: Final = 1024
 
 _COLUMNS: Final = (
-    "memory.n, id, turn, scope, conversation_id, speaker, created_at, expires_at, pinned, surprise, terms, vectors "
+    "memory.n, id, turn, scope, conversation_id, speaker, created_at, expires_at, pinned, surprise, importance, terms, "
+    "vectors "
 )
 _ALL: Final = f"SELECT {_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
 # Without the hint SQLite walks the whole table for the few rows that are new.
@@ -133,8 +134,26 @@ class Index:
                 [None if c < 0 else c for c in self._slots.column("conversation")[slots].tolist()],
                 self._slots.positions(slots),
                 self._slots.speakers(slots),
+                [None if isnan(s) else s for s in self._slots.column("importance")[slots].tolist()],
             )
         )
+
+    def alike(self, rows: Sequence[int], floor: float) -> list[tuple[str, str]]:
+        """The pairs of these row numbers' memories, each both ways, whose nearest chunks reach the floor."""
+        slots = self._slots.of_rows(rows)
+        slots = slots[self._slots.column("chunks")[slots] > 0]
+        if len(slots) < 2:
+            return []
+        first, chunks = self._slots.column("first")[slots], self._slots.column("chunks")[slots]
+        owners = np.repeat(np.arange(len(slots)), chunks)
+        vectors = self._matrix[np.concatenate([np.arange(f, f + c) for f, c in zip(first, chunks, strict=True)])]
+        keys = [from_key(key.tobytes()) for key in self._slots.column("key")[slots]]
+        near = np.zeros((len(slots), len(slots)), np.bool_)
+        per_block = max(1, _BLOCK_BYTES // (4 * max(1, len(vectors))))
+        for start in range(0, len(vectors), per_block):
+            ones, others = np.nonzero(vectors[start : start + per_block] @ vectors.T >= floor)
+            near[owners[start + ones], owners[others]] = True
+        return [(keys[one], keys[other]) for one, other in np.argwhere(near) if one != other]
 
     def look_around(
         self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False

@@ -8,13 +8,15 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import apsw
+
 from ... import record
 from ...model import Memory, to_micros
 from ...ports import Entry
 
 COLUMNS = (
     "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, speaker, "
-    "created_at, occurred_at, expires_at, deleted_at, pinned, surprise, fold, image"
+    "created_at, updated_at, occurred_at, expires_at, deleted_at, pinned, surprise, importance, fold, image"
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
 ASSIGNMENTS = ", ".join(f"{column} = ?" for column in COLUMNS.split(", "))
@@ -40,11 +42,13 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         m.conversation_id,
         entry.speaker,
         to_micros(m.created_at),
+        to_micros(m.updated_at),
         _micros(m.occurred_at),
         _micros(m.expires_at),
         _micros(m.deleted_at),
         m.pinned,
         m.surprise,
+        None if m.importance is None else m.importance.score,
         entry.fold,
         to_image(m),
     )
@@ -73,6 +77,13 @@ def from_key(key: bytes) -> str:
     """The id of 16 bytes."""
     text = key.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def row_numbers(connection: apsw.Connection, ids: Sequence[str]) -> list[int]:
+    """The row numbers of the memories of these ids that are there, in no order."""
+    keys = json.dumps([to_key(id).hex() for id in ids])
+    rows = connection.execute("SELECT n FROM memory WHERE id IN (SELECT unhex(value) FROM json_each(?))", (keys,))
+    return [n for (n,) in rows]
 
 
 def fold_tag(tag: str) -> str:

@@ -25,6 +25,7 @@ _SLOT: Final = np.dtype(
         ("created", np.int64),
         ("expires", np.int64),
         ("surprise", np.float32),
+        ("importance", np.float64),
         ("length", np.float32),
         ("first", np.int32),
         ("chunks", np.int32),
@@ -47,6 +48,7 @@ class Row(NamedTuple):
     expires: int | None
     pinned: int
     surprise: float | None
+    importance: float | None
     terms: bytes | None
     vectors: bytes | None
 
@@ -91,6 +93,7 @@ class Slots:
             "created": by_name["created"],
             "expires": [FOREVER if expires is None else expires for expires in by_name["expires"]],
             "surprise": [np.nan if surprise is None else surprise for surprise in by_name["surprise"]],
+            "importance": [np.nan if score is None else score for score in by_name["importance"]],
             "length": lengths,
             "first": first,
             "chunks": chunks,
@@ -137,10 +140,14 @@ class Slots:
     def among(self, rows: Sequence[int]) -> Mask:
         """The slots of these row numbers."""
         mask = np.zeros(self.size, np.bool_)
-        numbers = np.asarray(rows, np.int64)
-        slots = self._slot_of[numbers[numbers < len(self._slot_of)]]
-        mask[slots[slots >= 0]] = True
+        mask[self.of_rows(rows)] = True
         return mask
+
+    def of_rows(self, rows: Sequence[int]) -> NDArray[np.int32]:
+        """The slots of these row numbers that have one, in their order."""
+        numbers = np.asarray(rows, np.int64)
+        slots: NDArray[np.int32] = self._slot_of[numbers[numbers < len(self._slot_of)]]
+        return slots[slots >= 0]
 
     def in_scope(self, scope: str) -> Mask:
         """The slots that lie directly in a scope."""

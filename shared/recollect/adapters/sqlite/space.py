@@ -16,20 +16,22 @@ from ...model import (
     Page,
     Query,
     Revision,
+    ScopeUse,
+    Session,
     Surroundings,
     Usage,
     from_micros,
     to_micros,
 )
-from ...ports import Change, Clock, Create, Entry, Probe, TextKey
-from . import usage, writes
+from ...ports import Change, Clock, Close, Create, Entry, Probe, TextKey
+from . import counting, open_turns, sessions, usage, writes
 from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
 from .index import Index
 from .purging import is_unfinished, purge, traces
 from .reembedding import reembed
-from .rows import from_image, from_key, to_key
+from .rows import from_image, from_key, row_numbers, to_key
 from .slots import Mask
 
 _WALK_BLOCK = 256
@@ -58,11 +60,15 @@ class SqliteSpace:
                 with file.index_under_lock(connection) as index:
                     return index.look_around([probe], now, floor, 1, exact=True)[0]
 
-            for change in writes.without_dangling(connection, changes):
-                if isinstance(change, Create):
-                    writes.create(connection, change, number, now, look_around)
+            images = [change for change in changes if not isinstance(change, Close)]
+            for image in writes.without_dangling(connection, images):
+                if isinstance(image, Create):
+                    writes.create(connection, image, number, now, look_around)
                 else:
-                    writes.replace(connection, change, number)
+                    writes.replace(connection, image, number)
+            for closing in changes:
+                if isinstance(closing, Close):
+                    open_turns.close(connection, closing.turn_ids)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         with self._file.reading() as connection:
@@ -139,11 +145,23 @@ class SqliteSpace:
                 yield from_image(image)
             last = rows[-1][0]
 
-    def turns(self, conversation_id: str) -> list[Memory]:
-        return self._images(
-            f"SELECT image FROM memory WHERE turn AND conversation_id = :conversation AND {VISIBLE} ORDER BY n",
-            {"conversation": conversation_id, "now": self._now()},
-        )
+    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
+        found: dict[str, set[str]] = {id: set() for id in ids}
+        with self._file.searching() as opened:
+            if opened is not None:
+                connection, index = opened
+                for one, other in index.alike(row_numbers(connection, ids), floor):
+                    found[one].add(other)
+        return {id: frozenset(others) for id, others in found.items()}
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        with self._file.reading() as connection:
+            images = [] if connection is None else open_turns.of(connection, conversation_id, self._now())
+        return [from_image(image) for image in images]
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        with self._file.reading() as connection:
+            return [] if connection is None else open_turns.idle(connection, to_micros(since), self._now(), limit)
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
         with self._file.reading() as connection:
@@ -155,17 +173,24 @@ class SqliteSpace:
         with self._file.searching() as opened:
             return frozenset() if opened is None else opened[1].speakers()
 
-    def scopes(self) -> dict[str, int]:
+    def scopes(self) -> dict[str, ScopeUse]:
         with self._file.reading() as connection:
-            if connection is None:
-                return {}
-            return dict(
-                select(
-                    connection,
-                    f"SELECT scope, count(*) FROM memory WHERE {VISIBLE} AND {NOT_A_TURN} GROUP BY scope",
-                    {"now": self._now()},
-                )
-            )
+            return {} if connection is None else counting.scopes(connection, self._now())
+
+    def sessions(self) -> list[Session]:
+        with self._file.reading() as connection:
+            return [] if connection is None else sessions.read(connection)
+
+    def add_session(self, session: Session, *, timeout: float) -> bool:
+        with self._file.writing(timeout) as (connection, _):
+            return sessions.add(connection, session)
+
+    def remove_session(self, id: str, *, timeout: float) -> bool:
+        file = self._file
+        if not file.path.exists():
+            return False
+        with file.writing(timeout) as (connection, _):
+            return sessions.remove(connection, id)
 
     def revisions(self, id: str) -> list[Revision]:
         with self._file.reading() as connection:
@@ -183,7 +208,7 @@ class SqliteSpace:
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         with self._file.reading() as connection:
-            stored = {} if connection is None or not ids else usage.read(connection, ids)
+            stored = {} if connection is None else usage.read(connection, ids)
         return self._file.usage.on_top_of(stored, ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
@@ -220,22 +245,7 @@ class SqliteSpace:
 
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:
-            if connection is None:
-                return {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0}
-            [(memories, turns, deleted)] = connection.execute(
-                f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(NOT ({VISIBLE})) "
-                "FROM memory",
-                {"now": self._now()},
-            )
-            [(vectors,)] = connection.execute("SELECT total(length(vectors)) FROM search")
-            size = connection.pragma("page_count") * connection.pragma("page_size")
-        return {
-            "memories": int(memories),
-            "turns": int(turns),
-            "deleted": int(deleted),
-            "chunks": int(vectors) // (4 * self._file.dimension),
-            "bytes": int(size),
-        }
+            return counting.statistics(connection, self._now(), 4 * self._file.dimension)
 
     def _now(self) -> int:
         return to_micros(self._clock.now())
@@ -246,11 +256,6 @@ class SqliteSpace:
         where, values = conditions(filter, self._now())
         rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
-
-    def _images(self, statement: str, values: dict[str, object]) -> list[Memory]:
-        with self._file.reading() as connection:
-            rows = [] if connection is None else select(connection, statement, values)
-        return [from_image(image) for (image,) in rows]
 
     def _block(self, last: int, turns: bool) -> list[tuple[int, str]]:
         with self._file.reading() as connection:

@@ -4,6 +4,7 @@ Counts are added, a card is replaced only where it is still the one the review b
 buffer when a process dies is lost, by contract.
 """
 
+import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,11 @@ _REVIEW = """
 INSERT INTO usage (n, access_count, card) SELECT n, 0, :card FROM memory WHERE id = :key
 ON CONFLICT (n) DO UPDATE SET card = excluded.card WHERE card IS :previous
 """
+
+_READ = "SELECT id, access_count, last_accessed_at, card FROM usage JOIN memory USING (n) "
+_AMONG = "WHERE id IN (SELECT unhex(value) FROM json_each(?))"
+_MANY = 5_000
+"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +104,12 @@ def write(connection: apsw.Connection, pending: Mapping[str, _Pending]) -> None:
 def read(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
     """What the file knows of these memories."""
     keys = {to_key(id): id for id in ids}
-    rows = connection.execute(
-        "SELECT id, access_count, last_accessed_at, card FROM usage JOIN memory USING (n) "
-        f"WHERE id IN ({', '.join('?' * len(keys))})",
-        tuple(keys),
-    )
+    if len(keys) < _MANY:
+        found = connection.execute(_READ + _AMONG, (json.dumps([key.hex() for key in keys]),))
+    else:
+        found = connection.execute(_READ)
     return {
         keys[key]: Usage(access_count=count, last_accessed_at=None if at is None else from_micros(at), card=card)
-        for key, count, at, card in rows
+        for key, count, at, card in found
+        if key in keys
     }

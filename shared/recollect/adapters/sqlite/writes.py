@@ -8,12 +8,14 @@ import apsw
 
 from ...errors import Conflict, NotFound
 from ...model import Memory, Revision, Surroundings, to_micros
-from ...ports import Change, Create, Entry, Guard, Replace
+from ...ports import Create, Entry, Guard, Replace
+from . import open_turns
 from .connection import select
 from .filters import NOT_A_TURN, VISIBLE
 from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_image, from_key, to_image, to_key, to_row, to_terms
 
 LookAround = Callable[[Entry, float], Surroundings]
+Write = Create | Replace
 
 _INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
@@ -25,7 +27,7 @@ NAMING = (
 """Admits the images with a link to one of the memories that `to_names` lists."""
 
 
-def without_dangling(connection: apsw.Connection, changes: Sequence[Change]) -> list[Change]:
+def without_dangling(connection: apsw.Connection, changes: Sequence[Write]) -> list[Write]:
     """The changes without the links to what is neither stored, deleted or not, nor made by them.
 
     Under the lock: what a look-around or an image was read before may have been purged since, and no
@@ -58,6 +60,7 @@ def create(connection: apsw.Connection, change: Create, number: int, now: int, l
         raise Conflict(f"A memory with id {entry.memory.id} exists already.", id=entry.memory.id) from None
     n = connection.last_insert_rowid()
     _write_around(connection, n, entry, fresh=True)
+    open_turns.note(connection, n, entry.memory)
     for revision in change.revisions:
         _keep(connection, n, revision)
 
@@ -91,7 +94,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
         row = connection.execute("SELECT n FROM memory WHERE id = ?", (key,)).fetchone()
         if row is None:
             continue
-        for table in ("search", "tag", "link", "revision", "usage", "memory"):
+        for table in ("search", "tag", "link", "revision", "usage", "open_turn", "memory"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
         gone.append(key)
@@ -118,17 +121,17 @@ def _unname(connection: apsw.Connection, keys: Collection[bytes], number: int) -
     connection.executemany("DELETE FROM link WHERE target = ?", [(key,) for key in keys])
 
 
-def _images(change: Change) -> list[Memory]:
+def _images(change: Write) -> list[Memory]:
     return [change.entry.memory, *(revision.memory for revision in _revisions(change))]
 
 
-def _revisions(change: Change) -> Sequence[Revision]:
+def _revisions(change: Write) -> Sequence[Revision]:
     if isinstance(change, Create):
         return change.revisions
     return () if change.revision is None else (change.revision,)
 
 
-def _without_links(change: Change, keys: Collection[bytes]) -> Change:
+def _without_links(change: Write, keys: Collection[bytes]) -> Write:
     entry = dataclasses.replace(change.entry, memory=_without(change.entry.memory, keys))
     revisions = tuple(dataclasses.replace(r, memory=_without(r.memory, keys)) for r in _revisions(change))
     if isinstance(change, Create):
