@@ -1,7 +1,8 @@
-"""Writes what can't be written by hand: the tool and settings pages, and the transcripts of the README.
+"""Writes what can't be written by hand: the tool and settings pages, and the transcripts of README and docs.
 
 `python docs/generate.py` writes, `--check` says what would change and exits 1. Transcripts are produced
-by running their commands against a served folder; ids, times and ports are put in a stable form.
+by running their commands against a served folder, one a page, a new one where a block says `afresh`; ids,
+times and ports are put in a stable form.
 """
 
 import argparse
@@ -34,7 +35,8 @@ TIME = "2026-01-31T09:30:00Z"
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
-_BLOCK = re.compile(r"(<!-- transcript -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
+TRANSCRIPTS = [ROOT / "README.md", *sorted(DOCS.glob("dialects/*.md"))]
 
 
 def main() -> int:
@@ -58,7 +60,7 @@ def pages() -> list[tuple[Path, str]]:
         _pages = [
             *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),
             (DOCS / "settings.md", settings_page()),
-            *((path, with_transcripts(path.read_text())) for path in [ROOT / "README.md"]),
+            *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
         ]
     return _pages
 
@@ -119,17 +121,22 @@ def settings_page() -> str:
 
 def with_transcripts(text: str) -> str:
     """The page with the output of every command under it, as it is today."""
-    blocks = list(_BLOCK.finditer(text))
-    if not blocks:
-        return text
+    stories: list[list[re.Match[str]]] = []
+    for block in _BLOCK.finditer(text):
+        if block[2] or not stories:
+            stories.append([])
+        stories[-1].append(block)
+    outputs = [(block, output) for story in stories for block, output in zip(story, played(story), strict=True)]
+    for block, output in reversed(outputs):
+        text = text[: block.start(4)] + output + text[block.end(4) :]
+    return text
+
+
+def played(blocks: list[re.Match[str]]) -> list[str]:
+    """What the commands of some blocks print, one after the other against one server."""
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as (environment, port):
         names: dict[str, str] = {}
-        outputs = [
-            (console if block[2] == "console" else pycon)(block[3], environment, port, names) for block in blocks
-        ]
-    for block, output in zip(reversed(blocks), reversed(outputs), strict=True):
-        text = text[: block.start(3)] + output + text[block.end(3) :]
-    return text
+        return [(console if block[3] == "console" else pycon)(block[4], environment, port, names) for block in blocks]
 
 
 def console(block: str, environment: dict[str, str], port: str, names: dict[str, str]) -> str:
@@ -139,7 +146,9 @@ def console(block: str, environment: dict[str, str], port: str, names: dict[str,
         real = command[2:].replace(f":{PORT}", f":{port}")
         for id, shown in names.items():
             real = real.replace(shown, id)
-        done = subprocess.run(["bash", "-c", real], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-c", real], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        )
         lines += [command, *stable((done.stdout + done.stderr).strip(), names).splitlines()]
     return "\n".join(lines) + "\n"
 

@@ -24,9 +24,23 @@ def test_the_settings_page_is_as_generated() -> None:
 
 
 @pytest.mark.slow
-def test_the_readmes_transcripts_are_what_its_commands_print() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert generate.with_transcripts(readme) == readme, "run `make docs`, and look at what changed"
+@pytest.mark.parametrize("page", generate.TRANSCRIPTS, ids=lambda page: page.stem)
+def test_transcripts_are_what_their_commands_print(page: Path) -> None:
+    text = page.read_text()
+    assert generate.with_transcripts(text) == text, "run `make docs`, and look at what changed"
+
+
+@pytest.mark.parametrize("toolset", [name for name in CATALOGUE.toolsets if name != "core"])
+@pytest.mark.parametrize("protocol", ["v1", "mcp"])
+def test_a_dialects_page_shows_a_conversation_over_http_and_over_mcp(toolset: str, protocol: str) -> None:
+    page = (ROOT / "docs" / "dialects" / f"{toolset}.md").read_text()
+    assert f"$ python docs/converse.py http://127.0.0.1:8765/{protocol}/{toolset}\n" in page
+
+
+@pytest.mark.parametrize("toolset", [name for name in CATALOGUE.toolsets if name != "core"])
+def test_a_dialects_conversation_calls_every_tool(toolset: str) -> None:
+    steps = json.loads((ROOT / "docs" / "conversations" / f"{toolset}.json").read_text())
+    assert {step["tool"] for step in steps} == set(CATALOGUE.toolsets[toolset].tools)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
