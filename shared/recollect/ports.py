@@ -192,6 +192,10 @@ class Space(Protocol):
         """Conversations whose last open turn was written at or before a time, the longest idle first."""
         ...
 
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        """The embeddings of these memories, turns too, one a chunk; what can't be searched is left out."""
+        ...
+
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
         """The links of each id, from both sides, strongest first; links to what is gone are left out."""
         ...
@@ -230,6 +234,12 @@ class Space(Protocol):
 
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
         """Put an FSRS card in place of `previous`, unless another review came first. Never fails a read."""
+        ...
+
+    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+        """Put an FSRS card in place of `previous` durably. False when another review came first, or the id is
+        unknown. Raises Unavailable.
+        """
         ...
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:

@@ -388,6 +388,15 @@ def test_an_edited_turn_stays_as_open_or_closed_as_it_was(space: Space) -> None:
     assert space.open_turns("talk") == edited[1:]
 
 
+def test_embeddings_come_back_as_they_were_written(opened: MemoryStore, space: Space) -> None:
+    two = (vector(1, 0), vector(0, 1))
+    long, said = save(space, "long", vectors=two), commit(space, Create(entry=entry(turn("said", "talk"))))
+    gone = delete(space, save(space, "gone"))
+    asked = [said.id, gone.id, long.id, *ids(2)]
+    assert space.embeddings(asked) == {long.id: two, said.id: embed("said")}
+    assert opened.space("nobody").embeddings(asked) == {}
+
+
 def test_idle_conversations_are_those_whose_last_open_turn_is_old_the_longest_idle_first(space: Space) -> None:
     written = {"b": (0, 60), "a": (60,), "busy": (0, 600), "closed": (0,), "gone": (0,)}
     turns = {
@@ -878,6 +887,21 @@ def test_a_card_replaces_only_the_one_it_began_from(space: Space) -> None:
     space.note_review(one.id, previous="first", card="second")
     space.note_review(one.id, previous="first", card="lost too")
     assert space.usage([one.id])[one.id].card == "second"
+
+
+def test_a_review_is_kept_unless_another_came_first(
+    store: Opening, opened: MemoryStore, space: Space, clock: SettableClock
+) -> None:
+    one = save(space, "one")
+    space.note_review(one.id, previous=None, card="noted")
+    assert not space.keep_review(one.id, previous=None, card="lost", timeout=SECONDS)
+    assert space.keep_review(one.id, previous="noted", card="kept", timeout=SECONDS)
+    assert space.usage([one.id])[one.id].card == "kept"
+    # Durable as soon as it is answered: another handle sees it before this one closes.
+    assert store(clock, EMBEDDER).space("ana").usage([one.id])[one.id].card == "kept"
+    assert not space.keep_review(ids(1)[0], previous=None, card="of nobody", timeout=SECONDS)
+    assert not opened.space("nobody").keep_review(one.id, previous=None, card="anothers", timeout=SECONDS)
+    assert [user.user_id for user in opened.users()] == ["ana"]
 
 
 def test_usage_is_told_of_however_many_ids(space: Space) -> None:

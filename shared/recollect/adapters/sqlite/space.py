@@ -24,7 +24,7 @@ from ...model import (
     to_micros,
 )
 from ...ports import Change, Clock, Close, Create, Entry, Probe, TextKey
-from . import counting, open_turns, sessions, usage, writes
+from . import counting, open_turns, sessions, usage, vectors, writes
 from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
@@ -163,6 +163,10 @@ class SqliteSpace:
         with self._file.reading() as connection:
             return [] if connection is None else open_turns.idle(connection, to_micros(since), self._now(), limit)
 
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        with self._file.reading() as connection:
+            return {} if connection is None else vectors.read(connection, ids, 4 * self._file.dimension)
+
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
         with self._file.reading() as connection:
             if connection is None:
@@ -216,6 +220,14 @@ class SqliteSpace:
 
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
         self._file.usage.review(id, previous, card)
+
+    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+        file = self._file
+        if not file.path.exists():
+            return False
+        file.flush_usage()  # `previous` may still be in the buffer
+        with file.writing(timeout) as (connection, _):
+            return usage.review(connection, id, previous, card)
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
         self._file.usage.drop(ids)

@@ -98,7 +98,14 @@ def write(connection: apsw.Connection, pending: Mapping[str, _Pending]) -> None:
         if more.count and more.at:
             connection.execute(_FLUSH, {"key": key, "count": more.count, "at": to_micros(more.at)})
         for previous, card in more.reviews:
-            connection.execute(_REVIEW, {"key": key, "card": card, "previous": previous})
+            review(connection, id, previous, card)
+
+
+def review(connection: apsw.Connection, id: str, previous: str | None, card: str) -> bool:
+    """Put a card in place of `previous`; whether that was the one there."""
+    before = connection.total_changes()
+    connection.execute(_REVIEW, {"key": to_key(id), "card": card, "previous": previous})
+    return connection.total_changes() > before
 
 
 def read(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
