@@ -12,7 +12,7 @@ from .engine.call import Call, Deadline, Rules
 from .engine.limits import MAX_IDENTITY_CHARACTERS
 from .errors import IdentityMissing, Internal, InvalidInput, RecollectError
 from .model import Caller, Outcome
-from .ports import Clock, Embedder, MemoryStore
+from .ports import Clock, Embedder, FileStore, MemoryStore
 from .tools import Catalogue, Media, Tool
 
 
@@ -32,13 +32,14 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """The tools over one store and one embedder. Safe for many threads."""
+    """The tools over one store and one embedder, and a place for users' files. Safe for many threads."""
 
     catalogue: Catalogue
     store: MemoryStore
     embedder: Embedder
     clock: Clock
     rules: Rules = field(default_factory=Rules)
+    files: FileStore | None = None
 
     def invoke(
         self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
@@ -72,6 +73,7 @@ class Door:
             clock=self.clock,
             deadline=Deadline.after(seconds),
             rules=self.rules,
+            files=None if self.files is None else self.files.files(known.user_id, tenant=known.tenant),
             idempotency_key=idempotency_key,
         )
 

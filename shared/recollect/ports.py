@@ -4,9 +4,11 @@ Every adapter earns its port by one contract suite (`tests/contracts`). A `Space
 ever holds of a store: one user's memories, from which nobody else's can be reached.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Literal, Protocol
 
 from .model import (
@@ -277,6 +279,12 @@ class UserRef:
     user_id: str
     tenant: str = ""
 
+    @property
+    def key(self) -> str:
+        """64 hexadecimal digits that no two users share: what names a user's place. Any id works."""
+        # JSON is an unambiguous encoding of the pair: ("a", "b/c") and ("a/b", "c") stay apart.
+        return sha256(json.dumps([self.tenant, self.user_id]).encode()).hexdigest()
+
 
 class MemoryStore(Protocol):
     """Hands out spaces. Only `runtime` and maintenance hold one."""
@@ -299,4 +307,32 @@ class MemoryStore(Protocol):
 
     def close(self) -> None:
         """Flush what is buffered and let go of files and connections."""
+        ...
+
+
+class ExportFiles(Protocol):
+    """One user's files by name. A name is a relative path that `engine.limits.check_file_name` admits."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file whole, in place of one of that name. Raises InvalidInput, Unavailable."""
+        ...
+
+    def read(self, name: str, *, most: int) -> bytes:
+        """A file's bytes. Raises NotFound, TooLarge for more than `most` bytes, InvalidInput, Unavailable."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of all files, sorted."""
+        ...
+
+
+class FileStore(Protocol):
+    """Hands out users' files. Only `runtime` and maintenance hold one."""
+
+    def files(self, user_id: str, *, tenant: str = "") -> ExportFiles:
+        """The files of one user, from which nobody else's can be reached."""
+        ...
+
+    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+        """Remove every file of a user. False when there was none."""
         ...

@@ -5,7 +5,7 @@ from typing import Any
 
 from .engine.call import Rules
 from .invoke import Door
-from .ports import Clock, Embedder, MemoryStore
+from .ports import Clock, Embedder, FileStore, MemoryStore
 from .settings import Settings
 from .toolsets import CATALOGUE
 
@@ -31,6 +31,7 @@ def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embed
             retention=settings.retention,
             short_term_ttl=timedelta(hours=settings.short_term_hours),
         ),
+        files=open_files(settings),
     )
 
 
@@ -45,6 +46,13 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         cache_bytes=settings.cache_mb * 1024 * 1024,
         retention=settings.retention,
     )
+
+
+def open_files(settings: Settings) -> FileStore:
+    """The place for users' files that the settings choose."""
+    from .adapters.folder import FolderFiles
+
+    return FolderFiles(settings.data)
 
 
 def open_embedder(settings: Settings) -> Embedder:

@@ -29,14 +29,21 @@ def associations(call: Call, id: str, limit: int) -> list[tuple[Association, Mem
 
 
 def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple[Association, Memory]]:
-    """Memories near this one anywhere in the space, nearest first, linked or not."""
+    """What belongs with a memory, strongest first: its links, and what is near it anywhere in the space.
+
+    `threshold` is a floor on the strength, which is the cosine, or what was given to a link made by hand.
+    """
     memory = find(call, id)
     [embeddings] = embed_chunks(call, [memory.content])
     probe = Probe(embeddings=embeddings, scope=None, leave_out=memory.id)
     [around] = call.space.look_around([probe], floor=threshold, top_k=limit)
-    ends = call.space.get([near.id for near in around.near])
-    return [
-        (Association(memory_id=near.id, strength=round(near.cosine, 4), manual=False), ends[near.id])
+    found = {
+        near.id: Association(memory_id=near.id, strength=round(min(1.0, near.cosine), 4), manual=False)
         for near in around.near
-        if near.id in ends
-    ]
+    }
+    for link in call.space.associations([memory.id]).get(memory.id, []):
+        if link.strength >= threshold and (link.manual or link.memory_id not in found):
+            found[link.memory_id] = link
+    strongest = sorted(found.values(), key=lambda association: -association.strength)[:limit]
+    ends = call.space.get([association.memory_id for association in strongest])
+    return [(a, ends[a.memory_id]) for a in strongest if a.memory_id in ends]

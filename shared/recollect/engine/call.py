@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..errors import Unavailable
 from ..model import Caller, Embedding, Outcome
-from ..ports import Clock, Embedder, Space
+from ..ports import Clock, Embedder, ExportFiles, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Rules:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One user's space, who asks, the time, the embedder, and how long there is.
+    """One user's space and files (None where no place for them is set), who asks, the time, the embedder,
+    and how long there is.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`.
@@ -60,6 +61,7 @@ class Call:
     clock: Clock
     deadline: Deadline
     rules: Rules = field(default_factory=Rules)
+    files: ExportFiles | None = None
     idempotency_key: str | None = None
     outcome: Outcome | None = None
 

@@ -22,6 +22,8 @@ MAX_ROLE_CHARACTERS: Final = 64
 MAX_MESSAGES: Final = 1000
 MAX_STORED_LINKS: Final = 1000
 MAX_VERSION: Final = 2**53
+MAX_FILE_NAME_CHARACTERS: Final = 200
+MAX_FILE_NAME_DEPTH: Final = 5
 
 _LENGTHS: Final = {
     "category": MAX_LABEL_CHARACTERS,
@@ -31,6 +33,7 @@ _LENGTHS: Final = {
     "agent_id": MAX_IDENTITY_CHARACTERS,
     "conversation_id": MAX_IDENTITY_CHARACTERS,
 }
+_FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
 _SCOPE: Final = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
 
 
@@ -106,6 +109,21 @@ def check_scope(scope: str) -> str:
     if scope.count("/") >= MAX_SCOPE_DEPTH:
         raise InvalidInput(f"`scope` is {scope.count('/') + 1} levels deep; at most {MAX_SCOPE_DEPTH} are allowed.")
     return scope
+
+
+def check_file_name(name: str) -> str:
+    """A relative path such as `backup/memories.json`: letters, digits, `.`, `_` and `-`, no part beginning with a dot.
+
+    So it names the same file on every system, and none outside of the user's own.
+    """
+    if len(name) > MAX_FILE_NAME_CHARACTERS or not _FILE_NAME.fullmatch(name):
+        raise InvalidInput(
+            "`file_path` must be a relative path such as 'backup/memories.json': letters, digits, '.', '_' and '-' "
+            f"between single slashes, no part beginning with a dot, at most {MAX_FILE_NAME_CHARACTERS} characters."
+        )
+    if name.count("/") >= MAX_FILE_NAME_DEPTH:
+        raise InvalidInput(f"`file_path` has {name.count('/') + 1} parts; at most {MAX_FILE_NAME_DEPTH} are allowed.")
+    return name
 
 
 def check_manual_links(links: Sequence[Link]) -> None:

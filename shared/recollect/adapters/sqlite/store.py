@@ -1,12 +1,10 @@
 """Every user's file under a data folder, and which of them are open."""
 
-import json
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -65,9 +63,7 @@ class SqliteStore:
 
     def path(self, user: UserRef) -> Path:
         """Where a user's file lies: any id works, since only a digest of it names the file."""
-        # JSON is an unambiguous encoding of the pair: ("a", "b/c") and ("a/b", "c") stay apart.
-        digest = sha256(json.dumps([user.tenant, user.user_id]).encode()).hexdigest()
-        return self.folder / "users" / digest[:2] / f"{digest}{_SUFFIX}"
+        return self.folder / "users" / user.key[:2] / f"{user.key}{_SUFFIX}"
 
     def users(self) -> Iterator[UserRef]:
         damaged: RecollectError | None = None

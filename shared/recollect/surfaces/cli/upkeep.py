@@ -59,11 +59,13 @@ def forget_user(
     tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
     data: options.Data = None,
 ) -> None:
-    """Erase everything of a user, to the bytes of the file. There is no undo."""
+    """Erase everything of a user, to the bytes of the file, exported files too. There is no undo."""
     with opened(data=data) as memory:
         if not yes:
             confirm_forgetting(f"all memories of the user {user}")
         there = memory.door.store.forget_user(user, tenant=tenant)
+        if memory.door.files is not None:
+            there = memory.door.files.forget_user(user, tenant=tenant) or there
     if not there:
         complain(f"Nothing is stored of {user}.")
         raise typer.Exit(Exit.NOT_FOUND)

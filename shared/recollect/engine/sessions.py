@@ -1,0 +1,144 @@
+"""Sessions: times of work by name. What is saved in the scope `session/{id}` belongs to one, begun by name or not."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Final
+
+from ..errors import InvalidInput, Unavailable
+from ..model import Filter, Session
+from .call import Call
+from .delete import Criteria, delete_matching
+
+SCOPE: Final = "session"
+MAX_ID_CHARACTERS: Final = 128
+_ID: Final = re.compile(r"[A-Za-z0-9_-]+")
+_TICK: Final = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionUse:
+    """A session with what lies in it.
+
+    `memories` counts what lies directly in its scope, `total` what lies in the scopes below too.
+    `created_at` is None for one that has memories but was never begun by name.
+    """
+
+    id: str
+    created_at: datetime | None
+    last_activity: datetime
+    memories: int = 0
+    total: int = 0
+
+    @property
+    def scope(self) -> str:
+        return f"{SCOPE}/{self.id}"
+
+    def age(self, now: datetime) -> timedelta:
+        """The time since it was begun or last written in; never below 0."""
+        return max(now - self.last_activity, timedelta(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanedUp:
+    """The sessions that were cleaned up, the ids that were deleted, how many pinned memories were spared,
+    and whether time ran out before all was done."""
+
+    sessions: list[SessionUse]
+    deleted: list[str]
+    spared: int = 0
+    more: bool = False
+
+
+def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]:
+    """Begin a session; without an id it is named by the time, in UTC.
+
+    Answers the session, and False where one of that id is there already, which is left as it is.
+    Raises InvalidInput for an id that is no part of a scope.
+    """
+    now = call.now()
+    for name in [check_session_id(id)] if id is not None else _names(now):
+        known = {session.id: session for session in list_sessions(call)}
+        if id is None and name in known:
+            continue
+        fresh = call.space.add_session(Session(id=name, created_at=now), timeout=call.deadline.left())
+        if fresh or id is not None:
+            begun = known.get(name) or SessionUse(id=name, created_at=now, last_activity=now)
+            return (replace(begun, created_at=now, last_activity=now) if fresh else begun), fresh
+    raise AssertionError("names never end")
+
+
+def list_sessions(call: Call) -> list[SessionUse]:
+    """Every session, the last active first, then by id."""
+    found = {
+        s.id: SessionUse(id=s.id, created_at=s.created_at, last_activity=s.created_at) for s in call.space.sessions()
+    }
+    for scope, use in call.space.scopes().items():
+        root, _, below = scope.partition("/")
+        if root != SCOPE or not below:
+            continue
+        id, _, deeper = below.partition("/")
+        known = found.get(id) or SessionUse(id=id, created_at=None, last_activity=use.last_written_at)
+        found[id] = replace(
+            known,
+            last_activity=max(known.last_activity, use.last_written_at),
+            memories=known.memories + (0 if deeper else use.memories),
+            total=known.total + use.memories,
+        )
+    return sorted(found.values(), key=lambda session: (-session.last_activity.timestamp(), session.id))
+
+
+def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> CleanedUp:
+    """End the sessions without activity for `max_age` or longer, or only the one of an id if it is that old.
+
+    Their memories, those of the scopes below too, are deleted as any memory is: undo brings them back
+    until the retention time. Pinned ones are spared, and a session that keeps some is kept.
+    """
+    cutoff = call.now() - max_age
+    idle = [s for s in list_sessions(call) if s.last_activity <= cutoff and id in (None, s.id)]
+    ended: list[SessionUse] = []
+    deleted: list[str] = []
+    spared = 0
+    for session in idle:
+        try:
+            done = _end(call, session, cutoff)
+        except Unavailable:
+            if not ended:
+                raise
+            return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
+        ended.append(session)
+        deleted += done.deleted
+        spared += done.spared
+        if done.more:
+            return CleanedUp(sessions=ended, deleted=deleted, spared=spared, more=True)
+    return CleanedUp(sessions=ended, deleted=deleted, spared=spared)
+
+
+def check_session_id(id: str) -> str:
+    """One part of a scope: 1 to 128 letters, digits, `_` and `-`. Raises InvalidInput."""
+    if len(id) > MAX_ID_CHARACTERS or not _ID.fullmatch(id):
+        raise InvalidInput(
+            f"`session_id` must be 1 to {MAX_ID_CHARACTERS} letters, digits, '_' and '-', such as 'release-42'."
+        )
+    return id
+
+
+def _end(call: Call, session: SessionUse, cutoff: datetime) -> CleanedUp:
+    # What is saved while this runs is younger than the cutoff, and stays.
+    old = Criteria(scope=session.scope, include_child_scopes=True, older_than=cutoff + _TICK)
+    done = delete_matching(call, old)
+    if done.more:
+        return CleanedUp(sessions=[session], deleted=done.ids, more=True)
+    left = call.space.page(Filter(scope=session.scope, include_child_scopes=True), limit=1).total
+    if not left:
+        call.space.remove_session(session.id, timeout=call.deadline.left())
+    return CleanedUp(sessions=[session], deleted=done.ids, spared=left)
+
+
+def _names(now: datetime) -> Iterator[str]:
+    stem = f"session-{now:%Y%m%d-%H%M%S}"
+    yield stem
+    for number in count(2):
+        yield f"{stem}-{number}"

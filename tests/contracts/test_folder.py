@@ -1,0 +1,82 @@
+"""Folders of the local disk earn the contract of a place for files, and links planted in them lead nowhere."""
+
+from pathlib import Path
+
+import pytest
+from files_contract import *  # noqa: F403 - the suite
+
+from recollect.adapters.folder import FolderFiles
+from recollect.errors import InvalidInput, Unavailable
+from recollect.ports import FileStore, UserRef
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> FileStore:
+    return FolderFiles(tmp_path)
+
+
+def folder_of(tmp_path: Path, user: str) -> Path:
+    key = UserRef(user_id=user).key
+    return tmp_path / "exports" / key[:2] / key
+
+
+def test_a_users_folder_has_the_name_of_the_users_memories(tmp_path: Path, files: FileStore) -> None:
+    files.files("ana").write("memories.json", b"x")
+    assert (folder_of(tmp_path, "ana") / "memories.json").read_bytes() == b"x"
+
+
+def test_a_folder_that_is_not_used_is_not_made(tmp_path: Path, files: FileStore) -> None:
+    assert files.files("ana").names() == []
+    assert files.forget_user("ana") is False
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("planted", ["file", "folder", "circle", "whole"])
+def test_a_link_is_not_followed(tmp_path: Path, files: FileStore, planted: str) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "memories.json").write_bytes(b"secret")
+    own = folder_of(tmp_path, "ana")
+    (own.parent if planted == "whole" else own).mkdir(parents=True)
+    name = "memories.json" if planted in ("file", "whole") else "planted/memories.json"
+    match planted:
+        case "file":
+            (own / "memories.json").symlink_to(secret / "memories.json")
+        case "folder":
+            (own / "planted").symlink_to(secret)
+        case "circle":
+            (own / "planted").symlink_to(own / "planted")
+        case "whole":
+            own.symlink_to(secret)
+    ana = files.files("ana")
+    with pytest.raises(InvalidInput):
+        ana.read(name, most=100)
+    with pytest.raises(InvalidInput):
+        ana.write(name, b"overwritten")
+    if planted != "whole":
+        assert ana.names() == []
+    files.forget_user("ana")
+    assert (secret / "memories.json").read_bytes() == b"secret"
+    assert not own.exists()
+
+
+def test_a_folder_that_cannot_be_used_is_said_to_be_so(tmp_path: Path, files: FileStore) -> None:
+    (tmp_path / "exports").write_bytes(b"a file in the way")
+    with pytest.raises(Unavailable, match="exported files"):
+        files.files("ana").write("memories.json", b"x")
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, files: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana = files.files("ana")
+    ana.write("memories.json", b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(Unavailable, match="No space left"):
+        ana.write("memories.json", b"new")
+    assert ana.read("memories.json", most=100) == b"old"
+    assert [path.name for path in folder_of(tmp_path, "ana").iterdir()] == ["memories.json"]
