@@ -38,8 +38,9 @@ class Clock(Protocol):
 class Embedder(Protocol):
     """Turns texts into unit vectors.
 
-    `name` identifies model and version: vectors of two names never meet. `unrelated` is the cosine
-    between texts that have nothing to do with each other, 0 to 1: its calibration.
+    `name` identifies model and version: vectors of two names never meet. Its calibration are two cosines,
+    0 to 1: `unrelated`, between texts that have nothing to do with each other, and `novel`, no lower, at which
+    what is said in a long conversation is nearest to something said before without repeating it.
     """
 
     @property
@@ -48,6 +49,8 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
     @property
     def unrelated(self) -> float: ...
+    @property
+    def novel(self) -> float: ...
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order, within `timeout` seconds.

@@ -16,6 +16,7 @@ from recollect.ports import Embedder
 __all__ = [
     "test_a_blank_text_has_no_vector",
     "test_a_name_says_the_technology_and_the_model",
+    "test_a_new_subject_lies_below_the_novel_level_and_a_rewording_above",
     "test_a_question_lies_nearest_to_the_text_that_answers_it",
     "test_a_text_is_nearer_to_its_rewording_than_to_another_subject",
     "test_an_embedding_does_not_depend_on_the_texts_beside_it",
@@ -120,6 +121,18 @@ def test_texts_of_far_subjects_lie_near_the_unrelated_level(embedder: Embedder) 
     assert 0 <= embedder.unrelated < 1
     pairs = combinations(embed(embedder, *FAR_SUBJECTS), 2)
     assert statistics.median(cosine(*pair) for pair in pairs) == pytest.approx(embedder.unrelated, abs=0.12)
+
+
+def test_a_new_subject_lies_below_the_novel_level_and_a_rewording_above(embedder: Embedder) -> None:
+    assert embedder.unrelated <= embedder.novel < 1
+    text, rewording, *others = embed(
+        embedder,
+        "The dog barks at the postman every morning.",
+        "Every morning the dog is barking at the postman.",
+        *FAR_SUBJECTS,
+    )
+    assert cosine(text, rewording) > embedder.novel
+    assert max(cosine(text, other) for other in others) < embedder.novel
 
 
 def test_half_a_surrogate_pair_is_refused(embedder: Embedder) -> None:

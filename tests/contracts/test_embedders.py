@@ -27,7 +27,13 @@ from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
 from recollect.adapters.embedders import calibration, endpoint, fastembed, wordllama  # noqa: E402
-from recollect.adapters.embedders.calibration import CALIBRATION_TEXTS, unrelated_level  # noqa: E402
+from recollect.adapters.embedders.calibration import (  # noqa: E402
+    CALIBRATION_TEXTS,
+    CONVERSATION,
+    PROBES,
+    novel_level,
+    unrelated_level,
+)
 from recollect.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
 from recollect.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
 from recollect.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
@@ -167,11 +173,12 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def remote(server: ModelServer) -> Callable[..., EndpointEmbedder]:
-    """Makes embedders of the server that sleep on a fake clock; `unrelated` is given, unless a test asks."""
+    """Makes embedders of the server that sleep on a fake clock; the levels are given, unless a test asks."""
 
     def make(**options: Any) -> EndpointEmbedder:
         clock = FakeTime()
-        defaults = {"key": KEY, "unrelated": 0.1, "monotonic": clock.monotonic, "sleep": clock.sleep}
+        times = {"monotonic": clock.monotonic, "sleep": clock.sleep}
+        defaults = {"key": KEY, "unrelated": 0.1, "novel": 0.5, **times}
         made = EndpointEmbedder(server.url, "hashed", **{**defaults, **options})
         made.clock = clock  # type: ignore[attr-defined]
         return made
@@ -361,26 +368,38 @@ def test_prefixes_tell_queries_from_documents(server: ModelServer, remote: Calla
 def test_what_the_settings_leave_open_is_learned_with_the_first_texts(
     server: ModelServer, remote: Callable[..., EndpointEmbedder]
 ) -> None:
-    embedder = remote(unrelated=None)
+    embedder = remote(unrelated=None, novel=None)
     embed(embedder, "tea")
     embed(embedder, "coffee")
-    expected = unrelated_level(embed(HashedWords(), *CALIBRATION_TEXTS))
+    unrelated = unrelated_level(embed(HashedWords(), *CALIBRATION_TEXTS))
+    novel = novel_level(embed(HashedWords(), *CONVERSATION))
     assert embedder.dimension == 64
-    assert embedder.unrelated == pytest.approx(expected, abs=1e-6)
-    assert [request.input for request in server.requests] == [[*CALIBRATION_TEXTS, "tea"], ["coffee"]]
+    assert (embedder.unrelated, embedder.novel) == pytest.approx((unrelated, novel), abs=1e-6)
+    assert [request.input for request in server.requests] == [[*PROBES, "tea"], ["coffee"]]
 
 
-def test_size_and_level_are_asked_for_when_they_are_read_first(
+def test_a_level_that_was_given_is_not_learned(remote: Callable[..., EndpointEmbedder]) -> None:
+    embedder = remote(unrelated=0.9, novel=None)
+    embed(embedder, "tea")
+    assert (embedder.unrelated, embedder.novel) == (0.9, 0.9)
+    embedder = remote(unrelated=None, novel=0.8)
+    embed(embedder, "tea")
+    assert embedder.novel == 0.8
+    assert embedder.unrelated < 0.5
+
+
+def test_size_and_levels_are_asked_for_when_they_are_read_first(
     remote: Callable[..., EndpointEmbedder],
 ) -> None:
     assert remote().dimension == 64
     assert remote(unrelated=None).unrelated > 0
-    assert remote(unrelated=0.3).unrelated == 0.3
+    assert remote(novel=None).novel > 0.1
+    assert (remote(unrelated=0.3).unrelated, remote(novel=0.6).novel) == (0.3, 0.6)
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/embeddings", "/embeddings/"])
 def test_the_address_is_found_however_it_ends(server: ModelServer, suffix: str) -> None:
-    embed(EndpointEmbedder(server.url + suffix, "hashed", unrelated=0.1), "tea")
+    embed(EndpointEmbedder(server.url + suffix, "hashed", unrelated=0.1, novel=0.5), "tea")
     assert server.requests[0].path == "/v1/embeddings"
 
 
@@ -552,7 +571,7 @@ def test_what_a_stuck_endpoint_holds_is_bounded(server: ModelServer) -> None:
 
 def test_an_endpoint_that_was_stuck_is_used_again_when_it_answers(server: ModelServer) -> None:
     server.behaviours = [hang]
-    embedder = EndpointEmbedder(server.url, "hashed", unrelated=0.1)
+    embedder = EndpointEmbedder(server.url, "hashed", unrelated=0.1, novel=0.5)
     failure(embedder, timeout=0.1)
     assert embed(embedder, "tea") == embed(HashedWords(), "tea")
 
@@ -639,7 +658,7 @@ def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
 
 
 def test_fastembed_is_told_queries_from_documents(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1, dimension=64, query_prefix="q: ", document_prefix="d: ")
+    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5, dimension=64, query_prefix="q: ", document_prefix="d: ")
     embedder.embed(["tea"], purpose="query", timeout=5)
     embedder.embed(["tea"] * 40, purpose="document", timeout=5)
     seen = embedder._loaded(embedder._monotonic() + 5).seen  # type: ignore[attr-defined]
@@ -653,7 +672,7 @@ def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) ->
 
 
 def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1)
+    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5)
     monkeypatch.delattr(stub, "TextEmbedding")
     with pytest.raises(Unavailable, match=r"recollect\[fastembed\]"):
         embed(embedder, "tea")
@@ -689,7 +708,7 @@ def test_a_download_that_outlasts_the_timeout_goes_on_for_the_next_call(
 
 
 def test_fastembed_gives_up_when_the_texts_take_longer_than_the_timeout(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
+    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
     with pytest.raises(Unavailable, match="takes longer than this call may"):
         embed(embedder, *(["tea"] * 200), timeout=5)
 
@@ -716,6 +735,21 @@ def test_no_two_calibration_texts_share_a_subject() -> None:
     assert len(CALIBRATION_TEXTS) == 24
     vectors = embed(SHARED_WORDLLAMA, *CALIBRATION_TEXTS)
     assert unrelated_level(vectors) < 0.1
+
+
+def test_the_novel_level_is_an_upper_quartile_kept_within_the_scale() -> None:
+    def towards(*degrees: float) -> list[bytes]:
+        return [np.array([np.cos(np.radians(d)), np.sin(np.radians(d))], "<f4").tobytes() for d in degrees]
+
+    # Each one's nearest lies 10, 10, 20, 40 and 60 degrees off.
+    level = np.cos(np.radians(10))
+    assert novel_level(towards(0, 10, 30, 70, 130)) == pytest.approx(level, abs=1e-6)
+    assert novel_level(towards(0, 120, 240)) == 0
+    assert novel_level(towards(5, 5)) == 0.99
+
+
+def test_what_wordllama_would_learn_is_near_what_was_measured_for_it() -> None:
+    assert novel_level(embed(SHARED_WORDLLAMA, *CONVERSATION)) == pytest.approx(SHARED_WORDLLAMA.novel, abs=0.02)
 
 
 @pytest.mark.parametrize("state", ["stuck", "broken"])

@@ -1,4 +1,4 @@
-"""BM25, fusion, novelty, retrievability: numbers, by their formulas and their invariants."""
+"""BM25, fusion, links, retrievability: numbers, by their formulas and their invariants."""
 
 from datetime import timedelta
 from math import isclose, log
@@ -108,21 +108,7 @@ def test_a_cosine_counts_from_the_level_of_unrelated_texts() -> None:
     assert calibrated(None, 0.1) == 0
 
 
-# Novelty
-
-
-@given(st.floats(-1, 1), st.floats(0, 0.99))
-def test_surprise_is_between_0_and_1_and_falls_with_similarity(cosine: float, unrelated: float) -> None:
-    def surprise(value: float) -> float:
-        return novelty.surprise(Surroundings(nearest=Neighbour("a", value)), unrelated)
-
-    assert 0 <= surprise(cosine) <= 1
-    assert surprise(min(1.0, cosine + 0.01)) <= surprise(cosine)
-    assert (surprise(1.0), surprise(unrelated)) == (0, 1)
-
-
-def test_the_first_memory_is_half_a_surprise() -> None:
-    assert novelty.surprise(Surroundings(nearest=None), 0.1) == 0.5
+# Links
 
 
 def test_links_are_as_strong_as_the_memories_are_near() -> None:

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ..model import Hit, Usage, from_micros
 from .call import Call
 from .fusion import Fused
+from .novelty import KEY_MOMENT
 from .retrievability import retrievability, reviewed
 from .search import Found, Search, search
-
-KEY_MOMENT: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,7 +141,7 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
         return memory
     surprise = draft.surprise
     if surprise is None:
-        surprise = novelty.surprise(around, call.embedder.unrelated)
+        surprise = novelty.surprise(around, unrelated=call.embedder.unrelated, novel=call.embedder.novel)
     return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
 
 

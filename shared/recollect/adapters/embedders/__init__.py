@@ -1,5 +1,5 @@
 """What makes vectors: `wordllama` in the process and offline, `endpoint` over HTTP, `fastembed` by ONNX.
 
-Here: models, their files and servers, and how near unrelated texts lie (`calibration`). Not here:
+Here: models, their files and servers, and how near unrelated and new texts lie (`calibration`). Not here:
 chunking, searching, storing. Only `runtime` imports it; each library is imported at first use.
 """

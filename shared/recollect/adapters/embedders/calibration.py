@@ -1,7 +1,7 @@
-"""How near texts lie that have nothing to do with each other: the zero of an embedder's scale.
+"""The two marks on an embedder's scale: how near unrelated texts lie, and how near what is new in a talk.
 
-Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search and surprise measure
-from this level, so that a weight tuned with one model holds with the next.
+Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search measures from the first
+level and surprise from both, so that a weight or a threshold tuned with one model holds with the next.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,9 @@ from .vectors import cosine
 WORDLLAMA_UNRELATED: Final = 0.07
 """The median between questions about real conversations and turns picked at random from them. Short texts of
 far subjects, as below, lie lower (0.02), two turns of chat higher (0.14)."""
+
+WORDLLAMA_NOVEL: Final = 0.47
+"""About one turn in eight of real conversations, saved in order, has no memory nearer than this."""
 
 CALIBRATION_TEXTS: Final = (
     "The user can't eat shellfish since an allergic reaction ten years ago.",
@@ -44,32 +47,65 @@ CALIBRATION_TEXTS: Final = (
 )
 """Memories, turns and questions as agents keep them, each of a subject of its own."""
 
+CONVERSATION: Final = (
+    "Nina: Hi Paul! How was your weekend? I finally finished painting the kitchen.",
+    "Paul: Hey Nina! Mine was quiet, I repaired my bike and cooked for my parents.",
+    "Nina: That sounds nice. What did you make for them?",
+    "Paul: A lentil curry. My dad asked for the recipe, which never happens!",
+    "Nina: Wow, you must be proud. I'm still learning to cook anything but pasta.",
+    "Paul: You should come over some time, we could cook together.",
+    "Nina: I'd love to! By the way, I signed up for a pottery class that starts in May.",
+    "Paul: Cool! Have you ever done pottery before?",
+    "Nina: Never, but my aunt had a kiln and I liked to watch her as a child.",
+    "Paul: I can see that. It's good to have something to do with your hands.",
+    "Nina: Exactly, I sit at a screen the whole day. Work is stressful at the moment.",
+    "Paul: I'm sorry to hear it. Is it still the project with the new hospital?",
+    "Nina: Yes, the plans changed again and my boss wants them by Friday.",
+    "Paul: That's tough. I hope that you get some rest after that.",
+    "Nina: I will, we're going to the lake with the kids. They want to learn to swim.",
+    "Paul: What a great idea! My sister taught me to swim in a lake.",
+    "Nina: How is she doing? Is she still in Norway?",
+    "Paul: She is, and she's expecting a baby in October. I'm going to be an uncle!",
+    "Nina: Congratulations, that's wonderful news! You'll be a great uncle.",
+    "Paul: Thanks! I've already bought a tiny pair of shoes and a picture book.",
+    "Nina: So sweet. Did your dog get used to the new flat?",
+    "Paul: More or less. Luna barks at the lift, but she loves the park next door.",
+    "Nina: Give her a hug from me. I've got to run, the school is calling.",
+    "Paul: No problem, talk to you soon! Let me know how the swimming goes.",
+)
+"""A talk as it goes from one subject to the next, every turn with something of its own."""
+
+PROBES: Final = (*CALIBRATION_TEXTS, *CONVERSATION)
+
 HIGHEST: Final = 0.99
 """Above it too little of the scale would be left to divide by."""
 
 
 class Calibration:
-    """What is learned about a model at first use: its vectors' size and its level of unrelated texts.
+    """What is learned about a model at first use: its vectors' size and its levels of the unrelated and the novel.
 
-    Both can be given, `dimension` 0 and `unrelated` None ask the model. Learning twice at the same time
-    is harmless: both learn the same.
+    Each can be given; `dimension` 0, `unrelated` None and `novel` None ask the model. Learning twice at the same
+    time is harmless: both learn the same.
     """
 
-    def __init__(self, *, dimension: int = 0, unrelated: float | None = None) -> None:
+    def __init__(self, *, dimension: int = 0, unrelated: float | None = None, novel: float | None = None) -> None:
         self.dimension = dimension
         self.unrelated = unrelated
+        self.novel = novel
 
     def probes(self) -> tuple[str, ...]:
-        """The texts that still have to be embedded, as documents, before both are known."""
-        if self.unrelated is None:
-            return CALIBRATION_TEXTS
-        return () if self.dimension else CALIBRATION_TEXTS[:1]
+        """The texts that still have to be embedded, as documents, before all is known."""
+        if self.unrelated is None or self.novel is None:
+            return PROBES
+        return () if self.dimension else PROBES[:1]
 
     def learn(self, vectors: Sequence[Embedding]) -> None:
         """Take in the vectors of `probes()`."""
         self.check(vectors)
         if self.unrelated is None:
-            self.unrelated = unrelated_level(vectors)
+            self.unrelated = unrelated_level(vectors[: len(CALIBRATION_TEXTS)])
+        if self.novel is None:
+            self.novel = max(self.unrelated, novel_level(vectors[len(CALIBRATION_TEXTS) :]))
 
     def check(self, vectors: Sequence[Embedding]) -> None:
         """Raises Unavailable when a vector isn't of the size given, or of that of the first one seen."""
@@ -89,3 +125,20 @@ def unrelated_level(vectors: Sequence[Embedding]) -> float:
 
     median = statistics.median(cosine(one, other) for one, other in combinations(vectors, 2))
     return min(HIGHEST, max(0.0, median))
+
+
+def novel_level(vectors: Sequence[Embedding]) -> float:
+    """The upper quartile of each turn's cosine to the nearest other turn, in 0 to `HIGHEST`.
+
+    The nearest of a few turns lies further off than the nearest of the hundreds that are stored later;
+    the upper quartile of the few meets the level below which lie 9 to 13% of the many, with models whose
+    cosines are spread as with models that crowd them.
+    """
+    import statistics
+
+    nearest = [-1.0] * len(vectors)
+    for (i, one), (j, other) in combinations(enumerate(vectors), 2):
+        similar = cosine(one, other)
+        nearest[i] = max(nearest[i], similar)
+        nearest[j] = max(nearest[j], similar)
+    return min(HIGHEST, max(0.0, statistics.quantiles(nearest, n=4, method="inclusive")[2]))

@@ -24,7 +24,7 @@ FIRST_PAUSE: Final = 0.25
 """Seconds before the second attempt; each later pause is twice as long, or as long as the server asks."""
 
 PATIENCE: Final = 10.0
-"""Seconds for learning the model's size and level when they are read before anything was embedded."""
+"""Seconds for learning the model's size and levels when they are read before anything was embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class EndpointEmbedder:
     """Embeds by a server. Prefixes go before each query or stored text, for models that want them.
 
     `url` is the base, up to and with `/v1`. `dimension` above 0 is asked of the server and checked, 0
-    takes the model's own. What isn't given of `dimension` and `unrelated` is learned from the first call, by
-    `CALIBRATION_TEXTS` in the same request. Raises InvalidInput for a setting that can't work.
+    takes the model's own. What isn't given of `dimension`, `unrelated` and `novel` is learned from the first
+    call, by texts to calibrate with in the same request. Raises InvalidInput for a setting that can't work.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class EndpointEmbedder:
         key: str = "",
         dimension: int = 0,
         unrelated: float | None = None,
+        novel: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
         slots: int = SLOTS,
@@ -65,7 +66,7 @@ class EndpointEmbedder:
         self._model = model
         self._asked_dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(dimension=dimension, unrelated=unrelated)
+        self._calibration = Calibration(dimension=dimension, unrelated=unrelated, novel=novel)
         self._poster = Poster(_target(url), _headers(key), slots=slots)
         self._monotonic = monotonic
         self._sleep = sleep
@@ -83,6 +84,13 @@ class EndpointEmbedder:
         if self._calibration.unrelated is None:
             self._embed([], self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
+
+    @property
+    def novel(self) -> float:
+        """Asks the server when nothing was embedded yet. Raises Unavailable."""
+        if self._calibration.novel is None:
+            self._embed([], self._monotonic() + PATIENCE)
+        return self._calibration.novel or 0.0
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the server can't be reached in time or

@@ -20,15 +20,15 @@ BATCH: Final = 32
 """Texts between two looks at the clock: what runs inside ONNX can't be stopped."""
 
 PATIENCE: Final = 60.0
-"""Seconds for learning the model's size and level when they are read before anything was embedded."""
+"""Seconds for learning the model's size and levels when they are read before anything was embedded."""
 
 
 class FastEmbedEmbedder:
     """Embeds by a model that fastembed knows; an empty `model` is `DEFAULT_MODEL`.
 
     The model is loaded at the first text, behind the call's back: when loading or downloading outlasts the
-    timeout the call fails, and a later one finds the model there. What isn't given of `dimension` and
-    `unrelated` is learned from the first call. Threads take turns, ONNX uses every core by itself.
+    timeout the call fails, and a later one finds the model there. What isn't given of `dimension`,
+    `unrelated` and `novel` is learned from the first call. Threads take turns, ONNX uses every core by itself.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class FastEmbedEmbedder:
         *,
         dimension: int = 0,
         unrelated: float | None = None,
+        novel: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
         monotonic: Callable[[], float] = time.monotonic,
@@ -44,7 +45,7 @@ class FastEmbedEmbedder:
         self._model = model or DEFAULT_MODEL
         self.name = f"fastembed/{self._model}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(dimension=dimension, unrelated=unrelated)
+        self._calibration = Calibration(dimension=dimension, unrelated=unrelated, novel=novel)
         self._monotonic = monotonic
         self._starting = Lock()
         self._turn = Lock()
@@ -63,6 +64,13 @@ class FastEmbedEmbedder:
         if self._calibration.unrelated is None:
             self._calibrate(self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
+
+    @property
+    def novel(self) -> float:
+        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
+        if self._calibration.novel is None:
+            self._calibrate(self._monotonic() + PATIENCE)
+        return self._calibration.novel or 0.0
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the model isn't there (yet), fails, or
