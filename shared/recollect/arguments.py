@@ -1,6 +1,7 @@
 """Reading a tool's arguments: bytes to JSON, mended where the meaning is beyond doubt, else refused.
 
-Every refusal is one sentence that names the field and quotes the right form. The door is the only caller.
+Every refusal is one sentence that names the field and quotes the right form. The door reads whole calls; a tool
+whose list may have items that don't fit asks for the sentence of each.
 """
 
 import json
@@ -49,7 +50,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
     try:
         return tool.input.model_validate(given)
     except ValidationError as error:
-        raise InvalidInput(_sentence(tool, error)) from None
+        raise InvalidInput(sentence(error, tool.input_schema, tool.full_name)) from None
 
 
 def check_json(value: object, depth: int = 0, where: str = "") -> None:
@@ -127,29 +128,30 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _sentence(tool: Tool, error: ValidationError) -> str:
+def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
+    """What doesn't fit in the object of a schema, which a refusal calls `name`, and what would."""
     errors = error.errors(include_url=False)
     # A misspelt name leaves a field missing too; the name is what to say.
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     path = ".".join(str(part) for part in first["loc"])
-    schema = _schema_at(tool.input_schema, first["loc"])
+    at = _schema_at(schema, first["loc"])
     match first["type"]:
         case "extra_forbidden":
-            return _unknown(tool, path, first["loc"])
+            return _unknown(schema, name, path, first["loc"])
         case "missing":
-            return f"`{path}` is required: give {describe(schema)}."
+            return f"`{path}` is required: give {describe(at)}."
         case "value_error":
             return f"`{path}` {first['ctx']['error']}." if path else f"{first['ctx']['error']}."
-    return f"`{path}` must be {describe(schema)}; got {show(first['input'])}."
+    return f"`{path}` must be {describe(at)}; got {show(first['input'])}."
 
 
-def _unknown(tool: Tool, path: str, location: tuple[int | str, ...]) -> str:
-    fields = list(_schema_at(tool.input_schema, location[:-1]).get("properties", {}))
+def _unknown(schema: JsonObject, name: str, path: str, location: tuple[int | str, ...]) -> str:
+    fields = list(_schema_at(schema, location[:-1]).get("properties", {}))
     near = get_close_matches(str(location[-1]), fields, 1)
     if near:
         return f"`{path}` is not a field here; did you mean `{near[0]}`?"
-    allowed = ", ".join(f"`{name}`" for name in fields) or "no arguments"
-    return f"`{path}` is not a field here; {tool.full_name} takes {allowed}."
+    allowed = ", ".join(f"`{field}`" for field in fields) or "no arguments"
+    return f"`{path}` is not a field here; {name} takes {allowed}."
 
 
 def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObject:

@@ -223,6 +223,7 @@ class Hit:
     bm25: float | None = None
     keyword_score: float = 0.0
     semantic_score: float = 0.0
+    importance: float | None = None
     boosts: dict[str, float] = field(default_factory=dict)
 
 

@@ -197,7 +197,7 @@ _BY_ID = [
     (tool, name)
     for tool in CATALOGUE.tools()
     for name in tool.input_schema.get("properties", {})
-    if name in ("id", "note_id", "target_id", "ids", "updates", "after")
+    if name in ("id", "note_id", "target_id", "ids", "memory_ids", "updates", "after")
 ]
 
 
@@ -216,9 +216,13 @@ def test_anothers_id_is_answered_exactly_as_an_unknown_one(
                     if key in ("id", "target_id"):
                         given_[key] = own
                 asked_for = form.format(asked)
-                many = {"ids": [own, asked_for], "updates": [{"id": asked_for, "content": "x"}]}
+                many = {
+                    "ids": [own, asked_for],
+                    "memory_ids": [own, asked_for],
+                    "updates": [{"id": asked_for, "content": "x"}],
+                }
                 given_[name] = many.get(name, asked_for)
-                if tool.full_name == "core.delete":
+                if tool.operation == "delete":
                     given_ = {name: [asked_for] if name == "ids" else asked_for}
                 answers.append(_seen(world.invoke(tool, given_)).replace(asked, "<id>"))
             assert answers[0] == answers[1]

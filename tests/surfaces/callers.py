@@ -258,6 +258,8 @@ def _reply(body: Any, is_error: bool, *, outcome: str | None = None) -> Reply:
     if "detail" in body:
         return Reply(body, True, body["code"], body["detail"])
     told = body["error"]
+    if told is True:
+        return Reply(body, True, "", body["message"])
     code, message = ("", told) if isinstance(told, str) else (told["code"], told["message"])
     return Reply(body, True, code, message)
 

@@ -27,6 +27,11 @@ def core(run: Run) -> None:
     assert run("core.batch_update", updates=[{"id": ana, "tags": ["work"]}])["ids"] == [ana]
     assert run("core.search", query="Acme", tags=["work"])["results"][0]["id"] == ana
 
+    set_ = run("core.set_score", id=ana, score=0.9, reason="The user insists on it")
+    assert (set_["id"], set_["score"], set_["previous"] > 0.6) == (ana, 0.9, True)
+    assert run("core.score", id=ana)["reason"] == "The user insists on it"
+    assert run("core.search", query="Lisbon", sort_by="importance")["results"][0]["id"] == ana
+
     assert run("core.associate", id=ana, target_id=lisbon, strength=0.9)["associations"][0]["id"] == lisbon
     assert ana in {linked["id"] for linked in run("core.associations", id=lisbon)["associations"]}
     assert run("core.move", ids=[lisbon], scope="people/ana")["moved"] == [lisbon]
@@ -78,4 +83,30 @@ def categories(run: Run) -> None:
     assert run("categories.list_memories", category="capability") == "No capability memories found."
 
 
-SCENARIOS = {"core": core, "notes": notes, "categories": categories}
+def records(run: Run) -> None:
+    dark = run("records.memory_store", content="User prefers dark mode", tags=["preferences", "ui"])["id"]
+    assert run("records.memory_get", id=dark)["content_type"] == "text"
+    assert run("records.memory_search", query="dark mode", tags=["ui"])["results"][0]["id"] == dark
+    assert run("records.memory_list", tags=["PREFERENCES", "ui"])["total"] == 1
+    assert run("records.memory_update", id=dark, metadata={"source": "settings"})["updated"] is True
+
+    batch = run("records.memory_batch_store", items=[{"content": "Otters hold hands."}, {"content": "Otters swim."}])
+    assert (batch["success"], batch["stored_count"], batch["errors"]) == (True, 2, [])
+    first, second = batch["stored_ids"]
+    refused = run("records.memory_batch_store", items=[{"content": "Otters sleep."}, {"contents": "typo"}])
+    assert (refused["success"], refused["stored_ids"], refused["errors"][0]["index"]) == (False, [], 1)
+    changed = run("records.memory_batch_update", updates=[{"id": first, "tags": ["animals"]}])
+    assert changed["updated_ids"] == [first]
+
+    assert run("records.memory_get_score", id=first)["access_count"] == 0
+    assert run("records.memory_set_score", id=first, score=0.9, reason="Critical")["new_score"] == 0.9
+    found = run("records.memory_search", query="otters", search_mode="hybrid", sort_by="importance", tags=["animals"])
+    assert found["results"][0]["id"] == first
+
+    merged = run("records.memory_consolidate", memory_ids=[first, second, first])
+    assert (merged["original_count"], merged["preserved"]) == (2, True)
+    doomed = [first, second, merged["consolidated_memory_id"]]
+    assert run("records.memory_delete", ids=doomed) == {"deleted_count": 3, "deleted_ids": doomed}
+
+
+SCENARIOS = {"core": core, "notes": notes, "categories": categories, "records": records}

@@ -25,8 +25,8 @@ class Batch:
     errors: dict[int, RecollectError]
 
 
-def batch_save(call: Call, drafts: Sequence[Draft], on_error: OnError) -> Batch:
-    """Save up to 100 memories.
+def batch_save(call: Call, drafts: Sequence[Draft | InvalidInput], on_error: OnError) -> Batch:
+    """Save up to 100 memories. An item that is no draft stands for one that could not be read, and why.
 
     `rollback` writes all or none, in one transaction; `continue` writes what it can; `stop` writes what
     comes before the first error. The memories of one batch are not linked to each other.
@@ -37,8 +37,8 @@ def batch_save(call: Call, drafts: Sequence[Draft], on_error: OnError) -> Batch:
     if on_error == "rollback":
         if errors:
             return Batch(memories=[], errors=errors)
-        check_rollback_size(list(composed.values()))
-    changes = _creations(call, drafts, composed)
+        check_rollback_size([memory for _, memory in composed.values()])
+    changes = _creations(call, composed)
     if on_error == "rollback":
         return Batch(memories=saving.create_all(call, list(changes.values())), errors={})
     return _one_by_one(call, changes, errors, on_error)
@@ -51,14 +51,19 @@ def check_rollback_size(memories: Sequence[Memory]) -> None:
         raise TooLarge("More than 3 MB can't be written all or nothing: use on_error='continue', or split the batch.")
 
 
+_Composed = dict[int, tuple[Draft, Memory]]
+
+
 def _compose(
-    call: Call, drafts: Sequence[Draft], on_error: OnError
-) -> tuple[dict[int, Memory], dict[int, RecollectError]]:
-    composed: dict[int, Memory] = {}
+    call: Call, drafts: Sequence[Draft | InvalidInput], on_error: OnError
+) -> tuple[_Composed, dict[int, RecollectError]]:
+    composed: _Composed = {}
     errors: dict[int, RecollectError] = {}
     for index, draft in enumerate(drafts):
         try:
-            composed[index] = saving.compose(call, draft, index)
+            if isinstance(draft, InvalidInput):
+                raise draft
+            composed[index] = draft, saving.compose(call, draft, index)
         except (InvalidInput, TooLarge) as error:
             errors[index] = error
             if on_error == "stop":
@@ -66,13 +71,13 @@ def _compose(
     return composed, errors
 
 
-def _creations(call: Call, drafts: Sequence[Draft], composed: dict[int, Memory]) -> dict[int, Create]:
-    memories = list(composed.values())
+def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
+    memories = [memory for _, memory in composed.values()]
     vectors = embed_chunks(call, [memory.content for memory in memories])
     around = saving.look_around(call, memories, vectors)
     return {
-        index: Create(entry=entry(saving.with_surroundings(call, memory, drafts[index], surroundings), embeddings))
-        for (index, memory), embeddings, surroundings in zip(composed.items(), vectors, around, strict=True)
+        index: Create(entry=entry(saving.with_surroundings(call, memory, draft, surroundings), embeddings))
+        for (index, (draft, memory)), embeddings, surroundings in zip(composed.items(), vectors, around, strict=True)
     }
 
 
@@ -82,7 +87,7 @@ def _one_by_one(call: Call, changes: dict[int, Create], errors: dict[int, Recoll
         try:
             written += saving.create_all(call, [change])
         except RecollectError as error:
-            errors[index] = error
             if on_error == "stop":
-                break
+                return Batch(memories=written, errors={index: error})
+            errors[index] = error
     return Batch(memories=written, errors=dict(sorted(errors.items())))

@@ -15,17 +15,23 @@ MAX_UPDATES: Final = 100
 MAX_ROLLBACK_UPDATES: Final = 50
 
 
-def batch_update(call: Call, edits: Sequence[tuple[str, Edit]], on_error: OnError) -> Batch:
-    """Edit up to 100 memories, or up to 50 all or nothing (`rollback`)."""
+NamedEdit = tuple[str, Edit]
+
+
+def batch_update(call: Call, edits: Sequence[NamedEdit | InvalidInput], on_error: OnError) -> Batch:
+    """Edit up to 100 memories, or up to 50 all or nothing (`rollback`).
+
+    An item that is no edit stands for one that could not be read, and why.
+    """
     if len(edits) > MAX_UPDATES:
         raise TooLarge(f"{len(edits)} updates in one batch; at most {MAX_UPDATES}. Split the batch.")
     if on_error == "rollback":
         return _all_or_nothing(call, edits)
     written: list[Memory] = []
     errors: dict[int, RecollectError] = {}
-    for index, (id, edit) in enumerate(edits):
+    for index, item in enumerate(edits):
         try:
-            written.append(update(call, id, edit))
+            written.append(update(call, *_readable(item)))
         except RecollectError as error:
             errors[index] = error
             if on_error == "stop":
@@ -33,7 +39,13 @@ def batch_update(call: Call, edits: Sequence[tuple[str, Edit]], on_error: OnErro
     return Batch(memories=written, errors=errors)
 
 
-def _all_or_nothing(call: Call, edits: Sequence[tuple[str, Edit]]) -> Batch:
+def _readable(item: NamedEdit | InvalidInput) -> NamedEdit:
+    if isinstance(item, InvalidInput):
+        raise item
+    return item
+
+
+def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Batch:
     if len(edits) > MAX_ROLLBACK_UPDATES:
         raise TooLarge(
             f"{len(edits)} updates can't be written all or nothing, at most {MAX_ROLLBACK_UPDATES}: "
@@ -52,12 +64,15 @@ def _all_or_nothing(call: Call, edits: Sequence[tuple[str, Edit]]) -> Batch:
             call.deadline.left()
 
 
-def _read(call: Call, edits: Sequence[tuple[str, Edit]]) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:
+def _read(
+    call: Call, edits: Sequence[NamedEdit | InvalidInput]
+) -> tuple[list[tuple[Memory, Edit]], dict[int, RecollectError]]:
     images: list[tuple[Memory, Edit]] = []
     errors: dict[int, RecollectError] = {}
     seen: set[str] = set()
-    for index, (id, edit) in enumerate(edits):
+    for index, item in enumerate(edits):
         try:
+            id, edit = _readable(item)
             if check_id(id) in seen:
                 raise InvalidInput(f"memory {id} is edited twice in one batch; merge the two edits.")
             seen.add(check_id(id))

@@ -11,7 +11,7 @@ from .call import Call
 from .delete import deletion
 from .entry import embed_chunks, entry
 from .get import find_all
-from .limits import check_id
+from .limits import MAX_TAGS, check_id
 from .save import Draft
 from .sentences import extract
 from .update import overtaken
@@ -31,8 +31,8 @@ def consolidate(
     """A long-term memory of the sources' texts, verbatim up to 4,000 characters, else their best sentences.
 
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
-    Without `preserve_originals` the sources are deleted in the same transaction. Raises NotFound when any
-    is missing, InvalidInput outside 2 to 50 distinct ids.
+    Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction.
+    Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids.
     """
     distinct = list(dict.fromkeys(check_id(id) or id for id in ids))
     if not 2 <= len(distinct) <= MAX_SOURCES:
@@ -57,23 +57,35 @@ def consolidate(
 
 def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:
     first = sources[0]
-    union = tuple(sorted({tag for source in sources for tag in source.tags}))
     draft = Draft(
         content=extract("\n".join(source.content for source in sources), SUMMARY_CHARACTERS),
         content_type=first.content_type,
         category=first.category,
         scope=first.scope,
         agent_label=first.agent_label,
-        tags=union if tags is None else tags,
+        tags=_union(sources) if tags is None else tags,
         metadata={
             **(metadata or {}),
             "consolidated_from": [source.id for source in sources],
             "source_count": len(sources),
             "consolidation_strategy": "extractive",
-            "consolidated_at": call.now().isoformat(),
+            "consolidated_at": call.now().isoformat().replace("+00:00", "Z"),
         },
     )
     memory = saving.compose(call, draft)
     [embeddings] = embed_chunks(call, [memory.content])
     [around] = saving.look_around(call, [memory], [embeddings])
     return Create(entry=entry(saving.with_surroundings(call, memory, draft, around), embeddings))
+
+
+def _union(sources: Sequence[Memory]) -> tuple[str, ...]:
+    """All tags in order; of those that differ in case only, the first one's way of writing it."""
+    kept: dict[str, str] = {}
+    for source in sources:
+        for tag in source.tags:
+            kept.setdefault(tag.casefold(), tag)
+    if len(kept) > MAX_TAGS:
+        raise InvalidInput(
+            f"the memories have {len(kept)} different tags, of which one memory can have {MAX_TAGS}: give its `tags`."
+        )
+    return tuple(sorted(kept.values()))

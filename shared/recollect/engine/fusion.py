@@ -13,7 +13,10 @@ from ..model import Candidate
 
 @dataclass(slots=True)
 class Fused:
-    """A candidate with its score, 0 to 1, and what it is made of: the two legs and what rules added."""
+    """A candidate with its score, 0 to 1, and what it is made of: the two legs and what rules added.
+
+    `importance` is None where it was not asked for.
+    """
 
     candidate: Candidate
     semantic: float
@@ -22,6 +25,7 @@ class Fused:
     speaker: float = 0.0
     neighbours: float = 0.0
     conversation: float = 0.0
+    importance: float | None = None
 
 
 def fuse(candidates: Sequence[Candidate], *, vector_weight: float, unrelated: float) -> list[Fused]:

@@ -1,18 +1,21 @@
-"""Search: both legs, fused, floored, sorted, cut; and a word on what happened."""
+"""Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ..errors import InvalidInput
-from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query
+from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
 from . import ranking
 from .analysis import tokens
 from .budget import fit
 from .call import Call
+from .diversity import Diversity, diversified
 from .fusion import Fused, fuse
+from .importance import UNREAD, importance, weighed
 
 Mode = Literal["hybrid", "semantic", "keyword"]
+SortBy = Literal["relevance", "importance", "created_at"]
 _RULES: Final = ("speaker", "neighbours", "conversation")
 MIN_CANDIDATES: Final = 100
 CANDIDATES_PER_RESULT: Final = 4
@@ -26,6 +29,10 @@ class Search:
     `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
     raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
     keyword nor a cosine above the unrelated level. `max_tokens` cuts the answer at whole memories.
+
+    `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
+    any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
+    `diversity` leaves out what says nearly the same as a better result.
     """
 
     query: str
@@ -36,6 +43,12 @@ class Search:
     min_similarity: float = 0.0
     related_only: bool = False
     max_tokens: int | None = None
+    sort_by: SortBy = "relevance"
+    importance_weight: float = 0.0
+    diversity: Diversity | None = None
+
+    def needs_importance(self) -> bool:
+        return self.sort_by == "importance" or self.importance_weight > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +66,16 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     """The best memories for a query. Counts as access to those it answers.
 
     `rerank` may change the scores of what passed the floor before they are sorted. Ties go to the
-    newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
+    better score, then the newest, then the smallest id. Raises InvalidInput for a blank query,
+    Unavailable when no leg answers.
     """
     matches = call.space.search(_query(call, request))
     passed = [f for f in _scored(call, request, matches.candidates) if _passes(f, request)]
-    ranked = sorted(rerank(passed) if rerank else passed, key=_order)[: request.limit]
-    found = _hydrate(call, ranked)
+    if rerank:
+        passed = rerank(passed)
+    if request.needs_importance():
+        _weigh(call, request, passed)
+    found = _hydrate(call, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)))
@@ -78,8 +95,28 @@ def _query(call: Call, request: Search) -> Query:
         tokens=tuple(tokens(request.query)) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
-        per_leg=max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit),
+        per_leg=_per_leg(request),
     )
+
+
+def _per_leg(request: Search) -> int | None:
+    # The most important or the newest match may be the least relevant one.
+    if request.sort_by != "relevance" or request.importance_weight > 0:
+        return None
+    pool = request.diversity.pool(request.limit) if request.diversity else 0
+    return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit, pool)
+
+
+def _cut(call: Call, request: Search, ranked: list[Fused]) -> list[Fused]:
+    diversity = request.diversity
+    if diversity is None:
+        return ranked[: request.limit]
+
+    def alike(ids: Sequence[str]) -> dict[str, frozenset[str]]:
+        return call.space.alike(ids, floor=diversity.threshold)
+
+    chosen = set(diversified([f.candidate.id for f in ranked], alike, request.limit, diversity))
+    return [f for f in ranked if f.candidate.id in chosen]
 
 
 def _scored(call: Call, request: Search, candidates: Sequence[Candidate]) -> list[Fused]:
@@ -88,7 +125,12 @@ def _scored(call: Call, request: Search, candidates: Sequence[Candidate]) -> lis
         return ranking.rank(request.query, candidates, unrelated=call.embedder.unrelated)
     # An embedder may have to be asked for its level, and a search by words can do without.
     unrelated = call.embedder.unrelated if weight else 0.0
-    return fuse(candidates, vector_weight=weight, unrelated=unrelated)
+    scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
+    if request.mode == "semantic":
+        # Nothing is fused, so the cosine itself ranks, below the unrelated level too.
+        for f in scored:
+            f.score = max(0.0, f.candidate.cosine or 0.0)
+    return scored
 
 
 def _weight(call: Call, request: Search) -> float | None:
@@ -106,8 +148,33 @@ def _passes(fused: Fused, request: Search) -> bool:
     return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity
 
 
-def _order(fused: Fused) -> tuple[float, int, str]:
+def _weigh(call: Call, request: Search, passed: Sequence[Fused]) -> None:
+    now = to_micros(call.now())
+    usage = call.space.usage([f.candidate.id for f in passed])
+    for f in passed:
+        c = f.candidate
+        f.importance = importance(created=c.created, usage=usage.get(c.id, UNREAD), now=now, manual=c.importance)
+        if request.importance_weight > 0:
+            f.score = weighed(f.score, f.importance, request.importance_weight)
+
+
+def _by_relevance(fused: Fused) -> tuple[float, int, str]:
     return (-fused.score, -fused.candidate.created, fused.candidate.id)
+
+
+def _by_importance(fused: Fused) -> tuple[float, float, int, str]:
+    return (-(fused.importance or 0.0), -fused.score, -fused.candidate.created, fused.candidate.id)
+
+
+def _by_age(fused: Fused) -> tuple[int, float, str]:
+    return (-fused.candidate.created, -fused.score, fused.candidate.id)
+
+
+_ORDERS: Final[dict[SortBy, Callable[[Fused], tuple[Any, ...]]]] = {
+    "relevance": _by_relevance,
+    "importance": _by_importance,
+    "created_at": _by_age,
+}
 
 
 def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
@@ -123,6 +190,7 @@ def _hit(fused: Fused, memory: Memory) -> Hit:
         bm25=None if fused.candidate.bm25 is None else round(fused.candidate.bm25, 4),
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
+        importance=None if fused.importance is None else round(fused.importance, 4),
         boosts={name: round(value, 4) for name in _RULES if (value := getattr(fused, name))},
     )
 

@@ -7,5 +7,6 @@ from ..tools import Catalogue
 from .categories import CATEGORIES
 from .core import CORE
 from .notes import NOTES
+from .records import RECORDS
 
-CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES])
+CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS])

@@ -81,6 +81,12 @@ class SearchInput(FilterInput):
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
     )
+    sort_by: searching.SortBy = Field(
+        "relevance", description="What orders the results: how well they answer, how important they are, or how new."
+    )
+    importance_weight: Unit = Field(
+        0.0, description="Share of a memory's importance in its score, 0 to 1; the rest is how well it answers."
+    )
     max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Cut the answer to about this many tokens.")
     why: bool = Field(False, description="Say for each result why it is there.")
 
@@ -117,6 +123,8 @@ def search(call: Call, input: SearchInput) -> SearchView:
             min_similarity=input.min_similarity,
             related_only=input.related_only,
             max_tokens=input.max_tokens,
+            sort_by=input.sort_by,
+            importance_weight=input.importance_weight,
         ),
     )
     call.outcome = found.outcome

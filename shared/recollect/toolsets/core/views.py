@@ -68,6 +68,7 @@ class WhyView(Answer):
     semantic: float = Field(description="Share of the best semantic match, 0 to 1.")
     keyword: float = Field(description="Share of the best keyword match, 0 to 1.")
     boosts: dict[str, float] | None = Field(None, description="What ranking rules added.")
+    importance: float | None = Field(None, description="How important it is, 0 to 1, where that was asked for.")
 
 
 class HitView(MemoryView):
@@ -97,6 +98,7 @@ def hit_view(hit: Hit, *, why: bool) -> HitView:
         semantic=hit.semantic_score,
         keyword=hit.keyword_score,
         boosts=hit.boosts or None,
+        importance=hit.importance,
     )
     return HitView(**_fields(hit.memory), score=hit.score, why=explained if why else None)
 

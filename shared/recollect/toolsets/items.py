@@ -1,0 +1,39 @@
+"""Items of a list that are read one by one, so that one that doesn't fit is an error of its own, not of the call."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
+
+from ..arguments import sentence, show
+from ..errors import InvalidInput
+from ..model import JsonObject
+from ..tools import plain_schema
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """`list[Annotated[Item | InvalidInput, OneByOne(Item)]]`: an item that doesn't fit becomes the refusal of it.
+
+    The schema that a model reads is the item's own.
+    """
+
+    model: type[BaseModel]
+
+    @cached_property
+    def _schema(self) -> JsonObject:
+        return plain_schema(self.model.model_json_schema())
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._read, handler.generate_schema(self.model))
+
+    def _read(self, item: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Any:
+        if not isinstance(item, dict):
+            fields = ", ".join(f"`{name}`" for name in self._schema.get("required", ()))
+            return InvalidInput(f"an item must be a JSON object with at least {fields}; got {show(item)}.")
+        try:
+            return read(item)
+        except ValidationError as error:
+            return InvalidInput(sentence(error, self._schema, "an item"))

@@ -1,0 +1,10 @@
+"""`records`: memories with tiers and expiry, found by meaning or words, weighed by importance, written in batches.
+
+The dialect's document says how its eleven tools read. Limits are refused, never clamped; every failure is
+`{error: true, error_type, message}`.
+"""
+
+from . import batches, reading, scoring, writing
+from .toolset import RECORDS
+
+__all__ = ["RECORDS", "batches", "reading", "scoring", "writing"]

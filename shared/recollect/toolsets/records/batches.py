@@ -1,0 +1,136 @@
+"""records: memory_batch_store, memory_batch_update."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ...engine import batch_save as batch_saving
+from ...engine import batch_update as batch_updating
+from ...engine.batch_save import Batch, OnError
+from ...engine.batch_update import NamedEdit
+from ...engine.call import Call
+from ...engine.save import Draft
+from ...errors import InvalidInput
+from ...tools import Answer, Input
+from ..items import OneByOne
+from .toolset import RECORDS, error_type
+from .writing import EditInput, MemoryInput
+
+OnErrorField = Annotated[
+    OnError,
+    Field(
+        description="エラー時の動作 (rollback: all or nothing; continue: skip what fails; stop: keep what came before)"
+    ),
+]
+
+
+class ItemError(Answer):
+    """Why one item of a batch was not written; `index` counts from 0."""
+
+    index: int
+    error_type: str
+    message: str
+
+
+class BatchStoreInput(Input):
+    items: list[Annotated[MemoryInput | InvalidInput, OneByOne(MemoryInput)]] = Field(
+        min_length=1, max_length=100, description="保存するメモリのリスト（最大100件） (the memories to store)"
+    )
+    on_error: OnErrorField = "rollback"
+
+
+class BatchStoredView(Answer):
+    """`success` only when nothing failed. After a rollback nothing is stored."""
+
+    success: bool
+    stored_count: int
+    stored_ids: list[str]
+    errors: list[ItemError]
+
+
+@RECORDS.tool(
+    "save",
+    "write",
+    examples=(
+        {
+            "items": [
+                {"content": "First memory", "tags": ["batch"]},
+                {"content": "Second memory", "tags": ["batch"]},
+                {"content": "Third memory", "tags": ["batch"]},
+            ],
+            "on_error": "rollback",
+        },
+    ),
+)
+def memory_batch_store(call: Call, input: BatchStoreInput) -> BatchStoredView:
+    """複数のメモリを一括で保存します。
+
+    Store up to 100 memories in one call, by default all or nothing. Read `success`: items that failed are in `errors`.
+    """
+    batch = batch_saving.batch_save(call, [_draft(item) for item in input.items], input.on_error)
+    ids = [memory.id for memory in batch.memories]
+    return BatchStoredView(success=not batch.errors, stored_count=len(ids), stored_ids=ids, errors=_errors(batch))
+
+
+class BatchUpdateInput(Input):
+    updates: list[Annotated[EditInput | InvalidInput, OneByOne(EditInput)]] = Field(
+        min_length=1,
+        max_length=100,
+        description="更新するメモリのリスト (the changes, one a memory; at most 50 with rollback)",
+    )
+    on_error: OnErrorField = "rollback"
+
+
+class BatchUpdatedView(Answer):
+    """`success` only when nothing failed. After a rollback nothing is changed."""
+
+    success: bool
+    updated_count: int
+    updated_ids: list[str]
+    errors: list[ItemError]
+
+
+@RECORDS.tool(
+    "update",
+    "write",
+    idempotent=True,
+    examples=(
+        {
+            "updates": [
+                {"id": "550e8400-e29b-41d4-a716-446655440000", "tags": ["updated", "important"]},
+                {"id": "661f9511-f38c-42e5-b827-557766551111", "metadata": {"reviewed": True}},
+            ],
+            "on_error": "continue",
+        },
+    ),
+)
+def memory_batch_update(call: Call, input: BatchUpdateInput) -> BatchUpdatedView:
+    """複数のメモリを一括で更新します。
+
+    Change up to 100 memories in one call, or up to 50 all or nothing (the default). Read `success`: items that failed
+    are in `errors`.
+    """
+    batch = batch_updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
+    ids = [memory.id for memory in batch.memories]
+    return BatchUpdatedView(success=not batch.errors, updated_count=len(ids), updated_ids=ids, errors=_errors(batch))
+
+
+def _draft(item: MemoryInput | InvalidInput) -> Draft | InvalidInput:
+    try:
+        return item if isinstance(item, InvalidInput) else item.to_draft()
+    except InvalidInput as empty:
+        return empty
+
+
+def _edit(item: EditInput | InvalidInput) -> NamedEdit | InvalidInput:
+    try:
+        return item if isinstance(item, InvalidInput) else (item.id, item.to_edit())
+    except InvalidInput as empty:
+        return empty
+
+
+def _errors(batch: Batch) -> list[ItemError]:
+    return [
+        ItemError(index=index, error_type=error_type(error), message=error.message)
+        for index, error in batch.errors.items()
+    ]

@@ -1,0 +1,33 @@
+"""The fields that several tools of `records` share: the document's words, and the same in English."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ...errors import InvalidInput
+from ...model import ContentType, JsonObject, Tier
+from ..fields import MemoryId, Tags
+
+Id = Annotated[MemoryId, Field(description="メモリID（UUID） (the memory's id)")]
+StoreTier = Annotated[
+    Tier, Field(description="メモリ階層 (short_term expires, long_term stays, working: for the task)")
+]
+StoreType = Annotated[ContentType, Field(description="コンテンツタイプ (what the content is)")]
+StoreTags = Annotated[Tags, Field(description="分類用タグ (labels to find it by)")]
+StoreMetadata = Annotated[JsonObject, Field(description="追加メタデータ (any JSON object, up to 16 KiB)")]
+NewContent = Annotated[str, Field(description="新しいコンテンツ（埋め込みを再生成） (the new text)")]
+NewTags = Annotated[Tags, Field(description="新しいタグリスト（既存を置換） (new tags in place of the old ones)")]
+MoreMetadata = Annotated[
+    JsonObject, Field(description="追加メタデータ（既存にマージ） (merged into the old; null takes a key away)")
+]
+NewTier = Annotated[Tier, Field(description="新しい階層（昇格/降格用） (the new tier; long_term clears the expiry)")]
+OfTier = Annotated[Tier, Field(description="階層でフィルタ (only this tier)")]
+OfTags = Annotated[Tags, Field(description="タグでフィルタ（AND条件） (only what has all of these tags)")]
+OfType = Annotated[ContentType, Field(description="コンテンツタイプでフィルタ (only this type of content)")]
+
+
+def checked_content(content: str) -> str:
+    """The text, when there is any. Raises InvalidInput in the document's words."""
+    if not content.strip():
+        raise InvalidInput("Content cannot be empty")
+    return content

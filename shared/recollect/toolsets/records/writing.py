@@ -1,0 +1,242 @@
+"""records: memory_store, memory_update, memory_delete, memory_consolidate."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from ...engine import consolidate as consolidating
+from ...engine import delete as deleting
+from ...engine import save as saving
+from ...engine import update as updating
+from ...engine.call import Call
+from ...engine.save import Draft
+from ...engine.update import Edit
+from ...errors import InvalidInput
+from ...model import JsonObject, Outcome, OutcomeKind, Tier
+from ...tools import Answer, Input
+from ..fields import MemoryId, MemoryIds, Tags, Time
+from .fields import (
+    Id,
+    MoreMetadata,
+    NewContent,
+    NewTags,
+    NewTier,
+    StoreMetadata,
+    StoreTags,
+    StoreTier,
+    StoreType,
+    checked_content,
+)
+from .toolset import RECORDS
+
+_ID = "550e8400-e29b-41d4-a716-446655440000"
+_FOREVER = timedelta(days=1_000_000)
+
+
+class MemoryInput(Input):
+    """A memory to store."""
+
+    content: str = Field(description="保存するコンテンツ (the text to remember, 1 byte to 32 KiB)")
+    content_type: StoreType = "text"
+    memory_tier: StoreTier = "long_term"
+    tags: StoreTags = []
+    metadata: StoreMetadata = {}
+
+    def to_draft(self, agent_label: str | None = None, ttl: timedelta | None = None) -> Draft:
+        """Raises InvalidInput for an empty content."""
+        return Draft(
+            content=checked_content(self.content),
+            content_type=self.content_type,
+            tier=self.memory_tier,
+            tags=tuple(self.tags),
+            metadata=self.metadata,
+            agent_label=agent_label,
+            ttl=ttl,
+        )
+
+
+class StoreInput(MemoryInput):
+    agent_id: str | None = Field(
+        None, max_length=256, description="エージェントID (a label of the agent; it grants nothing)"
+    )
+    ttl_seconds: int | None = Field(
+        None, ge=0, description="有効期限（秒） (seconds until it expires; left out: never, for short_term a day)"
+    )
+
+
+class StoredView(Answer):
+    id: str
+    content: str
+    memory_tier: Tier
+    created_at: datetime
+
+
+@RECORDS.tool(
+    "save",
+    "write",
+    examples=(
+        {
+            "content": "User prefers dark mode and large font sizes",
+            "memory_tier": "long_term",
+            "tags": ["preferences", "ui"],
+            "metadata": {"source": "settings_page"},
+        },
+        {"content": "The build is running", "memory_tier": "short_term", "ttl_seconds": 3600},
+    ),
+)
+def memory_store(call: Call, input: StoreInput) -> StoredView:
+    """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
+
+    Store one memory: a fact, preference or event worth remembering, as a sentence that makes sense on its own.
+    """
+    memory = saving.save(call, input.to_draft(input.agent_id, _ttl(input.ttl_seconds))).memory
+    return StoredView(id=memory.id, content=memory.content, memory_tier=memory.tier, created_at=memory.created_at)
+
+
+class EditInput(Input):
+    """What to change; fields left out stay as they are."""
+
+    id: Id
+    content: NewContent | None = None
+    tags: NewTags | None = None
+    metadata: MoreMetadata | None = None
+    memory_tier: NewTier | None = None
+
+    def to_edit(self) -> Edit:
+        """Raises InvalidInput for an empty content."""
+        return Edit(
+            content=None if self.content is None else checked_content(self.content),
+            tags=None if self.tags is None else tuple(self.tags),
+            metadata=self.metadata,
+            tier=self.memory_tier,
+        )
+
+
+class UpdateInput(EditInput):
+    id: Id = Field(description="更新するメモリID (the memory to change)")
+
+
+class UpdatedView(Answer):
+    id: str
+    updated: bool
+    updated_at: datetime
+
+
+@RECORDS.tool(
+    "update",
+    "write",
+    idempotent=True,
+    examples=({"id": _ID, "tags": ["preferences", "ui", "theme"]}, {"id": _ID, "memory_tier": "long_term"}),
+)
+def memory_update(call: Call, input: UpdateInput) -> UpdatedView:
+    """既存のメモリエントリを更新します。
+
+    Correct or extend a memory; what is left out stays as it is. Promote it with memory_tier.
+    """
+    memory = updating.update(call, input.id, input.to_edit())
+    return UpdatedView(id=memory.id, updated=True, updated_at=memory.updated_at)
+
+
+class DeleteInput(Input):
+    id: MemoryId | None = Field(None, description="削除する単一メモリID (one memory to delete)")
+    ids: MemoryIds | None = Field(None, description="削除するメモリIDのリスト (several memories to delete)")
+    memory_tier: Tier | None = Field(None, description="この階層の全メモリを削除 (delete all of this tier)")
+    older_than: Time | None = Field(
+        None, description="この日時より古いメモリを削除（ISO形式） (delete what was stored before this time)"
+    )
+
+
+class DeletedView(Answer):
+    deleted_count: int
+    deleted_ids: list[str]
+
+
+@RECORDS.tool(
+    "delete",
+    "write",
+    destructive=True,
+    idempotent=True,
+    timeout=30.0,
+    examples=({"id": _ID}, {"ids": [_ID]}, {"older_than": "2024-01-01T00:00:00Z"}, {"memory_tier": "short_term"}),
+)
+def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
+    """IDまたは条件でメモリを削除します。
+
+    Delete by id, by ids, or by criteria: memory_tier and older_than together mean both. Ids that are not there are
+    left out of the answer.
+    """
+    criteria = deleting.Criteria(tier=input.memory_tier, older_than=input.older_than)
+    if sum((input.id is not None, input.ids is not None, not criteria.is_empty())) != 1:
+        raise InvalidInput("give exactly one of: id; ids; or memory_tier and older_than. Nothing was deleted.")
+    if criteria.is_empty():
+        done = deleting.delete_all(call, input.ids or [input.id or ""])
+    else:
+        done = deleting.delete_matching(call, criteria)
+    if done.more:
+        call.outcome = Outcome(
+            kind=OutcomeKind.DEGRADED, message="Time ran out before all were deleted; call again to delete the rest."
+        )
+    return DeletedView(deleted_count=len(done.ids), deleted_ids=done.ids)
+
+
+class ConsolidateInput(Input):
+    memory_ids: list[MemoryId] = Field(
+        max_length=1000, description="統合するメモリIDのリスト（2〜50件） (2 to 50 memories to merge)"
+    )
+    summary_strategy: Literal["extractive"] = Field(
+        "extractive", description="要約戦略 (extractive: the sentences that say most)"
+    )
+    preserve_originals: bool = Field(True, description="元のメモリを保持するか (false deletes the originals)")
+    tags: Tags | None = Field(None, description="統合メモリに付与するタグ (left out: all tags of the originals)")
+    metadata: JsonObject | None = Field(None, description="統合メモリのメタデータ (any JSON object, up to 16 KiB)")
+
+
+class ConsolidatedView(Answer):
+    success: bool
+    consolidated_memory_id: str
+    original_count: int
+    preserved: bool
+    summary_length: int = Field(description="Characters of the merged text.")
+
+
+@RECORDS.tool(
+    "consolidate",
+    "write",
+    destructive=True,
+    timeout=15.0,
+    examples=(
+        {
+            "memory_ids": [_ID, "661f9511-f38c-42e5-b827-557766551111"],
+            "summary_strategy": "extractive",
+            "preserve_originals": True,
+            "tags": ["consolidated", "summary"],
+        },
+        {"memory_ids": [_ID, "661f9511-f38c-42e5-b827-557766551111"], "preserve_originals": False},
+    ),
+)
+def memory_consolidate(call: Call, input: ConsolidateInput) -> ConsolidatedView:
+    """複数の関連メモリを1つに統合し、要約を生成します。
+
+    Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters are kept word for word; of more,
+    the sentences that say most.
+    """
+    memory = consolidating.consolidate(
+        call,
+        input.memory_ids,
+        preserve_originals=input.preserve_originals,
+        tags=None if input.tags is None else tuple(input.tags),
+        metadata=input.metadata,
+    )
+    return ConsolidatedView(
+        success=True,
+        consolidated_memory_id=memory.id,
+        original_count=memory.metadata["source_count"],
+        preserved=input.preserve_originals,
+        summary_length=len(memory.content),
+    )
+
+
+def _ttl(seconds: int | None) -> timedelta | None:
+    # More seconds than a duration holds are further off than any date.
+    return None if seconds is None else timedelta(seconds=min(seconds, int(_FOREVER.total_seconds())))
