@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.analysis import STOP_WORDS, fold_case, text_digest, tokens
+from recollect.engine.analysis import STOP_WORDS, fold_case, query_tokens, text_digest, tokens
 from recollect.engine.budget import estimate_tokens, fit
 from recollect.engine.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
 from recollect.engine.sentences import cut, extract, sentences
@@ -54,6 +54,11 @@ def test_a_text_in_another_case_or_form_is_found_by_the_same_tokens(text: str) -
         ("running", "runs"),
         ("the user's theme", "user theme"),
         ("ガ", "ｶﾞ"),
+        ("パソコン", "ﾊﾟｿｺﾝ"),
+        ("ＰＣ１２３", "pc123"),
+        ("ジョン・スミス", "ジョン スミス"),
+        ("¿Qué año?", "ano"),
+        ("canciones", "canción"),
     ],
 )
 def test_texts_that_differ_in_form_only_have_the_same_tokens(one: str, other: str) -> None:
@@ -67,6 +72,37 @@ def test_japanese_voicing_marks_tell_words_apart() -> None:
 def test_japanese_becomes_single_characters_and_pairs() -> None:
     assert tokens("日本語") == ["日", "本", "語", "日本", "本語"]
     assert set(tokens("本")) <= set(tokens("私は日本語を話します"))
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"), [("人々", "人々"), ("佐々木", "佐々"), ("〆切", "〆切"), ("サーバー", "バー")]
+)
+def test_marks_that_stand_for_a_character_or_lengthen_one_make_pairs(text: str, pair: str) -> None:
+    assert pair in tokens(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("日本語", ["日", "本", "語", "日本", "本語"]),
+        ("京", ["京"]),
+        ("が", ["が"]),
+        ("そばの店", ["店", "そば", "ばの", "の店"]),
+        ("カレー", ["カレ", "レー"]),
+        ("明日は晴れです", ["明", "日", "晴", "明日", "日は", "は晴", "晴れ", "れで"]),
+        ("です", tokens("です")),
+        ("who likes tea", ["like", "tea"]),
+        ("", []),
+    ],
+)
+def test_a_query_leaves_out_what_nearly_every_japanese_sentence_has(query: str, asked: list[str]) -> None:
+    assert query_tokens(query) == asked
+
+
+@given(UNICODE)
+def test_a_query_asks_for_tokens_of_its_text_and_for_some_if_there_are_any(text: str) -> None:
+    assert set(query_tokens(text)) <= set(tokens(text))
+    assert bool(query_tokens(text)) == bool(tokens(text))
 
 
 def test_runs_of_two_scripts_are_taken_apart() -> None:
@@ -157,9 +193,7 @@ def test_an_extract_fits_and_keeps_the_order(text: str, budget: int) -> None:
 def test_sentences_are_trimmed_and_lose_no_word(text: str) -> None:
     parts = sentences(text)
     assert all(part == part.strip() and part for part in parts)
-    kept = "".join("".join(parts).split())
-    missing = [char for char in "".join(text.split()) if char not in kept]
-    assert set(missing) <= set("」』）\"')]")
+    assert "".join("".join(parts).split()) == "".join(text.split())
 
 
 def test_an_extract_is_made_of_whole_sentences_said_once() -> None:
@@ -167,6 +201,44 @@ def test_an_extract_is_made_of_whole_sentences_said_once() -> None:
     extracted = extract(text, 80)
     assert set(sentences(extracted)) <= set(sentences(text))
     assert len(sentences(extracted)) == len(set(sentences(extracted)))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["会議は金曜日です。", "資料は田中さんが作ります。"],
+        ["すごい！！", "もう帰る？", "うん。"],
+        ["本当ですか?", "はい!", "そうです。"],
+        ["ﾊﾝｶｸです｡", "次です｡"],
+        ["値は３．１４です．", "次に進む．"],
+        ["「はい。」と言った。", "それから帰った。"],
+        ["彼は「行く。すぐに。」と言った。", "次の日、雨だった。"],
+        ["「はい。」", "「そうですか。」"],
+        ["『走れ！』", "彼は叫んだ。"],
+        ["本（新品です。）を買いました。", "（笑）そうです。"],
+        ["「閉じない。", "次。"],
+        ["El Sr. García vive en Lima.", " ¿Y tú?", "¡Yo no!"],
+        ["Llegó el Dr. Soto.", " Los EE. UU. ganaron."],
+        ['He said "Go."', " Then he left."],
+        ["See http://x.y/?q=1, v1.2 by J. Smith of the U.S. army.", " Yes."],
+        ["¡Hola!", " ¿Qué tal?", " Bien."],
+    ],
+    ids="".join,
+)
+def test_a_text_is_split_where_a_reader_would_stop(parts: list[str]) -> None:
+    assert sentences("".join(parts)) == [part.strip() for part in parts]
+
+
+def test_a_long_speech_is_split_inside_its_quotation() -> None:
+    assert sentences("「" + "長い話です。" * 50 + "」") == [
+        "「長い話です。",
+        *["長い話です。"] * 48,
+        "長い話です。」",
+    ]
+
+
+def test_an_extract_of_japanese_has_no_spaces_between_sentences() -> None:
+    assert extract("猫が好き。犬も好き。" * 3, 20) == "猫が好き。犬も好き。"
 
 
 def test_japanese_sentences_are_extracted_whole() -> None:

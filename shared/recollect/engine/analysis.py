@@ -2,7 +2,8 @@
 
 Case and accents are folded (NFKC, then combining marks dropped), words are stemmed by Snowball, English
 and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single
-characters and pairs. Stores receive these tokens and index them as they are.
+characters and pairs. Stores receive these tokens and index them as they are; a query asks for the same
+ones, without those that nearly every Japanese sentence has.
 """
 
 import re
@@ -13,8 +14,13 @@ from typing import Final
 
 import Stemmer
 
-_CJK: Final = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+# Without the middle dot, which parts words; with the marks that stand in for a character, as in 人々 and 〆切.
+_CJK: Final = (
+    "\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
 
 STOP_WORDS: Final = frozenset(
@@ -30,6 +36,13 @@ STOP_WORDS: Final = frozenset(
     ha hasta la las le les lo los mi mis muy ni nos o para pero por porque que quien se sin sobre su sus
     tambien te tu tus un una uno unos y ya yo""".split()
 )
+
+STOP_PAIRS: Final = frozenset(
+    """です ます でし まし だっ した して すか ませ せん ない たい いる いた いて いま ある あり する され られ れる
+    れま から まで ので のは のが のを のに には では とは とか でも ても てい った って んで たの すが くだ ださ さい
+    こと もの これ それ あれ この その あの どこ どの どう どん いつ など""".split()
+)
+"""Pairs of Japanese characters that are grammar."""
 
 _local = threading.local()
 
@@ -56,6 +69,18 @@ def tokens(text: str) -> list[str]:
     return _stem(telling) + pairs
 
 
+def query_tokens(text: str) -> list[str]:
+    """The tokens that a query asks for: those of its text, but of a longer run of Japanese no single kana,
+    since the pairs say it, and no pair that is grammar; all of them when nothing else is left.
+
+    Otherwise "明日の天気" would find every text that has "の".
+    """
+    found = tokens(text)
+    pairs = {token for token in found if len(token) == 2 and _is_cjk(token[0])}
+    covered = {char for pair in pairs for char in pair if _KANA.match(char)}
+    return [token for token in found if token not in covered and token not in STOP_PAIRS] or found
+
+
 def fold_case(text: str) -> str:
     """Lower case without accents, compatibility forms unified: "Ｃａｆé" and "CAFE" become "cafe"."""
     if text.isascii():
@@ -74,7 +99,7 @@ def text_digest(text: str) -> bytes:
 
 
 def _is_cjk(char: str) -> bool:
-    return char >= "\u3040" and re.match(f"[{_CJK}]", char) is not None
+    return char >= "\u3005" and re.match(f"[{_CJK}]", char) is not None
 
 
 def _stem(words: list[str]) -> list[str]:

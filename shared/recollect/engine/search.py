@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from ..errors import InvalidInput
 from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
 from . import ranking
-from .analysis import tokens
+from .analysis import query_tokens
 from .budget import fit
 from .call import Call
 from .diversity import Diversity, diversified
@@ -92,7 +92,7 @@ def _query(call: Call, request: Search) -> Query:
     if _weight(call, request) is None:
         meant = ranking.without_names(meant, call.space.speakers())
     return Query(
-        tokens=tuple(tokens(request.query)) if request.mode != "semantic" else (),
+        tokens=tuple(query_tokens(request.query)) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),

@@ -8,16 +8,39 @@ from typing import Final
 
 from .analysis import tokens
 
-_END: Final = re.compile(r"(?<=[.!?])[\"')\]]*\s+|(?<=[\u3002\uff01\uff1f])[\u300d\u300f\uff09]*\s*|\n+")
+_STOPS: Final = "。｡！？‼⁇⁈⁉"
+_CLOSED: Final = _STOPS + "．」』）"
+_BOUNDARY: Final = re.compile(
+    r"(?P<line>\n+)"
+    r"|(?P<quotation>「[^「」\n]{0,200}」|『[^『』\n]{0,200}』|（[^（）\n]{0,200}）)"
+    rf"|(?P<stop>[{_STOPS}!?.．]+)[\"'’”»)\]」』）]*"
+)
+# What goes on behind a quotation: 「はい。」と言った。
+_PARTICLE: Final = re.compile(r"[とっなのはがをにも、。]")
+_ABBREVIATION: Final = re.compile(
+    r"(?:^|\W)(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|e\.g|i\.e|Sr|Sra|Srta|Dra|Ud|Uds|p|ej|núm|pág|EE|UU)\.$"
+)
+_WIDE: Final = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in order, trimmed; Japanese full stops end one too."""
-    return [part.strip() for part in _END.split(text) if part and part.strip()]
+    """The sentences of a text in order, trimmed; nothing but white space is lost.
+
+    A Japanese full stop ends one without a space behind it. A quotation of up to 200 characters is not
+    split, and stays in the sentence that goes on behind it; neither do "Sr. García" or "J. Smith" end one.
+    """
+    parts: list[str] = []
+    start = 0
+    for found in _BOUNDARY.finditer(text):
+        if _ends(text[start : found.end()], found, text[found.end() : found.end() + 1]):
+            parts.append(text[start : found.end()])
+            start = found.end()
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
 
 
 def extract(text: str, budget: int) -> str:
-    """The sentences that say most, in their order, joined by spaces, within `budget` characters.
+    """The sentences that say most, in their order, within `budget` characters; spaces join all but Japanese ones.
 
     A sentence's worth is the mean weight of its distinct tokens, a token's weight being its share of
     sentences that mention it (log-damped); the opening sentence and dates and figures count a little
@@ -37,7 +60,7 @@ def extract(text: str, budget: int) -> str:
             room -= cost
     if not chosen:
         return cut(parts[ranked[0]] if parts else text, budget)
-    return " ".join(parts[i] for i in sorted(chosen))
+    return "".join(parts[i] if parts[i][-1] in _CLOSED else parts[i] + " " for i in sorted(chosen)).rstrip()
 
 
 def cut(text: str, budget: int) -> str:
@@ -47,6 +70,20 @@ def cut(text: str, budget: int) -> str:
     head = text[:budget]
     at = head.rfind(" ")
     return head[:at] if at > budget // 2 else head
+
+
+def _ends(part: str, found: re.Match[str], follows: str) -> bool:
+    """Whether the sentence in `part` ends at a boundary that was found, before the character that follows."""
+    if found["line"]:
+        return True
+    if found["quotation"]:
+        return part[-1] != "）" and part[-2] in _STOPS and not _PARTICLE.match(follows)
+    stop = found["stop"][-1]
+    if stop in _STOPS or not follows or follows.isspace():
+        return not _ABBREVIATION.search(part[-10:])
+    if stop in "!?．":
+        return follows in "¿¡" or (_WIDE.match(follows) is not None and not follows.isnumeric())
+    return follows in "¿¡"
 
 
 def _worth(parts: list[str]) -> Callable[[int], float]:
