@@ -39,8 +39,8 @@ class Embedder(Protocol):
     """Turns texts into unit vectors.
 
     `name` identifies model and version: vectors of two names never meet. Its calibration are two cosines,
-    0 to 1: `unrelated`, between texts that have nothing to do with each other, and `novel`, no lower, at which
-    what is said in a long conversation is nearest to something said before without repeating it.
+    0 to 1: `unrelated`, between texts that have nothing to do with each other, and `novel`, no lower, between
+    a turn that says something new in a long conversation, its speaker's name in front, and the nearest before it.
     """
 
     @property
@@ -263,10 +263,10 @@ class Space(Protocol):
         """
         ...
 
-    def reembed(self, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
         """Give every memory new vectors and record the store's embedder, all or nothing; how many there were.
 
-        `embed` makes the vectors of a block of texts, one tuple of chunk embeddings a text.
+        `embed` makes the vectors of a block of memories, one tuple of chunk embeddings a memory.
         """
         ...
 

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from recollect import runtime
+from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+
 
 @pytest.fixture
 def locomo(tmp_path):
@@ -50,9 +53,39 @@ def test_locomo_can_be_limited_and_shown_to_people(run, locomo):
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", "{}"])
-def test_a_file_that_is_not_locomo_is_refused(run, tmp_path, content):
+@pytest.mark.parametrize("bench", ["locomo", "surprise"])
+def test_a_file_that_is_not_locomo_is_refused(run, tmp_path, content, bench):
     (tmp_path / "x.json").write_text(content)
-    assert run("bench", "locomo", tmp_path / "x.json").exit_code == 2
+    assert run("bench", bench, tmp_path / "x.json").exit_code == 2
+
+
+def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, monkeypatch):
+    monkeypatch.setattr(runtime, "open_embedder", lambda settings: WordLlamaEmbedder())
+    figures = json.loads(run("bench", "surprise", locomo, "--json").stdout)
+    turns = figures["turns"]
+    assert {row["texts"] for row in turns.values()} == {84}
+    assert [sizes["texts"] for sizes in figures["turns_by_memories_stored"].values()] == [20, 64]
+    # The second conversation is the first again, and nearly all of both is one sentence.
+    assert turns["LoCoMo, all in one space"]["familiar"] > turns["LoCoMo, a space a conversation"]["familiar"] > 80
+    again = figures["said_again"]
+    paraphrases = again.pop("in other words")
+    assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 0)
+    assert paraphrases["deciles"][4] < 0.2  # the median of LoCoMo's real turns is 0.33
+    for how, row in again.items():
+        assert (row["texts"] >= 44, row["key_moments"], row["familiar"]) == (True, 0, 100), how
+    assert again["words reordered"]["deciles"][8] < 0.01
+    assert not data.exists()
+
+
+def test_surprise_is_shown_to_people_as_tables(run, locomo):
+    lines = run("bench", "surprise", locomo, "--limit-conversations", "1").stdout.splitlines()
+    assert [line.partition(" |")[0] for line in lines if line.startswith("| LoCoMo")] == [
+        "| LoCoMo, a space a conversation",
+        "| LoCoMo, all in one space",
+        "| LoCoMo, without speakers' names",
+        "| LoCoMo, by memories stored before",
+    ]
+    assert {line.count("|") for line in lines if line} == {14}
 
 
 def test_speed_measures_without_a_peer(run, data):

@@ -10,8 +10,8 @@ from recollect.model import Neighbour, Surroundings
 LEVEL = st.floats(0, 0.99)
 
 
-def by(cosine: float, unrelated: float = 0.1, novel: float = 0.4) -> float:
-    return surprise(Surroundings(nearest=Neighbour("a", cosine)), unrelated=unrelated, novel=novel)
+def by(cosine: float, unrelated: float = 0.1, novel: float = 0.4, text: str = "Ana: I moved to Oslo.") -> float:
+    return surprise(text, Surroundings(nearest=Neighbour("a", cosine)), unrelated=unrelated, novel=novel)
 
 
 @given(LEVEL, LEVEL, st.floats(-1, 1), st.floats(-1, 1))
@@ -49,5 +49,11 @@ def test_a_given_unrelated_level_above_the_novel_one_leaves_only_the_upper_lines
     assert by(0.50001, unrelated=0.5, novel=0.2) == pytest.approx(KEY_MOMENT, abs=1e-3)
 
 
+@pytest.mark.parametrize("text", ["Ana moved to Oslo.", "オスロに引っ越しました。", "At 10:30 she moved."])
+def test_a_text_without_a_speaker_is_new_further_off(text: str) -> None:
+    assert by(0.35, text=text) == by(0.4, text="user: I moved to Oslo.") == KEY_MOMENT
+    assert (by(0.1, text=text), by(1.0, text=text)) == (1, 0)
+
+
 def test_the_first_memory_is_half_a_surprise() -> None:
-    assert surprise(Surroundings(nearest=None), unrelated=0.1, novel=0.4) == 0.5
+    assert surprise("Ana moved to Oslo.", Surroundings(nearest=None), unrelated=0.1, novel=0.4) == 0.5

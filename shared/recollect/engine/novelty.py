@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from ..model import Link, Surroundings
+from .ranking import label_of
 
 LINK_FLOOR: Final = 0.7
 SURPRISE_OF_THE_FIRST: Final = 0.5
@@ -17,21 +18,27 @@ SURPRISE_OF_THE_FAMILIAR: Final = 0.3
 FAMILIAR: Final = 0.25
 """Where the familiar begins: this share of the way from the level of the new to a cosine of 1."""
 
+UNLABELLED: Final = 5 / 6
+"""Where a text that begins with no name is new: this share of the way from the unrelated to the novel. Turns
+that begin with their speakers' names have at least those in common."""
 
-def surprise(around: Surroundings, *, unrelated: float, novel: float) -> float:
+
+def surprise(text: str, around: Surroundings, *, unrelated: float, novel: float) -> float:
     """How far the nearest memory is, 0 to 1, by the embedder's own levels of cosine.
 
-    1 at `unrelated` or below, `KEY_MOMENT` at `novel`, 0.3 where the familiar begins, 0 at a cosine of 1,
-    on straight lines between them. In an empty space everything is new and nothing can be told: 0.5.
+    1 at `unrelated` or below, `KEY_MOMENT` where this text begins to be new, 0.3 where it begins to be familiar,
+    0 at a cosine of 1, on straight lines between them. In an empty space everything is new and nothing can be
+    told: 0.5.
     """
     if around.nearest is None:
         return SURPRISE_OF_THE_FIRST
     cosine = around.nearest.cosine
-    novel = max(unrelated, novel)
+    reach = max(0.0, novel - unrelated)
+    new = unrelated + (reach if label_of(text) else UNLABELLED * reach)
     levels = (
         (unrelated, 1.0),
-        (novel, KEY_MOMENT),
-        (novel + FAMILIAR * (1 - novel), SURPRISE_OF_THE_FAMILIAR),
+        (new, KEY_MOMENT),
+        (new + FAMILIAR * (1 - new), SURPRISE_OF_THE_FAMILIAR),
         (1.0, 0.0),
     )
     if cosine <= unrelated:

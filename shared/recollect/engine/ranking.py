@@ -31,11 +31,16 @@ _SCALE: Final = 1 + CONVERSATION
 _STEPS: Final = tuple((sign * distance, share) for distance, share in enumerate(WINDOW, 1) for sign in (-1, 1))
 
 
-def speaker_of(text: str) -> str | None:
-    """The name that a text begins with, as in "Ana: I moved", in lower case; None without one or for a role."""
+def label_of(text: str) -> str | None:
+    """The name or role that a text begins with, as in "Ana: I moved", in lower case; None without one."""
     found = _LABEL.match(text[:80])
-    name = found[1].casefold() if found else None
-    return None if name in ROLES else name
+    return found[1].casefold() if found else None
+
+
+def speaker_of(text: str) -> str | None:
+    """The name that a text begins with, in lower case; None without one or for a role."""
+    label = label_of(text)
+    return None if label in ROLES else label
 
 
 def words(text: str) -> list[str]:

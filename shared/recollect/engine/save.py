@@ -22,7 +22,7 @@ from ..ports import Create, Entry, Guard, Probe
 from . import limits, novelty
 from .analysis import text_digest
 from .call import Call
-from .entry import embed_chunks, entry
+from .entry import embed_chunks, embed_memories, entry
 
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
@@ -70,7 +70,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     With a guard a duplicate raises Conflict that carries the other's `id`.
     """
     memory = compose(call, draft)
-    [embeddings] = embed_chunks(call, [memory.content])
+    [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
     change = Create(entry=entry(memory, embeddings), guard=guard)
@@ -125,8 +125,9 @@ def look_around(
 ) -> list[Surroundings | None]:
     """What lies around each of the memories in the user's space, in one request; None for a turn, which is
     neither looked around at nor linked."""
+    quiet = _in_lower_case(call, memories)
     probes = {
-        memory.id: Probe(embeddings=vectors, scope=memory.scope, leave_out=memory.id)
+        memory.id: Probe(embeddings=vectors + quiet.get(memory.id, ()), scope=memory.scope, leave_out=memory.id)
         for memory, vectors in zip(memories, embeddings, strict=True)
         if memory.source != "conversation"
     }
@@ -135,13 +136,21 @@ def look_around(
     return [around.get(memory.id) for memory in memories]
 
 
+def _in_lower_case(call: Call, memories: Sequence[Memory]) -> dict[str, tuple[Embedding, ...]]:
+    # To many models a text in capitals is one of other words, far from the same text as it is usually written.
+    loud = [memory for memory in memories if memory.content.isupper() and memory.source != "conversation"]
+    vectors = embed_chunks(call, [memory.content.lower() for memory in loud]) if loud else []
+    return {memory.id: of_text for memory, of_text in zip(loud, vectors, strict=True)}
+
+
 def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings | None) -> Memory:
     """The memory with its surprise (the caller's own where given) and its automatic links."""
     if around is None:
         return memory
     surprise = draft.surprise
     if surprise is None:
-        surprise = novelty.surprise(around, unrelated=call.embedder.unrelated, novel=call.embedder.novel)
+        embedder = call.embedder
+        surprise = novelty.surprise(memory.content, around, unrelated=embedder.unrelated, novel=embedder.novel)
     return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
 
 

@@ -1,4 +1,4 @@
-"""bench locomo and bench speed."""
+"""bench locomo, bench surprise and bench speed."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from .. import options
 def register(app: typer.Typer) -> None:
     bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
     bench.command()(locomo)
+    bench.command()(surprise)
     bench.command()(speed)
     app.add_typer(bench, name="bench")
 
@@ -31,6 +32,22 @@ def locomo(
     from .report import show
 
     show(measure(path.expanduser(), limit_conversations), as_json, TITLES)
+
+
+def surprise(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")],
+    limit_conversations: Annotated[
+        int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """How surprising LoCoMo's turns are, each saved in order, and texts that were said before in other words.
+
+    Everything is saved by the ordinary tool, in a folder that is removed afterwards.
+    """
+    from .surprise import measure, show
+
+    show(measure(path.expanduser(), limit_conversations), as_json)
 
 
 def speed(

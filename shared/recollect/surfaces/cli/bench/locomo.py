@@ -56,7 +56,7 @@ class Asked:
 
 def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     """The figures, recall in percent. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
-    conversations = _read(path)[:most]
+    conversations = read(path)[:most]
     asked: list[Asked] = []
     loaded = 0
     seconds = 0.0
@@ -103,7 +103,8 @@ def drafts(conversation: dict[str, Any]) -> Iterator[Draft]:
             )
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[dict[str, Any]]:
+    """The conversations. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
     try:
         conversations = json.loads(path.read_text("utf-8"))
     except OSError as error:
