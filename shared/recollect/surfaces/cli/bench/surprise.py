@@ -1,0 +1,119 @@
+"""Surprise: over real conversations, and over what was said before in other words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from .... import runtime
+from ....engine.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
+from ....invoke import Door
+from ....model import Caller
+from ....settings import read_settings
+from ..output import say, write_json
+from ..progress import shown
+from .locomo import drafts, read
+from .paraphrases import PARAPHRASES
+from .rewording import REWORDINGS, reworded
+
+_APART: Final = (0, 10, 50, 100, 200, 400, 800)
+_TOGETHER: Final = (800, 1_600, 3_200, 6_400)
+"""Sizes that only all conversations in one space reach."""
+
+
+def measure(path: Path, most: int | None = None) -> dict[str, Any]:
+    """The distributions by name. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
+    spoken = [[draft.content for draft in drafts(one["conversation"])] for one in read(path)[:most]]
+    unnamed = [[turn.partition(": ")[2] or turn for turn in turns] for turns in spoken]
+    firsts = [first for first, _ in PARAPHRASES]
+    said_again = {"in other words": [second for _, second in PARAPHRASES]}
+    for how in REWORDINGS:
+        said_again[how] = [reworded(first, how) for first in firsts]
+    with TemporaryDirectory(prefix="recollect-bench-") as folder:
+        door = runtime.open_door(read_settings(data=Path(folder)))
+        try:
+            apart = _apart(door, "speaker: text", spoken)
+            together = _saved(door, "together", [turn for turns in spoken for turn in turns])
+            without_names = _apart(door, "text", unnamed)
+            again = {how: _saved(door, how, firsts + texts)[len(firsts) :] for how, texts in said_again.items()}
+        finally:
+            door.store.close()
+    changed = {
+        how: [value for value, first, text in zip(values, firsts, said_again[how], strict=True) if text != first]
+        for how, values in again.items()
+    }
+    return {
+        "turns": {
+            "LoCoMo, a space a conversation": _distribution([value for turns in apart for value in turns]),
+            "LoCoMo, all in one space": _distribution(together),
+            "LoCoMo, without speakers' names": _distribution([value for turns in without_names for value in turns]),
+        },
+        "said_again": {how: _distribution(values) for how, values in changed.items()},
+        "turns_by_memories_stored": _by_size(apart, _APART) | _by_size([together], _TOGETHER),
+    }
+
+
+def show(figures: Mapping[str, Any], as_json: bool) -> None:
+    """JSON for programs, tables in Markdown for people."""
+    if as_json:
+        return write_json(dict(figures))
+    _print_table("surprise of", figures["turns"] | figures["said_again"])
+    say("")
+    _print_table("LoCoMo, by memories stored before", figures["turns_by_memories_stored"])
+    return None
+
+
+def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    deciles = [f"{10 * n}%" for n in range(1, 10)]
+    head = [title, "texts", f"{KEY_MOMENT} or more", f"under {SURPRISE_OF_THE_FAMILIAR}", *deciles]
+    say(f"| {' | '.join(head)} |")
+    say("|---" + "|--:" * (len(head) - 1) + "|")
+    for name, row in rows.items():
+        cells = [name, f"{row['texts']:,}", f"{row['key_moments']}%", f"{row['familiar']}%"]
+        say(f"| {' | '.join([*cells, *(f'{value:.2f}' for value in row['deciles'])])} |")
+
+
+def _apart(door: Door, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
+    """The surprise of each turn, every conversation in a space of its own."""
+    found: list[list[float]] = []
+    with shown(f"LoCoMo, {user}", len(spoken)) as advance:
+        for number, turns in enumerate(spoken, 1):
+            found.append(_saved(door, f"{user} {number}", turns))
+            advance(number, sum(map(len, found)))
+    return found
+
+
+def _saved(door: Door, user: str, texts: Sequence[str]) -> list[float]:
+    """The surprise of each text, saved in this order into the user's own space."""
+    found = []
+    for text in texts:
+        result = door.invoke("core.save", {"content": text}, Caller(user, "default"))
+        if result.error is not None:
+            raise result.error
+        found.append(result.body["surprise"])
+    return found
+
+
+def _by_size(spaces: Sequence[Sequence[float]], bounds: Sequence[int]) -> dict[str, dict[str, Any]]:
+    parts = {
+        f"{low:,} to {high - 1:,}": [value for space in spaces for value in space[low:high]]
+        for low, high in pairwise(bounds)
+    }
+    return {size: _distribution(values) for size, values in parts.items() if values}
+
+
+def _distribution(values: Sequence[float]) -> dict[str, Any]:
+    """How many, the percentages of key moments and of the familiar, and the nine deciles."""
+    deciles = quantiles(values, n=10, method="inclusive") if len(values) > 1 else [*values] * 9
+    return {
+        "texts": len(values),
+        "key_moments": _percent(value >= KEY_MOMENT for value in values),
+        "familiar": _percent(value < SURPRISE_OF_THE_FAMILIAR for value in values),
+        "deciles": [round(value, 4) for value in deciles],
+    }
+
+
+def _percent(flags: Iterable[bool]) -> float:
+    return round(100 * fmean(flags), 1)
