@@ -111,6 +111,17 @@ def test_forget_user_erases_one_user_and_nobody_else(run, data):
     assert run("forget-user", "ana", "--yes").exit_code == 3
 
 
+def test_forget_user_removes_the_exported_files_too(run, data):
+    for user in ("ana", "ben"):
+        run("remember", "the heron", "--user", user)
+        run("call", "associative.memory_sync", json.dumps({"operation": "export"}), "--user", user)
+    assert len([path for path in data.rglob("exports/*/*/*") if path.is_file()]) == 2
+    assert run("forget-user", "ana", "--yes").exit_code == 0
+    [left] = [path for path in data.rglob("exports/*/*/*") if path.is_file()]
+    assert "the heron" in left.read_text()
+    assert run("forget-user", "ana", "--yes").exit_code == 3
+
+
 def test_forget_user_without_an_answer_erases_nothing(run):
     run("remember", "the heron", "--user", "ana")
     assert run("forget-user", "ana").exit_code == 1

@@ -8,6 +8,7 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
+from recollect.adapters.folder import FolderFiles
 from recollect.adapters.sqlite import SqliteStore
 from recollect.invoke import Door, Result
 from recollect.model import Caller
@@ -20,7 +21,7 @@ Ask = Callable[..., Result]
 def door(tmp_path: Path, clock: SettableClock) -> Iterator[Door]:
     embedder = HashedWords(dimension=256)
     store = SqliteStore(tmp_path, embedder, clock)
-    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock, files=FolderFiles(tmp_path))
     store.close()
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from clock import SettableClock
 from embedding import HashedWords
+from recollect.adapters.folder import FolderFiles
 from recollect.adapters.sqlite import SqliteStore
 from recollect.engine import save as saving
 from recollect.invoke import Door, Result
@@ -45,7 +46,8 @@ class World:
     def __post_init__(self) -> None:
         embedder, clock = HashedWords(), SettableClock()
         self.store = SqliteStore(self.folder, embedder, clock)
-        self.door = Door(catalogue=CATALOGUE, store=self.store, embedder=embedder, clock=clock)
+        files = FolderFiles(self.folder)
+        self.door = Door(catalogue=CATALOGUE, store=self.store, embedder=embedder, clock=clock, files=files)
 
     def invoke(self, tool: Tool | str, arguments: object, caller: Caller = EVE) -> Result:
         with pytest.MonkeyPatch.context() as patch:
@@ -197,7 +199,7 @@ _BY_ID = [
     (tool, name)
     for tool in CATALOGUE.tools()
     for name in tool.input_schema.get("properties", {})
-    if name in ("id", "note_id", "target_id", "ids", "memory_ids", "updates", "after")
+    if name in ("id", "note_id", "target_id", "memory_id", "ids", "memory_ids", "updates", "after")
 ]
 
 

@@ -35,7 +35,14 @@ def core(run: Run) -> None:
     assert run("core.associate", id=ana, target_id=lisbon, strength=0.9)["associations"][0]["id"] == lisbon
     assert ana in {linked["id"] for linked in run("core.associations", id=lisbon)["associations"]}
     assert run("core.move", ids=[lisbon], scope="people/ana")["moved"] == [lisbon]
-    assert {"scope": "people/ana", "memories": 1} in run("core.list_scopes")["scopes"]
+    assert ("people/ana", 1) in {(used["scope"], used["memories"]) for used in run("core.list_scopes")["scopes"]}
+    assert run("core.suggest_scope", content="Ana moved to Lisbon")["scope"] == "people/ana"
+
+    assert run("core.create_session", session_id="trip")["scope"] == "session/trip"
+    packed = run("core.save", content="The suitcase is packed.", scope="session/trip")["id"]
+    assert ("trip", 1) in {(session["id"], session["memories"]) for session in run("core.list_sessions")["sessions"]}
+    assert run("core.cleanup_sessions")["deleted"] == []
+    assert run("core.cleanup_sessions", session_id="trip", max_age_days=0)["deleted"] == [packed]
 
     said = [{"role": "user", "content": "I adopted a cat called Miso."}]
     assert run("core.append_messages", messages=said, conversation_id="chat-7")["conversation_id"] == "chat-7"
@@ -109,4 +116,42 @@ def records(run: Run) -> None:
     assert run("records.memory_delete", ids=doomed) == {"deleted_count": 3, "deleted_ids": doomed}
 
 
-SCENARIOS = {"core": core, "notes": notes, "categories": categories, "records": records}
+def associative(run: Run) -> None:
+    key = run("associative.memory_store", content="The deploy key rotates every 90 days.", scope="work/infra")
+    assert key["scope"] == "work/infra"
+    again = run("associative.memory_store", content="the deploy key rotates every 90 days.", scope="work/infra")
+    assert (again["memory_id"], again["duplicate_of"]) == (key["memory_id"], key["memory_id"])
+    near = run("associative.memory_store", content="The deploy key rotates every 30 days.", scope="work/infra")
+    assert near["associations_count"] == 1
+
+    found = run("associative.memory_search", query="deploy key", scope="work", include_child_scopes=True)
+    assert found["total_count"] == 2
+    discovered = run("associative.memory_discover_associations", memory_id=key["memory_id"])
+    assert near["memory_id"] in {each["target_id"] for each in discovered["associations"]}
+    listed = run("associative.memory_list_all", per_page=1, response_level="full")
+    assert listed["pagination_info"]["has_next"] is True
+
+    of_one = {"memory_id": near["memory_id"]}
+    assert run("associative.memory_manage", operation="update", **of_one, tags=["old"])["affected_count"] == 1
+    assert run("associative.memory_manage", operation="get", **of_one)["exists"] is True
+    moved = run("associative.memory_move", memory_ids=[near["memory_id"]], target_scope="work/archive")
+    assert (moved["moved_count"], moved["target_scope"]) == (1, "work/archive")
+    assert {"name": "work/archive", "memory_count": 1} in run("associative.scope_list", parent_scope="work")["scopes"]
+    assert run("associative.scope_suggest", content="deploy key of staging")["suggested_scope"].startswith("work/")
+
+    written = run("associative.memory_sync", operation="export", scope="work/infra", file_path="backup/work.json")
+    assert (written["item_count"], written["file_path"]) == (1, "backup/work.json")
+    read = run("associative.memory_sync", operation="import", file_path="backup/work.json", scope="imported")
+    assert read["item_count"] == 1
+
+    session = run("associative.session_manage", action="create", session_id="release-42", response_level="minimal")
+    assert session == {"success": True, "session_id": "release-42"}
+    run("associative.session_manage", action="list")
+    run("associative.session_manage", action="cleanup", session_id="release-42", max_age_days=0)
+
+    for memory in run("associative.memory_search", query="deploy key", limit=100)["results"]:
+        run("associative.memory_manage", operation="delete", memory_id=memory["id"], response_level="minimal")
+    assert run("associative.memory_search", query="deploy key")["results"] == []
+
+
+SCENARIOS = {"core": core, "notes": notes, "categories": categories, "records": records, "associative": associative}

@@ -1,6 +1,6 @@
 """List: pages of memories by filter, newest first, with the exact total."""
 
-from ..model import Filter, Page
+from ..model import Filter, Page, ScopeUse
 from .call import Call
 
 
@@ -16,9 +16,9 @@ def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, co
     return page
 
 
-def list_scopes(call: Call, parent: str | None = None) -> dict[str, int]:
-    """How many memories lie directly in each scope, by name; with `parent`, of it and the scopes below."""
-    counts = {scope: use.memories for scope, use in call.space.scopes().items()}
+def list_scopes(call: Call, parent: str | None = None) -> dict[str, ScopeUse]:
+    """What lies directly in each scope, by name; with `parent`, in it and the scopes below."""
+    used = call.space.scopes()
     if parent is not None:
-        counts = {s: n for s, n in counts.items() if s == parent or s.startswith(parent + "/")}
-    return dict(sorted(counts.items()))
+        used = {s: use for s, use in used.items() if s == parent or s.startswith(parent + "/")}
+    return dict(sorted(used.items()))

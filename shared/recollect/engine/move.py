@@ -6,26 +6,33 @@ from dataclasses import dataclass
 from ..errors import RecollectError
 from ..model import Memory
 from .call import Call
+from .get import find
 from .limits import check_scope
 from .update import Edit, update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """The memories in their new scope, and why each of the others stayed."""
+    """The memories in their new scope, the scope that each was in by its id, and why each of the others stayed."""
 
     memories: list[Memory]
+    sources: dict[str, str]
     failures: dict[str, RecollectError]
 
 
 def move(call: Call, ids: Sequence[str], scope: str) -> Moved:
-    """Automatic links are found anew in the new scope; manual ones stay."""
+    """Automatic links are found anew in the new scope; manual ones stay. One that is there already is left as it is."""
     check_scope(scope)
-    moved: list[Memory] = []
+    moved: dict[str, Memory] = {}
+    sources: dict[str, str] = {}
     failures: dict[str, RecollectError] = {}
     for id in dict.fromkeys(ids):
         try:
-            moved.append(update(call, id, Edit(scope=scope)))
+            current = find(call, id)
+            if current.id in moved:
+                continue
+            moved[current.id] = current if current.scope == scope else update(call, current.id, Edit(scope=scope))
+            sources[current.id] = current.scope
         except RecollectError as error:
             failures[id] = error
-    return Moved(memories=moved, failures=failures)
+    return Moved(memories=list(moved.values()), sources=sources, failures=failures)

@@ -152,4 +152,4 @@ def _by_confidence(guess: ScopeGuess) -> tuple[float, str]:
 
 def _cosine(one: Embedding, other: Embedding) -> float:
     floats = f"<{len(one) // 4}f"
-    return sum(a * b for a, b in zip(unpack(floats, one), unpack(floats, other), strict=True))
+    return float(sum(a * b for a, b in zip(unpack(floats, one), unpack(floats, other), strict=True)))

@@ -4,9 +4,10 @@ Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no env
 """
 
 from ..tools import Catalogue
+from .associative import ASSOCIATIVE
 from .categories import CATEGORIES
 from .core import CORE
 from .notes import NOTES
 from .records import RECORDS
 
-CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS])
+CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS, ASSOCIATIVE])

@@ -1,6 +1,6 @@
 """`core`: recollect's own dialect, which offers everything the engine can."""
 
-from . import associating, conversations, forgetting, reading, scoring, transfer, writing
+from . import associating, conversations, forgetting, reading, scoping, scoring, transfer, writing
 from .toolset import CORE
 
-__all__ = ["CORE", "associating", "conversations", "forgetting", "reading", "scoring", "transfer", "writing"]
+__all__ = ["CORE", "associating", "conversations", "forgetting", "reading", "scoping", "scoring", "transfer", "writing"]

@@ -1,4 +1,4 @@
-"""core: search, retrieve_memory, get, list, list_scopes, history, stats."""
+"""core: search, retrieve_memory, get, list, history, stats."""
 
 from datetime import datetime
 from typing import Literal
@@ -11,6 +11,7 @@ from ...engine import list as listing
 from ...engine import retrieve_memory as retrieving
 from ...engine import search as searching
 from ...engine.call import Call
+from ...engine.diversity import Diversity
 from ...engine.limits import check_scope
 from ...errors import InvalidInput
 from ...model import ContentType, Filter, JsonObject, Tier
@@ -87,6 +88,9 @@ class SearchInput(FilterInput):
     importance_weight: Unit = Field(
         0.0, description="Share of a memory's importance in its score, 0 to 1; the rest is how well it answers."
     )
+    diversity_threshold: Unit | None = Field(
+        None, description="Leave out what is at least this similar to a better result, 0 to 1; left out: keep all."
+    )
     max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Cut the answer to about this many tokens.")
     why: bool = Field(False, description="Say for each result why it is there.")
 
@@ -125,6 +129,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             max_tokens=input.max_tokens,
             sort_by=input.sort_by,
             importance_weight=input.importance_weight,
+            diversity=None if input.diversity_threshold is None else Diversity(threshold=input.diversity_threshold),
         ),
     )
     call.outcome = found.outcome
@@ -187,28 +192,6 @@ def list_(call: Call, input: ListInput) -> ListView:
     """List memories, newest first, with the exact total. To find something, search instead."""
     page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
-
-
-class ListScopesInput(Input):
-    parent: Scope | None = Field(None, description="Only this scope and those below it.")
-
-
-class ScopeView(Answer):
-    scope: str
-    memories: int
-
-
-class ScopesView(Answer):
-    """The scopes that have memories, by name, each with how many lie directly in it."""
-
-    scopes: list[ScopeView]
-
-
-@CORE.tool("list", "read", examples=({}, {"parent": "work"}))
-def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
-    """List the scopes that memories are filed under, with how many each has."""
-    counts = listing.list_scopes(call, None if input.parent is None else check_scope(input.parent))
-    return ScopesView(scopes=[ScopeView(scope=scope, memories=count) for scope, count in counts.items()])
 
 
 class HistoryInput(Input):

@@ -10,6 +10,7 @@ from ...engine import batch_update as batch_updating
 from ...engine import consolidate as consolidating
 from ...engine import move as moving
 from ...engine import save as saving
+from ...engine import save_once
 from ...engine import update as updating
 from ...engine.batch_save import Batch, OnError
 from ...engine.call import Call
@@ -77,6 +78,9 @@ class SaveInput(MemoryInput):
     duplicate_threshold: Unit | None = Field(
         None, description="Refuse to save when the same scope has a memory at least this similar, 0 to 1."
     )
+    fold_duplicates: bool = Field(
+        False, description="When the scope has the same text already, answer that memory and save nothing."
+    )
     associate: bool = Field(True, description="Link it to similar memories of its scope.")
 
 
@@ -88,7 +92,7 @@ class SavedView(Answer):
     scope: str
     surprise: float | None = None
     links: int = Field(description="How many similar memories of the scope it was linked to.")
-    existed: bool = Field(description="True when this idempotency key had saved it before.")
+    existed: bool = Field(description="True when this idempotency key had saved it before, or its text was folded.")
     nearest_id: str | None = Field(None, description="The nearest memory anywhere: is this an update of it?")
     similarity: float | None = Field(None, description="Cosine to that one.")
 
@@ -107,8 +111,11 @@ def save(call: Call, input: SaveInput) -> SavedView:
     Write it as a full sentence that makes sense on its own. The answer names the nearest memory that was
     there already: when the new one corrects it, update that one instead of keeping both.
     """
-    guard = None if input.duplicate_threshold is None else Guard(threshold=input.duplicate_threshold)
-    saved = saving.save(call, input.to_draft(), guard)
+    if input.fold_duplicates and input.duplicate_threshold is None:
+        saved, _ = save_once.save_once(call, input.to_draft())
+    else:
+        guard = None if input.duplicate_threshold is None else Guard(threshold=input.duplicate_threshold)
+        saved = saving.save(call, input.to_draft(), guard)
     memory = saved.memory
     return SavedView(
         id=memory.id,

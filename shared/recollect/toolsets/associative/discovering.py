@@ -1,0 +1,78 @@
+"""associative: memory_discover_associations."""
+
+from pydantic import AliasChoices, Field
+
+from ...engine import associate as associating
+from ...engine import get as getting
+from ...engine.call import Call
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .toolset import ASSOCIATIVE
+from .views import AssociationItem, CompleteMemory, MemoryIdField, Threshold, association_item, complete
+
+
+class DiscoverInput(LevelledInput):
+    memory_id: MemoryIdField
+    limit: int = Field(10, ge=1, le=100, description="Maximum number of associations to retrieve.")
+    threshold: Threshold = Field(
+        0.1,
+        # What the original calls it.
+        validation_alias=AliasChoices("threshold", "similarity_threshold"),
+        description="Leave out what is less strongly associated, 0 to 1.",
+    )
+
+
+class DiscoveredAssociation(CompleteMemory, AssociationItem):
+    """An associated memory; `manual` says that the link was made by hand."""
+
+    id: Full[str] = None
+    scope: Full[str] = None
+    manual: Full[bool] = None
+
+
+class DiscoveryMetadata(Levelled):
+    """From which scope it was looked from, and in which the associations lie: all scopes are looked through."""
+
+    source_scope: str
+    scopes: list[str]
+    manual_count: int
+    threshold: float
+
+
+class DiscoverAnswer(Succeeded):
+    association_count: int
+    associations: Standard[list[DiscoveredAssociation]] = None
+    discovery_metadata: Full[DiscoveryMetadata] = None
+
+
+@ASSOCIATIVE.tool(
+    "associations",
+    "read",
+    examples=(
+        {"memory_id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "response_level": "full"},
+        {"memory_id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "limit": 3, "threshold": 0.5},
+    ),
+)
+def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAnswer:
+    """Discover the memories that belong with one, in every scope, strongest first: similar ones, and linked ones."""
+    source = getting.find(call, input.memory_id)
+    found = associating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
+    answer = DiscoverAnswer(
+        association_count=len(found),
+        associations=[
+            DiscoveredAssociation(
+                **dict(association_item(association, end)),
+                **complete(end),
+                id=end.id,
+                scope=end.scope,
+                manual=association.manual,
+            )
+            for association, end in found
+        ],
+        discovery_metadata=DiscoveryMetadata(
+            source_scope=source.scope,
+            scopes=sorted({end.scope for _, end in found}),
+            manual_count=sum(association.manual for association, _ in found),
+            threshold=input.threshold,
+        ),
+    )
+    return at(input.response_level, answer)

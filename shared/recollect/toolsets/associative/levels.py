@@ -1,0 +1,86 @@
+"""The three levels of detail of an answer, which nest: each has all that the lower ones have, and more.
+
+A field of an answer says from which level on it is shown, at any depth:
+
+    class StoreAnswer(Levelled):
+        memory_id: str                     # at every level
+        scope: Standard[str] = None        # from standard on
+        memory_object: Full[Whole] = None  # at full
+
+so that no level can contradict another: `at` only ever leaves fields out.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import Field
+
+from ...tools import Answer, Input
+
+
+class ResponseLevel(StrEnum):
+    """How much an answer tells."""
+
+    MINIMAL = "minimal"
+    STANDARD = "standard"
+    FULL = "full"
+
+
+_RANKS: Final = {level: rank for rank, level in enumerate(ResponseLevel)}
+
+T = TypeVar("T")
+A = TypeVar("A", bound="Levelled")
+Standard = Annotated[T | None, ResponseLevel.STANDARD]
+Full = Annotated[T | None, ResponseLevel.FULL]
+
+
+class LevelledInput(Input):
+    """Arguments with the one parameter that every tool here has."""
+
+    response_level: ResponseLevel = Field(
+        default=ResponseLevel.STANDARD,
+        description=(
+            "Response detail level:\n"
+            "• minimal: Success status + essential IDs only (minimal tokens)\n"
+            "• standard: Balanced info for workflow continuity + content previews\n"
+            "• full: Complete data + metadata + associations (maximum detail)"
+        ),
+    )
+
+    @property
+    def is_full(self) -> bool:
+        return self.response_level is ResponseLevel.FULL
+
+
+class Levelled(Answer):
+    """An answer or a part of one. What is None is left out; an empty list stays."""
+
+
+class Succeeded(Levelled):
+    """What every answer begins with; a failure is an error of its own form."""
+
+    success: bool = True
+
+
+def at(level: ResponseLevel, answer: A) -> A:
+    """The answer as this level shows it."""
+    shown = {
+        name: _at(level, getattr(answer, name))
+        for name, field in type(answer).model_fields.items()
+        if _RANKS[next((m for m in field.metadata if isinstance(m, ResponseLevel)), ResponseLevel.MINIMAL)]
+        <= _RANKS[level]
+    }
+    return type(answer).model_construct(**shown)
+
+
+def _at(level: ResponseLevel, value: Any) -> Any:
+    if isinstance(value, Levelled):
+        return at(level, value)
+    if isinstance(value, list):
+        return [_at(level, item) for item in value]
+    return value
+
+
+def preview(text: str, length: int) -> str:
+    """The beginning of a text, with dots where it is longer."""
+    return text if len(text) <= length else text[:length] + "..."

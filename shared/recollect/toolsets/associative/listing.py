@@ -1,0 +1,64 @@
+"""associative: memory_list_all."""
+
+from math import ceil
+
+from pydantic import Field
+
+from ...engine import list as listing
+from ...engine.call import Call
+from ...model import Filter
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from .toolset import ASSOCIATIVE
+from .views import CompleteMemory, Placed, complete
+
+
+class ListAllInput(LevelledInput):
+    page: int = Field(1, ge=1, le=10_000_000, description="Which page, from 1 on.")
+    per_page: int = Field(10, ge=1, le=100, description="How many memories a page has.")
+
+
+class Listed(Placed):
+    preview: str
+
+
+class ListedMemory(CompleteMemory, Listed):
+    """A memory of the page."""
+
+
+class PaginationInfo(Levelled):
+    """Where this page is among all."""
+
+    page: int
+    per_page: int
+    total_pages: int
+    has_next: bool
+    has_previous: bool
+
+
+class ListAllAnswer(Succeeded):
+    """`total_count` counts all memories, not those of the page."""
+
+    total_count: int
+    memories: Standard[list[ListedMemory]] = None
+    pagination_info: Full[PaginationInfo] = None
+
+
+@ASSOCIATIVE.tool("list", "read", examples=({}, {"page": 2, "per_page": 20}))
+def memory_list_all(call: Call, input: ListAllInput) -> ListAllAnswer:
+    """List all memories page by page, newest first. To find something, search instead."""
+    page = listing.list_memories(call, Filter(), limit=input.per_page, offset=(input.page - 1) * input.per_page)
+    answer = ListAllAnswer(
+        total_count=page.total,
+        memories=[
+            ListedMemory(id=memory.id, scope=memory.scope, preview=preview(memory.content, 30), **complete(memory))
+            for memory in page.memories
+        ],
+        pagination_info=PaginationInfo(
+            page=input.page,
+            per_page=input.per_page,
+            total_pages=ceil(page.total / input.per_page),
+            has_next=input.page * input.per_page < page.total,
+            has_previous=input.page > 1,
+        ),
+    )
+    return at(input.response_level, answer)

@@ -1,0 +1,165 @@
+"""associative: session_manage."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field
+
+from ...engine import sessions
+from ...engine.call import Call
+from ...engine.sessions import CleanedUp, SessionUse
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .toolset import ASSOCIATIVE
+
+
+class SessionManageInput(LevelledInput):
+    action: Literal["create", "list", "cleanup"] = Field(
+        # `operation` is what the other tools here call it.
+        validation_alias=AliasChoices("action", "operation"),
+        description="create: begin a session; list: show all; cleanup: end those that are idle.",
+    )
+    session_id: Annotated[str, Field(min_length=1, max_length=sessions.MAX_ID_CHARACTERS)] | None = Field(
+        None,
+        description="With create: letters, digits, '_' and '-'; left out, it is session-YYYYMMDD-HHMMSS. With "
+        "cleanup: only this session, if it is that old.",
+    )
+    max_age_days: int = Field(
+        7, ge=0, le=36_500, description="With cleanup: end sessions without activity for this many days."
+    )
+
+
+class SessionInfo(Levelled):
+    """A session in short: how many memories lie directly in `session/{session_id}`, and for how many days nothing
+    has been written there."""
+
+    session_id: str
+    memory_count: int
+    age_days: float
+
+
+class SessionDetails(SessionInfo):
+    """A session whole. `total_memory_count` counts the scopes below too; `created_at` is left out of one that has
+    memories, but was never created."""
+
+    scope: str
+    total_memory_count: int
+    created_at: datetime | None = None
+    last_activity: datetime
+
+
+class CleanupStats(Levelled):
+    """How much a cleanup did; zeros for the other actions. `more` says that time ran out: call again."""
+
+    sessions: int
+    deleted: int
+    spared: int = Field(description="How many pinned memories stayed.")
+    more: bool
+
+
+class SessionAnswer(Succeeded):
+    """`session_info` and `session_details` are one session for create, a list for list and for cleanup (those that
+    it ended). `affected_memories` are the ids that a cleanup deleted."""
+
+    session_id: str | None = None
+    session_info: Standard[SessionInfo | list[SessionInfo]] = None
+    action_summary: Standard[str] = None
+    session_details: Full[SessionDetails | list[SessionDetails]] = None
+    affected_memories: Full[list[str]] = None
+    cleanup_stats: Full[CleanupStats] = None
+
+
+@ASSOCIATIVE.tool(
+    "sessions",
+    "write",
+    destructive=True,
+    timeout=30.0,
+    examples=(
+        {"action": "create", "session_id": "release-42"},
+        {"action": "list"},
+        {"action": "cleanup", "max_age_days": 14},
+    ),
+)
+def session_manage(call: Call, input: SessionManageInput) -> SessionAnswer:
+    """Manage sessions, for what matters only to the work at hand: store it in the scope `session/{session_id}`.
+
+    A cleanup ends the sessions that nothing was written to for a while and deletes their memories, which
+    core.undo takes back; pinned memories stay.
+    """
+    match input.action:
+        case "create":
+            answer = _create(call, input.session_id)
+        case "list":
+            answer = _list(call)
+        case "cleanup":
+            answer = _cleanup(call, input)
+    return at(input.response_level, answer)
+
+
+def _create(call: Call, id: str | None) -> SessionAnswer:
+    session, fresh = sessions.create_session(call, id)
+    now = call.now()
+    did = "Created" if fresh else "There already"
+    return SessionAnswer(
+        session_id=session.id,
+        session_info=_info(session, now),
+        action_summary=f"{did}: store its memories in {session.scope}.",
+        session_details=_details(session, now),
+        affected_memories=[],
+        cleanup_stats=_stats(CleanedUp(sessions=[], deleted=[])),
+    )
+
+
+def _list(call: Call) -> SessionAnswer:
+    known = sessions.list_sessions(call)
+    now = call.now()
+    return SessionAnswer(
+        session_info=[_info(session, now) for session in known],
+        action_summary=f"{_counted(len(known), 'session')}.",
+        session_details=[_details(session, now) for session in known],
+        affected_memories=[],
+        cleanup_stats=_stats(CleanedUp(sessions=[], deleted=[])),
+    )
+
+
+def _cleanup(call: Call, input: SessionManageInput) -> SessionAnswer:
+    now = call.now()
+    done = sessions.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
+    summary = f"{_counted(len(done.sessions), 'session')} ended, {_counted(len(done.deleted), 'memory')} deleted"
+    summary += f", {done.spared} pinned kept" * bool(done.spared)
+    summary += "; time ran out, call again" * done.more
+    return SessionAnswer(
+        session_info=[_info(session, now) for session in done.sessions],
+        action_summary=f"{summary}.",
+        session_details=[_details(session, now) for session in done.sessions],
+        affected_memories=done.deleted,
+        cleanup_stats=_stats(done),
+    )
+
+
+def _info(session: SessionUse, now: datetime) -> SessionInfo:
+    return SessionInfo(session_id=session.id, memory_count=session.memories, age_days=_days(session, now))
+
+
+def _details(session: SessionUse, now: datetime) -> SessionDetails:
+    return SessionDetails(
+        session_id=session.id,
+        memory_count=session.memories,
+        age_days=_days(session, now),
+        scope=session.scope,
+        total_memory_count=session.total,
+        created_at=session.created_at,
+        last_activity=session.last_activity,
+    )
+
+
+def _days(session: SessionUse, now: datetime) -> float:
+    return round(session.age(now) / timedelta(days=1), 1)
+
+
+def _stats(done: CleanedUp) -> CleanupStats:
+    return CleanupStats(sessions=len(done.sessions), deleted=len(done.deleted), spared=done.spared, more=done.more)
+
+
+def _counted(count: int, noun: str) -> str:
+    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count} {noun if count == 1 else plural}"

@@ -1,0 +1,109 @@
+"""associative: memory_store."""
+
+from pydantic import Field
+
+from ...engine import save as saving
+from ...engine import save_once
+from ...engine.call import Call
+from ...engine.save import Draft, Saved
+from ...errors import Conflict
+from ...model import DEFAULT_SCOPE
+from ...ports import Guard
+from ..fields import Content, Scope
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .toolset import ASSOCIATIVE
+from .views import AssociationItem, Category, MemoryObject, Metadata, Tags, Threshold, memory_object, strongest
+
+
+class StoreInput(LevelledInput):
+    content: Content = Field(description="Memory content to store")
+    scope: Scope = Field(
+        DEFAULT_SCOPE,
+        description="Where it belongs: a path such as 'work/webapp/backend', 'learning/python' or 'session/ID' "
+        "(letters, digits, '_' and '-', at most 10 levels). scope_suggest finds one.",
+    )
+    metadata: Metadata | None = None
+    tags: Tags | None = None
+    category: Category | None = None
+    auto_associate: bool = Field(True, description="Associate it with the similar memories of its scope.")
+    allow_duplicates: bool = Field(
+        False, description="Store it even when the scope has the same text; false answers the one that is there."
+    )
+    duplicate_threshold: Threshold | None = Field(
+        None,
+        description="Refuse to store it when the scope has a memory at least this similar, 0 to 1; 0.95 and more "
+        "refuses what is nearly identical. Left out: nothing is refused.",
+    )
+
+
+class DuplicateAnalysis(Levelled):
+    """How near the nearest memory was that was stored before, in any scope; both are left out where there is none."""
+
+    is_duplicate: bool
+    nearest_id: str | None = None
+    similarity: float | None = Field(None, description="Cosine, -1 to 1.")
+
+
+class StoreAnswer(Succeeded):
+    """`duplicate_of` is there when nothing was stored: `memory_id` is then the memory that has the text."""
+
+    memory_id: str
+    scope: Standard[str] = None
+    associations_count: Standard[int] = None
+    duplicate_of: Standard[str] = None
+    memory_object: Full[MemoryObject] = None
+    associations_details: Full[list[AssociationItem]] = None
+    duplicate_analysis: Full[DuplicateAnalysis] = None
+
+
+@ASSOCIATIVE.tool(
+    "save",
+    "write",
+    examples=(
+        {"content": "The deploy key rotates every 90 days.", "scope": "work/infrastructure", "tags": ["deploy"]},
+        {"content": "User prefers dark mode", "response_level": "minimal"},
+    ),
+)
+def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
+    """Store a new memory with automatic association discovery.
+
+    A text that its scope has already is not stored twice: the answer is then the memory that is there.
+    """
+    draft = Draft(
+        content=input.content,
+        scope=input.scope,
+        metadata=input.metadata or {},
+        tags=tuple(input.tags or ()),
+        category=input.category,
+        associate=input.auto_associate,
+    )
+    saved, is_duplicate = _save(call, draft, input)
+    memory = saved.memory
+    linked = call.space.associations([memory.id]).get(memory.id, []) if is_duplicate else memory.links
+    details = strongest(call, [memory.id], len(linked)).get(memory.id, []) if input.is_full else None
+    answer = StoreAnswer(
+        memory_id=memory.id,
+        scope=memory.scope,
+        associations_count=len(linked),
+        duplicate_of=memory.id if is_duplicate else None,
+        memory_object=memory_object(memory),
+        associations_details=details,
+        duplicate_analysis=DuplicateAnalysis(
+            is_duplicate=is_duplicate, nearest_id=saved.nearest_id, similarity=saved.similarity
+        ),
+    )
+    return at(input.response_level, answer)
+
+
+def _save(call: Call, draft: Draft, input: StoreInput) -> tuple[Saved, bool]:
+    threshold = input.duplicate_threshold
+    if threshold is None:
+        return (saving.save(call, draft), False) if input.allow_duplicates else save_once.save_once(call, draft)
+    try:
+        return saving.save(call, draft, Guard(threshold=threshold)), False
+    except Conflict as conflict:
+        if (similarity := conflict.details.get("similarity")) is None:
+            raise
+        # In the document's words.
+        said = f"Duplicate content detected (similarity: {similarity} >= {threshold:g})"
+        raise Conflict(said, **conflict.details) from None

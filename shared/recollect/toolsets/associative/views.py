@@ -1,0 +1,92 @@
+"""How `associative` shows a memory and its associations."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from ...engine.call import Call
+from ...model import Association, JsonObject, Memory
+from ..fields import MemoryId
+from .levels import Full, Levelled, preview
+
+TOP_ASSOCIATIONS: Final = 3
+
+MemoryIdField = Annotated[MemoryId, Field(description="The memory's id, as an earlier answer gave it.")]
+Tags = Annotated[list[str], Field(max_length=64, description="Memory tags")]
+Metadata = Annotated[JsonObject, Field(description="Additional metadata")]
+Category = Annotated[str, Field(min_length=1, max_length=256, description="Memory category")]
+Threshold = Annotated[float, Field(ge=0, le=1)]
+
+
+class CompleteMemory(Levelled):
+    """What a complete memory object has beside its id and scope. A field that has no value is left out."""
+
+    content: Full[str] = None
+    category: Full[str] = None
+    tags: Full[list[str]] = None
+    metadata: Full[JsonObject] = None
+    context: Full[str] = None
+    confidence: Full[float] = None
+    content_type: Full[str] = None
+    tier: Full[str] = None
+    pinned: Full[bool] = None
+    importance: Full[float] = None
+    surprise: Full[float] = None
+    agent_id: Full[str] = None
+    conversation_id: Full[str] = None
+    occurred_at: Full[datetime] = None
+    created_at: Full[datetime] = None
+    updated_at: Full[datetime] = None
+    expires_at: Full[datetime] = None
+    version: Full[int] = None
+
+
+class Placed(Levelled):
+    """What every memory object begins with."""
+
+    id: str
+    scope: str
+
+
+class Previewed(Placed):
+    content_preview: str
+
+
+class MemoryObject(CompleteMemory, Placed):
+    """A complete memory object."""
+
+
+class AssociationItem(Levelled):
+    """An associated memory, in short."""
+
+    target_id: str
+    strength: float = Field(description="0 to 1: the cosine, or what was given to a link made by hand.")
+    preview: str
+
+
+def complete(memory: Memory) -> dict[str, Any]:
+    """The fields of a `CompleteMemory`."""
+    shown = {name: getattr(memory, name) for name in CompleteMemory.model_fields}
+    importance = None if memory.importance is None else memory.importance.score
+    return {**shown, "tags": list(memory.tags), "importance": importance}
+
+
+def memory_object(memory: Memory) -> MemoryObject:
+    return MemoryObject(id=memory.id, scope=memory.scope, **complete(memory))
+
+
+def association_item(association: Association, end: Memory) -> AssociationItem:
+    return AssociationItem(target_id=end.id, strength=round(association.strength, 2), preview=preview(end.content, 50))
+
+
+def strongest(call: Call, ids: Sequence[str], most: int = TOP_ASSOCIATIONS) -> dict[str, list[AssociationItem]]:
+    """The strongest associations of each memory."""
+    found = {id: links[:most] for id, links in call.space.associations(ids).items()}
+    ends = call.space.get(list({link.memory_id for links in found.values() for link in links}))
+    return {id: list(_items(links, ends)) for id, links in found.items()}
+
+
+def _items(links: Sequence[Association], ends: dict[str, Memory]) -> Iterable[AssociationItem]:
+    return (association_item(link, ends[link.memory_id]) for link in links if link.memory_id in ends)
