@@ -17,6 +17,8 @@ from .importance import UNREAD, importance, weighed
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
 _RULES: Final = ("speaker", "neighbours", "conversation")
+_ROUNDING: Final = 1e-6
+"""What a cosine of 1 may fall short of it in single precision."""
 MIN_CANDIDATES: Final = 100
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
@@ -145,7 +147,7 @@ def _passes(fused: Fused, request: Search) -> bool:
         return True
     if request.related_only and fused.semantic <= 0:
         return False
-    return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity
+    return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity - _ROUNDING
 
 
 def _weigh(call: Call, request: Search, passed: Sequence[Fused]) -> None:

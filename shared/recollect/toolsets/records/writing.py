@@ -31,7 +31,7 @@ from .fields import (
 from .toolset import RECORDS
 
 _ID = "550e8400-e29b-41d4-a716-446655440000"
-_FOREVER = timedelta(days=1_000_000)
+_FOREVER = timedelta(days=10_000_000)
 
 
 class MemoryInput(Input):

@@ -1,0 +1,325 @@
+"""The document "Memory Tools": what there is, its parameters, storing, getting and errors. Its other sections are in the files beside this one.
+
+Sections are quoted by their headings.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
+from recollect.errors import (
+    AccessDenied,
+    Conflict,
+    IdentityMissing,
+    Internal,
+    InvalidInput,
+    NotFound,
+    RecollectError,
+    Throttled,
+    TooLarge,
+    Unavailable,
+)
+from recollect.invoke import Door
+from recollect.toolsets import CATALOGUE
+
+RECORDS = CATALOGUE.toolset("records")
+NOON = "2026-01-01T12:00:00Z"
+
+
+@pytest.fixture
+def ana(agent: Callable[..., Any]) -> Tools:
+    return agent("ana")
+
+
+@pytest.fixture
+def run(ana: Tools) -> Tools:
+    return that_succeeds(ana)
+
+
+@pytest.fixture
+def refused(ana: Tools) -> Tools:
+    return that_is_refused(ana)
+
+
+# 概要
+
+WORDS = {
+    "memory_store": "メモリエントリを保存し、自動的に埋め込みベクトルを生成します。",
+    "memory_search": "セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。",
+    "memory_get": "IDで特定のメモリを取得します。",
+    "memory_update": "既存のメモリエントリを更新します。",
+    "memory_delete": "IDまたは条件でメモリを削除します。",
+    "memory_list": "フィルタリングとページネーションでメモリをリストします。",
+    "memory_batch_store": "複数のメモリを一括で保存します。",
+    "memory_batch_update": "複数のメモリを一括で更新します。",
+    "memory_get_score": "メモリの重要度スコアを取得します。"
+    "スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。",
+    "memory_set_score": "メモリの重要度スコアを手動で設定します。",
+    "memory_consolidate": "複数の関連メモリを1つに統合し、要約を生成します。",
+}
+
+
+def test_there_are_exactly_the_eleven_tools() -> None:
+    assert set(RECORDS.tools) == set(WORDS)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_a_description_begins_with_the_documents_words(name: str) -> None:
+    assert RECORDS.tools[name].description.startswith(WORDS[name])
+
+
+# パラメータ: a row is (tool, name, type, required, default, words); None where the document gives no default
+
+PARAMETERS = [
+    ("memory_store", "content", "string", True, None, "保存するコンテンツ"),
+    ("memory_store", "content_type", "string", False, "text", "コンテンツタイプ"),
+    ("memory_store", "memory_tier", "string", False, "long_term", "メモリ階層"),
+    ("memory_store", "tags", "array", False, [], "分類用タグ"),
+    ("memory_store", "metadata", "object", False, {}, "追加メタデータ"),
+    ("memory_store", "agent_id", "string", False, None, "エージェントID"),
+    ("memory_store", "ttl_seconds", "integer", False, None, "有効期限（秒）"),
+    ("memory_search", "query", "string", True, None, "検索クエリテキスト"),
+    ("memory_search", "top_k", "integer", False, 10, "返す最大結果数"),
+    ("memory_search", "memory_tier", "string", False, None, "階層でフィルタ"),
+    ("memory_search", "tags", "array", False, None, "タグでフィルタ（AND条件）"),
+    ("memory_search", "content_type", "string", False, None, "コンテンツタイプでフィルタ"),
+    ("memory_search", "min_similarity", "number", False, 0.0, "最小類似度閾値（0.0-1.0）"),
+    ("memory_search", "search_mode", "string", False, "semantic", "検索モード"),
+    ("memory_search", "keyword_weight", "number", False, 0.3, "ハイブリッド検索でのキーワード重み"),
+    ("memory_search", "sort_by", "string", False, "relevance", "ソート順"),
+    ("memory_search", "importance_weight", "number", False, 0.0, "重要度スコアの重み付け"),
+    ("memory_get", "id", "string", True, None, "メモリID（UUID）"),
+    ("memory_update", "id", "string", True, None, "更新するメモリID"),
+    ("memory_update", "content", "string", False, None, "新しいコンテンツ（埋め込みを再生成）"),
+    ("memory_update", "tags", "array", False, None, "新しいタグリスト（既存を置換）"),
+    ("memory_update", "metadata", "object", False, None, "追加メタデータ（既存にマージ）"),
+    ("memory_update", "memory_tier", "string", False, None, "新しい階層（昇格/降格用）"),
+    ("memory_delete", "id", "string", False, None, "削除する単一メモリID"),
+    ("memory_delete", "ids", "array", False, None, "削除するメモリIDのリスト"),
+    ("memory_delete", "memory_tier", "string", False, None, "この階層の全メモリを削除"),
+    ("memory_delete", "older_than", "string", False, None, "この日時より古いメモリを削除（ISO形式）"),
+    ("memory_list", "memory_tier", "string", False, None, "階層でフィルタ"),
+    ("memory_list", "tags", "array", False, None, "タグでフィルタ（AND条件）"),
+    ("memory_list", "content_type", "string", False, None, "コンテンツタイプでフィルタ"),
+    ("memory_list", "created_after", "string", False, None, "作成日でフィルタ（ISO形式）"),
+    ("memory_list", "created_before", "string", False, None, "作成日でフィルタ（ISO形式）"),
+    ("memory_list", "limit", "integer", False, 50, "最大結果数（上限1000）"),
+    ("memory_list", "offset", "integer", False, 0, "ページネーションオフセット"),
+    ("memory_batch_store", "items", "array", True, None, "保存するメモリのリスト（最大100件）"),
+    ("memory_batch_store", "on_error", "string", False, "rollback", "エラー時の動作"),
+    ("memory_batch_update", "updates", "array", True, None, "更新するメモリのリスト"),
+    ("memory_batch_update", "on_error", "string", False, "rollback", "エラー時の動作"),
+    ("memory_get_score", "id", "string", True, None, "メモリID（UUID）"),
+    ("memory_set_score", "id", "string", True, None, "メモリID（UUID）"),
+    ("memory_set_score", "score", "number", True, None, "新しいスコア（0.0〜1.0）"),
+    ("memory_set_score", "reason", "string", False, "Manual override", "設定理由（監査用）"),
+    ("memory_consolidate", "memory_ids", "array", True, None, "統合するメモリIDのリスト（2〜50件）"),
+    ("memory_consolidate", "summary_strategy", "string", False, "extractive", "要約戦略"),
+    ("memory_consolidate", "preserve_originals", "boolean", False, True, "元のメモリを保持するか"),
+    ("memory_consolidate", "tags", "array", False, None, "統合メモリに付与するタグ"),
+    ("memory_consolidate", "metadata", "object", False, None, "統合メモリのメタデータ"),
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "kind", "required", "default", "words"), PARAMETERS)
+def test_a_parameter_is_the_documents(
+    tool: str, name: str, kind: str, required: bool, default: Any, words: str
+) -> None:
+    schema = RECORDS.tools[tool].input_schema
+    field = schema["properties"][name]
+    assert field["type"] == kind
+    assert (name in schema.get("required", ())) is required
+    assert field.get("default") == default
+    assert field["description"].startswith(words)
+
+
+@pytest.mark.parametrize("tool", WORDS)
+def test_a_tool_has_no_other_parameters(tool: str) -> None:
+    assert set(RECORDS.tools[tool].input_schema["properties"]) == {row[1] for row in PARAMETERS if row[0] == tool}
+
+
+ITEMS = {
+    ("memory_batch_store", "items"): (["content"], {"content", "content_type", "memory_tier", "tags", "metadata"}),
+    ("memory_batch_update", "updates"): (["id"], {"id", "content", "tags", "metadata", "memory_tier"}),
+}
+
+
+@pytest.mark.parametrize(("tool", "name"), ITEMS)
+def test_an_item_of_a_batch_is_the_documents(tool: str, name: str) -> None:
+    item = RECORDS.tools[tool].input_schema["properties"][name]["items"]
+    assert (item["required"], set(item["properties"])) == ITEMS[tool, name]
+
+
+# 列挙値
+
+ENUMERATIONS = [
+    ("memory_store", "content_type", ["text", "image", "code", "json", "yaml"]),
+    ("memory_store", "memory_tier", ["short_term", "long_term", "working"]),
+    ("memory_search", "search_mode", ["semantic", "keyword", "hybrid"]),
+    ("memory_search", "sort_by", ["relevance", "importance", "created_at"]),
+    ("memory_batch_store", "on_error", ["rollback", "continue", "stop"]),
+    ("memory_batch_update", "on_error", ["rollback", "continue", "stop"]),
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "values"), ENUMERATIONS)
+def test_an_enumeration_has_the_values_of_the_document(tool: str, name: str, values: list[str]) -> None:
+    assert set(RECORDS.tools[tool].input_schema["properties"][name]["enum"]) == set(values)
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "value"),
+    [(tool, name, value) for tool, name, values in ENUMERATIONS[:2] for value in values],
+)
+def test_every_value_is_stored_as_given(run: Tools, tool: str, name: str, value: str) -> None:
+    assert run("memory_get", id=stored(run, **{name: value}))[name] == value
+
+
+@pytest.mark.parametrize(("tool", "name", "values"), ENUMERATIONS)
+def test_any_other_value_is_refused(refused: Tools, tool: str, name: str, values: list[str]) -> None:
+    given = {"content": "x", "query": "x", "items": [{"content": "x"}], "updates": [{"id": UNKNOWN}]}
+    required = RECORDS.tools[tool].input_schema["required"]
+    kind, message = refused(tool, **{field: given[field] for field in required}, **{name: "forever"})
+    assert kind == "ValidationError"
+    assert all(repr(value) in message for value in values)
+
+
+def test_the_only_summary_strategy_is_extractive(refused: Tools) -> None:
+    kind, message = refused("memory_consolidate", memory_ids=[UNKNOWN, UNKNOWN], summary_strategy="abstractive")
+    assert (kind, "'extractive'" in message) == ("ValidationError", True)
+
+
+# memory_store
+
+
+def test_storing_answers_the_documents_response(run: Tools) -> None:
+    """レスポンス, 使用例"""
+    answer = run(
+        "memory_store",
+        content="User prefers dark mode and large font sizes",
+        memory_tier="long_term",
+        tags=["preferences", "ui"],
+        metadata={"source": "settings_page"},
+    )
+    assert str(UUID(answer["id"])) == answer["id"]
+    assert answer == {
+        "id": answer["id"],
+        "content": "User prefers dark mode and large font sizes",
+        "memory_tier": "long_term",
+        "created_at": NOON,
+    }
+
+
+@pytest.mark.parametrize("content", ["", " ", "\n\t "])
+def test_content_cannot_be_empty(refused: Tools, content: str) -> None:
+    """バリデーション: `content` は空にできません; エラーレスポンス quotes the sentence."""
+    assert refused("memory_store", content=content) == ("ValidationError", "Content cannot be empty")
+
+
+@pytest.mark.parametrize("ttl", [-1, "soon", 1.5, True])
+def test_a_ttl_is_a_whole_number_of_seconds_from_0(refused: Tools, ttl: Any) -> None:
+    """バリデーション: `ttl_seconds` は 0 以上である必要があります"""
+    kind, message = refused("memory_store", content="x", ttl_seconds=ttl)
+    assert (kind, "an integer of at least 0" in message) == ("ValidationError", True)
+
+
+def test_content_over_its_size_is_refused(refused: Tools) -> None:
+    assert refused("memory_store", content="語" * 20_000)[0] == "TooLargeError"
+
+
+def test_an_unknown_parameter_is_refused_with_the_nearest_name(refused: Tools) -> None:
+    assert refused("memory_store", content="x", tag=["a"]) == (
+        "ValidationError",
+        "`tag` is not a field here; did you mean `tags`?",
+    )
+
+
+def test_the_agents_id_is_a_label_and_no_identity(run: Tools, ana: Tools) -> None:
+    id = stored(run, agent_id="planner")
+    memory = ana("core.get", id=id).body
+    assert (memory["agent_label"], memory["agent_id"]) == ("planner", "assistant")
+    assert run("memory_list")["total"] == 1
+
+
+# memory_get
+
+
+def test_getting_answers_the_documents_response(run: Tools) -> None:
+    """レスポンス"""
+    id = stored(run, tags=["preferences", "ui"], metadata={"source": "settings_page"})
+    assert run("memory_get", id=id) == {
+        "id": id,
+        "content": "User prefers dark mode",
+        "content_type": "text",
+        "memory_tier": "long_term",
+        "tags": ["preferences", "ui"],
+        "metadata": {"source": "settings_page"},
+        "created_at": NOON,
+        "updated_at": NOON,
+        "expires_at": None,
+    }
+
+
+@pytest.mark.parametrize("id", [UNKNOWN, "id1", "%", "772a0622-g49d-63f6-c938-668877662222"])
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [
+        ("memory_get", {}),
+        ("memory_update", {"tags": ["a"]}),
+        ("memory_get_score", {}),
+        ("memory_set_score", {"score": 0.5}),
+    ],
+)
+def test_an_id_that_is_not_there_is_not_found(refused: Tools, tool: str, more: dict[str, Any], id: str) -> None:
+    """エラー: `NotFoundError` - メモリが見つからない場合; 存在しないIDはエラー"""
+    kind, message = refused(tool, id=id, **more)
+    assert (kind, id in message) == ("NotFoundError", True)
+
+
+@pytest.mark.parametrize("tool", ["memory_get", "memory_update", "memory_get_score"])
+def test_an_id_must_be_given(refused: Tools, tool: str) -> None:
+    assert refused(tool) == ("ValidationError", "`id` is required: give a string of 1 to 64 characters.")
+
+
+# エラーレスポンス
+
+TYPES = [
+    (InvalidInput("m"), "ValidationError"),
+    (NotFound("m"), "NotFoundError"),
+    (Conflict("m"), "ConflictError"),
+    (AccessDenied("m"), "PermissionError"),
+    (IdentityMissing("m"), "PermissionError"),
+    (TooLarge("m"), "TooLargeError"),
+    (Throttled("m"), "ThrottledError"),
+    (Unavailable("m"), "UnavailableError"),
+    (Internal("m"), "InternalError"),
+]
+
+
+@pytest.mark.parametrize(("error", "kind"), TYPES)
+def test_every_failure_has_the_one_form(error: RecollectError, kind: str) -> None:
+    body = RECORDS.render_error(error, RECORDS.tools["memory_get"])
+    assert body == {"error": True, "error_type": kind, "message": "m"}
+
+
+def test_no_kind_of_error_is_without_a_type() -> None:
+    assert {type(error) for error, _ in TYPES} == set(RecollectError.__subclasses__())
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_without_a_user_every_tool_says_so(door: Door, name: str) -> None:
+    result = door.invoke(f"records.{name}", RECORDS.tools[name].examples[0], None)
+    assert (result.body["error"], result.body["error_type"]) == (True, "PermissionError")
+
+
+def test_memories_never_cross_users(agent: Callable[..., Any]) -> None:
+    id = agent("ana")("records.memory_store", content="Ana's secret").body["id"]
+    ben = agent("ben")
+    assert ben("records.memory_get", id=id).body["error_type"] == "NotFoundError"
+    assert ben("records.memory_list").body["total"] == 0
+    assert ben("records.memory_search", query="secret").body == {"results": [], "total": 0}
+    assert ben("records.memory_delete", id=id).body["deleted_count"] == 0
+    assert agent("ana")("records.memory_get", id=id).body["content"] == "Ana's secret"
