@@ -1,6 +1,6 @@
-"""The document "Memory Tools": what there is, its parameters, storing, getting and errors. Its other sections are in the files beside this one.
+"""The document "Memory Tools": what there is, its parameters, storing, getting and errors.
 
-Sections are quoted by their headings.
+Its sections are quoted by their headings; the others are in the files beside this one.
 """
 
 from collections.abc import Callable

@@ -267,7 +267,7 @@ def test_listing_answers_the_documents_response(run: Tools) -> None:
                 "content_type": "text",
                 "memory_tier": "long_term",
                 "tags": ["preferences", "ui"],
-                "created_at": NOON,
+                "created_at": "2026-01-01T12:00:00Z",
             }
         ],
         "total": 1,
