@@ -1173,7 +1173,7 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
         with pytest.raises(Conflict, match="recollect reembed"):
             refused()
 
-    def failing(texts: Any) -> Any:
+    def failing(memories: Any) -> Any:
         raise RuntimeError("the model went away")
 
     with pytest.raises(RuntimeError):
@@ -1182,7 +1182,8 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
 
     seen: list[str] = []
 
-    def anew(texts: Any) -> Any:
+    def anew(memories: Any) -> Any:
+        texts = [memory.content for memory in memories]
         seen.extend(texts)
         return [tuple(other.embed([text[:600], text[600:]], purpose="document", timeout=SECONDS)) for text in texts]
 
@@ -1201,7 +1202,7 @@ def test_a_handle_of_the_old_embedder_is_refused_after_embedding_anew(store: Ope
     assert search(old, near=embed("heron")[0]).stored == 1
     other = HashedWords(dimension=32)
     store(clock, other).space("ana").reembed(
-        lambda texts: [tuple(other.embed([text], purpose="document", timeout=SECONDS)) for text in texts]
+        lambda memories: [tuple(other.embed([m.content], purpose="document", timeout=SECONDS)) for m in memories]
     )
     with pytest.raises(Conflict, match="recollect reembed"):
         search(old, near=embed("heron")[0])

@@ -1,20 +1,32 @@
-"""Append messages: what was said in a conversation, one turn a message."""
+"""Append messages: what was said in a conversation, one turn a message, and the episodes that are over."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import IdentityMissing
 from ..model import Memory, Message
 from ..ports import Create
 from .call import Call
-from .entry import embed_chunks, entry
+from .close_conversations import close_what_is_over
+from .entry import embed_memories, entry
 from .save import Draft, compose, create_all
 
 
-def append_messages(call: Call, messages: Sequence[Message], conversation_id: str | None = None) -> list[Memory]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """The turns that were kept, in order, and the episodes that this made, of other conversations too."""
+
+    conversation_id: str
+    turns: list[Memory]
+    episodes: list[Memory]
+
+
+def append_messages(call: Call, messages: Sequence[Message], conversation_id: str | None = None) -> Appended:
     """Save turns in order, all or nothing. They are seen only by searches that ask for the conversation.
 
-    Turns are not looked around at: no surprise and no links. Raises IdentityMissing when neither the
-    caller nor the arguments name a conversation.
+    Turns are not looked around at: no surprise and no links. Episodes are made behind that, in a commit
+    of their own whose failure changes nothing here. Raises IdentityMissing when neither the caller nor
+    the arguments name a conversation.
     """
     conversation = conversation_id or call.caller.conversation_id
     if conversation is None:
@@ -36,6 +48,7 @@ def append_messages(call: Call, messages: Sequence[Message], conversation_id: st
         )
         for position, message in enumerate(messages)
     ]
-    vectors = embed_chunks(call, [turn.content for turn in turns])
+    vectors = embed_memories(call, turns)
     changes = [Create(entry=entry(turn, vector)) for turn, vector in zip(turns, vectors, strict=True)]
-    return create_all(call, changes)
+    kept = create_all(call, changes)
+    return Appended(conversation_id=conversation, turns=kept, episodes=close_what_is_over(call, conversation))

@@ -4,7 +4,7 @@ from ..errors import InvalidInput
 from ..model import Association, Link, Memory
 from ..ports import Probe
 from .call import Call
-from .entry import embed_chunks
+from .entry import embed_memories
 from .get import find
 from .update import Edit, update
 
@@ -34,7 +34,7 @@ def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple
     `threshold` is a floor on the strength, which is the cosine, or what was given to a link made by hand.
     """
     memory = find(call, id)
-    [embeddings] = embed_chunks(call, [memory.content])
+    [embeddings] = embed_memories(call, [memory])
     probe = Probe(embeddings=embeddings, scope=None, leave_out=memory.id)
     [around] = call.space.look_around([probe], floor=threshold, top_k=limit)
     found = {

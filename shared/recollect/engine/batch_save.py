@@ -9,7 +9,7 @@ from ..model import Memory
 from ..ports import Create
 from . import save as saving
 from .call import Call
-from .entry import embed_chunks, entry
+from .entry import embed_memories, entry
 from .save import Draft
 
 OnError = Literal["rollback", "continue", "stop"]
@@ -73,7 +73,7 @@ def _compose(
 
 def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
     memories = [memory for _, memory in composed.values()]
-    vectors = embed_chunks(call, [memory.content for memory in memories])
+    vectors = embed_memories(call, memories)
     around = saving.look_around(call, memories, vectors)
     return {
         index: Create(entry=entry(saving.with_surroundings(call, memory, draft, surroundings), embeddings))

@@ -1,5 +1,6 @@
 """From a memory to what it is found by."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -9,6 +10,7 @@ from .analysis import text_digest, tokens
 from .call import Call
 from .chunking import chunks
 from .ranking import speaker_of
+from .summary import who
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 
@@ -50,6 +52,24 @@ def speaker(memory: Memory) -> str | None:
     if memory.source == "conversation" and memory.messages and memory.messages[0].speaker:
         return memory.messages[0].speaker.casefold()
     return speaker_of(memory.content)
+
+
+def meaning(memory: Memory) -> str:
+    """What the semantic leg reads: the content, and of an episode all that was said.
+
+    The names that a summary puts before what people say are left out: they make texts look alike that
+    have nothing else in common.
+    """
+    if memory.source == "conversation" or not memory.messages:
+        return memory.content
+    names = "|".join({re.escape(who(message)) for message in memory.messages})
+    plain = re.sub(rf"(?:^|(?<=\s))(?:{names}):\s+", "", memory.content)
+    return "\n".join([plain, *(message.content for message in memory.messages)])
+
+
+def embed_memories(call: Call, memories: Sequence[Memory]) -> list[tuple[Embedding, ...]]:
+    """The chunk embeddings of each memory, all in one batch."""
+    return embed_chunks(call, [meaning(memory) for memory in memories])
 
 
 def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]]:

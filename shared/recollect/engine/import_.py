@@ -11,7 +11,7 @@ from ..ports import Create, TextKey
 from . import limits
 from .analysis import text_digest
 from .call import Call
-from .entry import embed_chunks, entry
+from .entry import embed_memories, entry
 from .save import Draft, compose, look_around, with_surroundings
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]
@@ -65,7 +65,7 @@ def import_drafts(
         seen[key] += 1
         if seen[key] > stored:
             fresh.append(pair)
-    vectors = embed_chunks(call, [memory.content for _, memory in fresh])
+    vectors = embed_memories(call, [memory for _, memory in fresh])
     memories = [memory for _, memory in fresh]
     if surroundings:
         around = look_around(call, memories, vectors)
@@ -88,7 +88,7 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
         there = call.space.get(list(first), deleted=True)
         absent = [id for id in first if id not in there and id not in taken]
         new = [first[id] for id in absent if id not in creates]
-        vectors = embed_chunks(call, [memory.content for memory, _ in new])
+        vectors = embed_memories(call, [memory for memory, _ in new])
         for (memory, past), embeddings in zip(new, vectors, strict=True):
             creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
         try:

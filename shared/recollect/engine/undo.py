@@ -6,7 +6,7 @@ from ..errors import Conflict
 from ..model import Memory, Revision
 from ..ports import Replace
 from .call import Call
-from .entry import embed_chunks, entry
+from .entry import embed_memories, entry
 from .get import find, not_found
 
 
@@ -20,7 +20,7 @@ def undo(call: Call, id: str) -> Memory:
     if current.expires_at is not None and current.expires_at <= call.now():
         raise not_found(current.id)
     restored, revision = _undelete(call, current) if current.deleted_at else _step_back(call, current)
-    [embeddings] = embed_chunks(call, [restored.content])
+    [embeddings] = embed_memories(call, [restored])
     change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
     call.space.commit([change], timeout=call.deadline.left())
     return restored

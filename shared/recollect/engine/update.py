@@ -9,7 +9,7 @@ from ..model import ContentType, Importance, JsonObject, Link, Memory, Revision,
 from ..ports import Entry, Replace
 from . import limits, novelty
 from .call import Call
-from .entry import embed_chunks, entry, unchanged_text
+from .entry import embed_memories, entry, unchanged_text
 from .get import find
 from .save import look_around
 
@@ -89,7 +89,7 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     """The entries that the edits make: texts that changed embedded in one batch, links found anew."""
     images = [edited(call, old, edit) for old, edit in edits]
     changed = [i for i, (old, _) in enumerate(edits) if _moves(old, images[i])]
-    vectors = embed_chunks(call, [images[i].content for i in changed])
+    vectors = embed_memories(call, [images[i] for i in changed])
     around = look_around(call, [images[i] for i in changed], vectors)
     entries = [unchanged_text(image) for image in images]
     for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):

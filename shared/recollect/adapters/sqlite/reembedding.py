@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import Final
 
-from ...model import Embedding
+from ...model import Embedding, Memory
 from .connection import select
 from .file import UserFile
 from .rows import from_image
@@ -12,7 +12,7 @@ from .rows import from_image
 _BLOCK: Final = 256
 
 
-def reembed(file: UserFile, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+def reembed(file: UserFile, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
     """New vectors for all that can be searched; how many memories that was."""
     done = 0
     if not file.path.exists():
@@ -24,7 +24,7 @@ def reembed(file: UserFile, embed: Callable[[Sequence[str]], list[tuple[Embeddin
             "SELECT n, image FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?",
             (last, _BLOCK),
         ):
-            vectors = embed([from_image(image).content for _, image in rows])
+            vectors = embed([from_image(image) for _, image in rows])
             connection.executemany(
                 "UPDATE search SET vectors = ? WHERE n = ?",
                 [(b"".join(chunks), n) for (n, _), chunks in zip(rows, vectors, strict=True)],

@@ -252,7 +252,7 @@ class SqliteSpace:
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
 
-    def reembed(self, embed: Callable[[Sequence[str]], list[tuple[Embedding, ...]]]) -> int:
+    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
         return reembed(self._file, embed)
 
     def statistics(self) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from .opening import Opened, opened
 from .output import complain, confirm_forgetting, say, write_json
 
 if TYPE_CHECKING:
-    from ...model import Caller, Embedding
+    from ...model import Caller, Embedding, Memory
     from .diagnosis import Finding
 
 _BLOCK_SECONDS = 600.0
@@ -102,11 +102,11 @@ def _users(memory: Opened, done: dict[str, int]) -> "Iterator[Caller]":
 
 
 def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int]) -> None:
-    from ...engine.entry import embed_chunks
+    from ...engine.entry import embed_memories
     from ...errors import RecollectError
 
-    def embed(texts: Sequence[str]) -> "list[tuple[Embedding, ...]]":
-        return embed_chunks(memory.door.call_for(user, seconds=_BLOCK_SECONDS), texts)
+    def embed(memories: "Sequence[Memory]") -> "list[tuple[Embedding, ...]]":
+        return embed_memories(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
 
     try:
         done["memories"] += memory.door.store.space(user.user_id, tenant=user.tenant).reembed(embed)

@@ -17,10 +17,11 @@ class AppendInput(Input):
 
 
 class AppendedView(Answer):
-    """How many turns were kept, and of which conversation."""
+    """The turns that were kept, and the memories that now sum up what was over, of other conversations too."""
 
     conversation_id: str
     ids: list[str]
+    episodes: list[str] | None = None
 
 
 @CORE.tool(
@@ -37,6 +38,15 @@ class AppendedView(Answer):
     ),
 )
 def append_messages(call: Call, input: AppendInput) -> AppendedView:
-    """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation."""
-    turns = appending.append_messages(call, [message.to_message() for message in input.messages], input.conversation_id)
-    return AppendedView(conversation_id=turns[0].conversation_id or "", ids=[turn.id for turn in turns])
+    """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation.
+
+    What belongs together becomes an episode, a memory like any other: at a shift of topic, after 50 messages, and
+    when nothing was said for 15 minutes.
+    """
+    said = [message.to_message() for message in input.messages]
+    appended = appending.append_messages(call, said, input.conversation_id)
+    return AppendedView(
+        conversation_id=appended.conversation_id,
+        ids=[turn.id for turn in appended.turns],
+        episodes=[episode.id for episode in appended.episodes] or None,
+    )

@@ -1,0 +1,117 @@
+"""Where a conversation falls into episodes. Pure."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import sqrt
+from operator import mul
+from typing import Final
+
+from ..model import MAX_MESSAGES_BYTES, Embedding
+from .fusion import calibrated
+
+MIN_MESSAGES: Final = 3
+MAX_MESSAGES: Final = 50
+PAUSE: Final = timedelta(minutes=15)
+"""A conversation that rests so long is over, and so is what was said before a longer gap."""
+ALPHA: Final = 0.2
+"""What the newest message counts in the rolling event embedding."""
+NOVELTY: Final = 0.65
+AHEAD: Final = 3
+NEARER: Final = 2.5
+"""Most messages of small talk are novel; a new topic is one that the next messages stay with."""
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the rules look at: when it was written and said, its bytes, and a unit vector of its text."""
+
+    written_at: datetime
+    said_at: datetime
+    size: int
+    vector: Vector
+
+
+def episodes(turns: Sequence[Turn], *, unrelated: float, now: datetime) -> list[int]:
+    """The lengths of the episodes that are over, from the first turn on; the turns behind them stay open.
+
+    An episode ends where nothing was written for 15 minutes (now included), however short it is. With
+    three messages or more it ends before a gap of over 15 minutes between what was said and before a
+    shift of topic; with 50 it is full, and before 128 KiB.
+    """
+    lengths: list[int] = []
+    start = 0
+    event = _Event()
+    for i, turn in enumerate(turns):
+        if start < i and _is_over(turns, start, i, event, unrelated):
+            lengths.append(i - start)
+            start, event = i, _Event()
+        event.hear(turn)
+        if event.messages == MAX_MESSAGES:
+            lengths.append(MAX_MESSAGES)
+            start, event = i + 1, _Event()
+    if start < len(turns) and now - turns[-1].written_at >= PAUSE:
+        lengths.append(len(turns) - start)
+    return lengths
+
+
+def vector(chunks: Sequence[Embedding]) -> Vector:
+    """One unit vector for a text: the direction between those of its chunks; () without any."""
+    unpacked = [struct.unpack(f"<{len(chunk) // 4}f", chunk) for chunk in chunks]
+    if len(unpacked) <= 1:
+        return unpacked[0] if unpacked else ()
+    total = [sum(values) for values in zip(*unpacked, strict=True)]
+    length = sqrt(_dot(total, total)) or 1.0
+    return tuple(value / length for value in total)
+
+
+class _Event:
+    """The messages of an episode so far: their bytes, their sum, and the rolling event embedding."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.size = 0
+        self.sum: Sequence[float] = ()
+        self.rolling: Sequence[float] = ()
+
+    def hear(self, turn: Turn) -> None:
+        self.messages += 1
+        self.size += turn.size
+        if not turn.vector:
+            return
+        if not self.rolling:
+            self.sum = self.rolling = turn.vector
+            return
+        self.sum = [a + b for a, b in zip(self.sum, turn.vector, strict=True)]
+        self.rolling = [(1 - ALPHA) * a + ALPHA * b for a, b in zip(self.rolling, turn.vector, strict=True)]
+
+
+def _is_over(turns: Sequence[Turn], start: int, i: int, event: _Event, unrelated: float) -> bool:
+    before, turn = turns[i - 1], turns[i]
+    if turn.written_at - before.written_at >= PAUSE or event.size + turn.size > MAX_MESSAGES_BYTES:
+        return True
+    if i - start < MIN_MESSAGES:
+        return False
+    if abs(turn.said_at - before.said_at) > PAUSE:
+        return True
+    return _is_new_topic(turn, turns[i + 1 : i + 1 + AHEAD], event, unrelated)
+
+
+def _is_new_topic(turn: Turn, ahead: Sequence[Turn], event: _Event, unrelated: float) -> bool:
+    """Whether a turn is novel against the event, and 2.5 times as near to the three that follow it as to
+    the messages of the event. With fewer behind it nothing can be told yet."""
+    if len(ahead) < AHEAD or not turn.vector or not event.rolling:
+        return False
+    length = sqrt(_dot(event.rolling, event.rolling)) or 1.0
+    if 1 - calibrated(_dot(turn.vector, event.rolling) / length, unrelated) <= NOVELTY:
+        return False
+    before = _dot(turn.vector, event.sum) / event.messages
+    behind = sum(_dot(turn.vector, next_.vector) for next_ in ahead) / AHEAD
+    return calibrated(behind, unrelated) > NEARER * calibrated(before, unrelated)
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return float(sum(map(mul, a, b)))

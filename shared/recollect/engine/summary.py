@@ -1,0 +1,93 @@
+"""What a conversation said, in a few of its own sentences. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from math import log
+from typing import Final, NamedTuple
+
+from ..model import Message
+from .analysis import tokens
+from .sentences import cut, sentences
+
+SUMMARY_CHARACTERS: Final = 400
+_QUESTION: Final = 0.5
+_ASSISTANT: Final = 0.7
+_FIGURES: Final = 1.2
+
+
+class _Sentence(NamedTuple):
+    """A sentence, who says it, and its distinct tokens."""
+
+    text: str
+    who: str
+    role: str
+    tokens: frozenset[str]
+
+
+def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> str:
+    """The sentences that together say most, in their order, each run of them behind its speaker's name.
+
+    Sentences are taken one by one, by the weight of the tokens that none before them had for the room
+    they need; a token weighs log(1 + its mentions). Questions count half, an assistant's words 0.7,
+    dates and figures a fifth more; what says nothing new is left out. Without a name the role stands
+    for it. At most `budget` characters.
+    """
+    parts = _sentences(messages)
+    chosen: list[int] = []
+    for i in _by_worth(parts, chosen):
+        if len(_told(parts, [*chosen, i])) <= budget:
+            chosen.append(i)
+    return _told(parts, chosen) if chosen else cut(_told(parts, [0]), budget)
+
+
+def _sentences(messages: Sequence[Message]) -> list[_Sentence]:
+    return [
+        _Sentence(text, who(message), message.role, frozenset(tokens(text)))
+        for message in messages
+        for text in sentences(message.content)
+    ]
+
+
+def who(message: Message) -> str:
+    """The name that a summary puts before what someone says: the speaker's, else the role."""
+    return " ".join((message.speaker or message.role.capitalize()).split())
+
+
+def _by_worth(parts: Sequence[_Sentence], chosen: Sequence[int]) -> Iterator[int]:
+    """The sentences that add something to those chosen so far, the most telling first."""
+    mentions = Counter(token for part in parts for token in part.tokens)
+    heap = [(-_worth(part, mentions, part.tokens), i) for i, part in enumerate(parts)]
+    heapify(heap)
+    # What a sentence adds only shrinks, so that only the one on top must be looked at again.
+    while heap:
+        before, i = heappop(heap)
+        new = parts[i].tokens.difference(*(parts[j].tokens for j in chosen))
+        worth = _worth(parts[i], mentions, new)
+        if worth < -before:
+            if worth > 0:
+                heappush(heap, (-worth, i))
+        elif worth > 0:
+            yield i
+
+
+def _worth(part: _Sentence, mentions: Counter[str], new: frozenset[str]) -> float:
+    worth: float = sum(log(1 + mentions[token]) for token in new) / len(part.text) ** 0.5
+    if part.text.endswith(("?", "？")):
+        worth *= _QUESTION
+    if part.role == "assistant":
+        worth *= _ASSISTANT
+    if any(char.isdigit() for char in part.text):
+        worth *= _FIGURES
+    return worth
+
+
+def _told(parts: Sequence[_Sentence], chosen: Sequence[int]) -> str:
+    words: list[str] = []
+    speaker = None
+    for i in sorted(chosen):
+        if parts[i].who != speaker:
+            speaker = parts[i].who
+            words.append(f"{speaker}:")
+        words.append(parts[i].text)
+    return " ".join(words)
