@@ -53,15 +53,21 @@ class Door:
             try:
                 result = self._run(found, arguments, caller, idempotency_key)
             except RecollectError as error:
-                result = self._refused(found, error)
+                result = self.refuse(found, error)
             except Exception as fault:
                 telemetry.log_fault(found.full_name, fault)
-                result = self._refused(
+                result = self.refuse(
                     found, Internal("Something went wrong on our side; it was logged. Try again later.")
                 )
             measure.error = result.error.code if result.error else None
             measure.outcome = result.outcome.kind if result.outcome else None
         return result
+
+    def refuse(self, tool: Tool, error: RecollectError) -> Result:
+        """An error in the words of the tool's dialect, also for what a surface refuses before it invokes."""
+        body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
+        media: Media = "text/plain" if isinstance(body, str) else "application/json"
+        return Result(body=body, tool=tool, media=media, error=error)
 
     def call_for(self, caller: Caller | None, *, seconds: float, idempotency_key: str | None = None) -> Call:
         """The call of one caller: their space and nobody else's. Raises IdentityMissing."""
@@ -84,11 +90,6 @@ class Door:
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
         return Result(body=body, tool=tool, media=tool.media, outcome=call.outcome)
-
-    def _refused(self, tool: Tool, error: RecollectError) -> Result:
-        body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
-        media: Media = "text/plain" if isinstance(body, str) else "application/json"
-        return Result(body=body, tool=tool, media=media, error=error)
 
 
 def identified(caller: Caller | None) -> Caller:

@@ -101,6 +101,23 @@ def test_a_wrong_method_says_the_right_one(local: httpx.Client, path: str, allow
     assert answer.headers["Allow"] == allowed
 
 
+@pytest.mark.parametrize("body", [b"{", b"[]", b"", b"\xff"])
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("notes/memory_save", '{"error":"'),
+        ("categories/store_memory", "Failed to store memory: "),
+        ("records/memory_store", '{"error":true,"error_type":"ValidationError","message":"'),
+    ],
+)
+def test_a_body_that_is_no_arguments_is_refused_in_the_dialects_own_form(
+    local: httpx.Client, path: str, form: str, body: bytes
+) -> None:
+    answer = local.post(f"/v1/{path}", content=body, headers=JSON)
+    assert answer.status_code == 400
+    assert answer.text.startswith(form)
+
+
 def test_a_dialect_answers_its_own_error_with_the_status(local: httpx.Client) -> None:
     answer = local.post("/v1/notes/memory_delete", json={"note_id": "note-1"})
     assert answer.status_code == 404

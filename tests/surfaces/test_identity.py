@@ -53,7 +53,7 @@ def test_a_header_sent_twice_is_refused(gateway: httpx.Client, path: str, body: 
     headers = [("X-User-Id", "ana"), (name, "bob"), (name.lower(), "eve")]
     answer = gateway.post(path, json=body, headers=headers)
     assert answer.status_code == 400
-    assert "send it once" in answer.json()["detail"]
+    assert "send it once" in answer.text
 
 
 @pytest.mark.parametrize(("path", "body"), CALLS)

@@ -19,7 +19,7 @@ from . import schemas
 from .guard import LoopbackOnly
 from .identity import Identity, one_header
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
-from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, wrong_method_reply
+from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import check_size, is_json, paths, unknown_path
 
 # Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
@@ -71,7 +71,7 @@ def _endpoint(door: Door, identity: Identity, tool: Tool, limiter: anyio.Capacit
             key = one_header(request.scope, "Idempotency-Key")
             body = await _read(request, tool)
         except RecollectError as error:
-            return _response(error_reply(error))
+            return _response(refusal_reply(door, tool, error))
         except ClientDisconnect:
             return _response(error_reply(InvalidInput("The connection ended before the body did.")))
         work = partial(answer, door, tool, body, caller, key)

@@ -16,7 +16,16 @@ from ..settings import read_settings
 from ..tools import Catalogue, Tool
 from .identity import Authorizer, Identity, one_header
 from .lambda_events import HttpRequest, http_request, http_response
-from .reply import FAULT, Reply, answer, error_reply, not_json_reply, outcome_object, wrong_method_reply
+from .reply import (
+    FAULT,
+    Reply,
+    answer,
+    error_reply,
+    not_json_reply,
+    outcome_object,
+    refusal_reply,
+    wrong_method_reply,
+)
 from .routes import check_size, is_json, tools_by_path, unknown_path
 
 Handler = Callable[[Any, Any], JsonObject]
@@ -55,8 +64,11 @@ def _http(operation: str, open: Callable[[], Door], identity: Identity, request:
     try:
         door = _door(open)
         tool = _routed(door.catalogue, operation, request)
-        if request.method != "POST":
-            return wrong_method_reply(request.method)
+    except RecollectError as error:
+        return error_reply(error)
+    if request.method != "POST":
+        return wrong_method_reply(request.method)
+    try:
         if not is_json(one_header(request.scope, "Content-Type")):
             return not_json_reply()
         body = request.body()
@@ -64,7 +76,7 @@ def _http(operation: str, open: Callable[[], Door], identity: Identity, request:
         caller = identity.caller(request.scope)
         key = one_header(request.scope, "Idempotency-Key")
     except RecollectError as error:
-        return error_reply(error)
+        return refusal_reply(door, tool, error)
     return answer(door, tool, body, caller, key)
 
 

@@ -31,7 +31,7 @@ def answer(door: Door, tool: Tool, body: bytes, caller: Caller | None, key: str 
     try:
         return result_reply(door, door.invoke(tool, decode(body), caller, idempotency_key=key))
     except RecollectError as error:
-        return error_reply(error)
+        return refusal_reply(door, tool, error)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
 
@@ -43,6 +43,11 @@ def result_reply(door: Door, result: Result) -> Reply:
     if door.catalogue.toolsets[result.tool.toolset].standard_errors:
         return error_reply(result.error)
     return _reply(STATUS[result.error.code], result.body, result.media, error_headers(result.error))
+
+
+def refusal_reply(door: Door, tool: Tool, error: RecollectError) -> Reply:
+    """What is refused of a call whose tool is known: the dialect's own error."""
+    return result_reply(door, door.refuse(tool, error))
 
 
 def error_reply(error: RecollectError, *, status: int | None = None, headers: dict[str, str] | None = None) -> Reply:
