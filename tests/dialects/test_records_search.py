@@ -1,7 +1,7 @@
 """The document "Memory Tools": searching and scores."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -10,7 +10,8 @@ from clock import SettableClock
 from dialects.recording import FILLER, Tools, stored, that_succeeds
 from embedding import HashedWords
 from recollect.invoke import Door
-from recollect.model import Caller
+from recollect.model import Caller, Matches, Query
+from recollect.ports import MemoryStore
 
 
 @pytest.fixture
@@ -465,3 +466,43 @@ def test_a_search_without_its_embedder_is_an_error_and_by_words_it_goes_on(door:
     assert (body["error"], body["error_type"]) == (True, "UnavailableError")
     words = broken.invoke("records.memory_search", {"query": "otter", "search_mode": "keyword"}, caller).body
     assert words["total"] == 1
+
+
+@dataclass(frozen=True)
+class HalfBlind:
+    """A store of which one leg failed, as `found` says what the other one still finds."""
+
+    store: MemoryStore
+    found: bool
+
+    def space(self, user_id: str, *, tenant: str = "") -> Any:
+        space = self.store.space(user_id, tenant=tenant)
+
+        def search(query: Query) -> Matches:
+            matches = space.search(query)
+            return replace(
+                matches, candidates=matches.candidates if self.found else (), degraded="the index does not answer"
+            )
+
+        return _Patched(space, search)
+
+
+class _Patched:
+    def __init__(self, space: Any, search: Callable[[Query], Matches]) -> None:
+        self._space = space
+        self.search = search
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+
+def test_a_degraded_search_is_an_error_where_it_has_nothing_and_marked_where_it_has(door: Door, run: Tools) -> None:
+    stored(run, "otter")
+    caller = Caller("ana", "assistant")
+    blind = replace(door, store=HalfBlind(door.store, found=False))  # type: ignore[arg-type]
+    body = blind.invoke("records.memory_search", {"query": "otter"}, caller).body
+    assert (body["error_type"], "the index does not answer" in body["message"]) == ("UnavailableError", True)
+    half = replace(door, store=HalfBlind(door.store, found=True))  # type: ignore[arg-type]
+    result = half.invoke("records.memory_search", {"query": "otter"}, caller)
+    assert result.outcome is not None
+    assert (result.body["total"], result.outcome.kind) == (1, "degraded")
