@@ -38,9 +38,10 @@ class Clock(Protocol):
 class Embedder(Protocol):
     """Turns texts into unit vectors.
 
-    `name` identifies model and version: vectors of two names never meet. Its calibration are two cosines,
-    0 to 1: `unrelated`, between texts that have nothing to do with each other, and `novel`, no lower, between
-    a turn that says something new in a long conversation, its speaker's name in front, and the nearest before it.
+    `name` identifies model and version: vectors of two names never meet. Its calibration are three
+    cosines, 0 to 1: `unrelated`, between texts that have nothing to do with each other; `unrelated_japanese`,
+    between such texts in Japanese, which many models crowd; and `novel`, no lower than the first, between a turn
+    that says something new in a long conversation, its speaker's name in front, and the nearest before it.
     """
 
     @property
@@ -49,6 +50,8 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
     @property
     def unrelated(self) -> float: ...
+    @property
+    def unrelated_japanese(self) -> float: ...
     @property
     def novel(self) -> float: ...
 

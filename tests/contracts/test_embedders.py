@@ -30,6 +30,7 @@ from recollect.adapters.embedders import calibration, endpoint, fastembed, wordl
 from recollect.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
+    JAPANESE_TEXTS,
     PROBES,
     novel_level,
     unrelated_level,
@@ -42,6 +43,7 @@ from recollect.ports import Embedder  # noqa: E402
 from recollect.settings import Settings  # noqa: E402
 
 KEY = "sk-secret-0123456789"
+LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}
 
 
 class FakeTime:
@@ -178,7 +180,7 @@ def remote(server: ModelServer) -> Callable[..., EndpointEmbedder]:
     def make(**options: Any) -> EndpointEmbedder:
         clock = FakeTime()
         times = {"monotonic": clock.monotonic, "sleep": clock.sleep}
-        defaults = {"key": KEY, "unrelated": 0.1, "novel": 0.5, **times}
+        defaults = {"key": KEY, **LEVELS, **times}
         made = EndpointEmbedder(server.url, "hashed", **{**defaults, **options})
         made.clock = clock  # type: ignore[attr-defined]
         return made
@@ -368,13 +370,15 @@ def test_prefixes_tell_queries_from_documents(server: ModelServer, remote: Calla
 def test_what_the_settings_leave_open_is_learned_with_the_first_texts(
     server: ModelServer, remote: Callable[..., EndpointEmbedder]
 ) -> None:
-    embedder = remote(unrelated=None, novel=None)
+    embedder = remote(**dict.fromkeys(LEVELS))
     embed(embedder, "tea")
     embed(embedder, "coffee")
     unrelated = unrelated_level(embed(HashedWords(), *CALIBRATION_TEXTS))
+    japanese = unrelated_level(embed(HashedWords(), *JAPANESE_TEXTS))
     novel = novel_level(embed(HashedWords(), *CONVERSATION))
     assert embedder.dimension == 64
-    assert (embedder.unrelated, embedder.novel) == pytest.approx((unrelated, novel), abs=1e-6)
+    learned = (embedder.unrelated, embedder.unrelated_japanese, embedder.novel)
+    assert learned == pytest.approx((unrelated, japanese, novel), abs=1e-6)
     assert [request.input for request in server.requests] == [[*PROBES, "tea"], ["coffee"]]
 
 
@@ -393,13 +397,14 @@ def test_size_and_levels_are_asked_for_when_they_are_read_first(
 ) -> None:
     assert remote().dimension == 64
     assert remote(unrelated=None).unrelated > 0
+    assert remote(unrelated_japanese=None).unrelated_japanese > 0.3
     assert remote(novel=None).novel > 0.1
-    assert (remote(unrelated=0.3).unrelated, remote(novel=0.6).novel) == (0.3, 0.6)
+    assert (remote().unrelated, remote().unrelated_japanese, remote().novel) == tuple(LEVELS.values())
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/embeddings", "/embeddings/"])
 def test_the_address_is_found_however_it_ends(server: ModelServer, suffix: str) -> None:
-    embed(EndpointEmbedder(server.url + suffix, "hashed", unrelated=0.1, novel=0.5), "tea")
+    embed(EndpointEmbedder(server.url + suffix, "hashed", **LEVELS), "tea")
     assert server.requests[0].path == "/v1/embeddings"
 
 
@@ -571,7 +576,7 @@ def test_what_a_stuck_endpoint_holds_is_bounded(server: ModelServer) -> None:
 
 def test_an_endpoint_that_was_stuck_is_used_again_when_it_answers(server: ModelServer) -> None:
     server.behaviours = [hang]
-    embedder = EndpointEmbedder(server.url, "hashed", unrelated=0.1, novel=0.5)
+    embedder = EndpointEmbedder(server.url, "hashed", **LEVELS)
     failure(embedder, timeout=0.1)
     assert embed(embedder, "tea") == embed(HashedWords(), "tea")
 
@@ -658,7 +663,7 @@ def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
 
 
 def test_fastembed_is_told_queries_from_documents(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5, dimension=64, query_prefix="q: ", document_prefix="d: ")
+    embedder = FastEmbedEmbedder(**LEVELS, dimension=64, query_prefix="q: ", document_prefix="d: ")
     embedder.embed(["tea"], purpose="query", timeout=5)
     embedder.embed(["tea"] * 40, purpose="document", timeout=5)
     seen = embedder._loaded(embedder._monotonic() + 5).seen  # type: ignore[attr-defined]
@@ -672,7 +677,7 @@ def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) ->
 
 
 def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5)
+    embedder = FastEmbedEmbedder(**LEVELS)
     monkeypatch.delattr(stub, "TextEmbedding")
     with pytest.raises(Unavailable, match=r"recollect\[fastembed\]"):
         embed(embedder, "tea")
@@ -708,7 +713,7 @@ def test_a_download_that_outlasts_the_timeout_goes_on_for_the_next_call(
 
 
 def test_fastembed_gives_up_when_the_texts_take_longer_than_the_timeout(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(unrelated=0.1, novel=0.5, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
+    embedder = FastEmbedEmbedder(**LEVELS, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
     with pytest.raises(Unavailable, match="takes longer than this call may"):
         embed(embedder, *(["tea"] * 200), timeout=5)
 
@@ -749,6 +754,8 @@ def test_the_novel_level_is_an_upper_quartile_kept_within_the_scale() -> None:
 
 
 def test_what_wordllama_would_learn_is_near_what_was_measured_for_it() -> None:
+    japanese = unrelated_level(embed(SHARED_WORDLLAMA, *JAPANESE_TEXTS))
+    assert japanese == pytest.approx(SHARED_WORDLLAMA.unrelated_japanese, abs=0.03)
     assert novel_level(embed(SHARED_WORDLLAMA, *CONVERSATION)) == pytest.approx(SHARED_WORDLLAMA.novel, abs=0.02)
 
 

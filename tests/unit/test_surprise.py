@@ -1,31 +1,52 @@
 """Surprise: its levels, whatever the embedder's scale."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.novelty import KEY_MOMENT, surprise
+from recollect.adapters.embedders.vectors import cosine
+from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+from recollect.engine.novelty import KEY_MOMENT, is_japanese, surprise
 from recollect.model import Neighbour, Surroundings
 
 LEVEL = st.floats(0, 0.99)
+COSINE = st.floats(-1, 1)
+NAMED = "Ana: I moved to Oslo."
+BARE = "She moved to Oslo."
+JAPANESE = "妹は去年から高校で数学を教えています。"
+TEXT = st.sampled_from([NAMED, BARE, JAPANESE, f"Ana: {JAPANESE}"])
 
 
-def by(cosine: float, unrelated: float = 0.1, novel: float = 0.4, text: str = "Ana: I moved to Oslo.") -> float:
-    return surprise(text, Surroundings(nearest=Neighbour("a", cosine)), unrelated=unrelated, novel=novel)
+@dataclass(frozen=True)
+class Marks:
+    unrelated: float = 0.1
+    unrelated_japanese: float = 0.6
+    novel: float = 0.4
 
 
-@given(LEVEL, LEVEL, st.floats(-1, 1), st.floats(-1, 1))
+SCALE = st.builds(Marks, LEVEL, LEVEL, LEVEL)
+
+
+def by(cosine: float, scale: Marks = Marks(), text: str = NAMED) -> float:
+    return surprise(text, Surroundings(nearest=Neighbour("a", cosine)), scale)
+
+
+@given(TEXT, SCALE, COSINE, COSINE)
 def test_surprise_is_between_0_and_1_and_never_rises_with_similarity(
-    unrelated: float, novel: float, one: float, other: float
+    text: str, scale: Marks, one: float, other: float
 ) -> None:
     near, far = max(one, other), min(one, other)
-    assert 0 <= by(near, unrelated, novel) <= by(far, unrelated, novel) <= 1
+    assert 0 <= by(near, scale, text) <= by(far, scale, text) <= 1
 
 
-@given(LEVEL, LEVEL)
-def test_unrelated_is_all_surprise_and_the_same_is_none(unrelated: float, novel: float) -> None:
-    assert by(-1.0, unrelated, novel) == by(unrelated, unrelated, novel) == 1
-    assert by(1.0, unrelated, novel) == by(1.0000002, unrelated, novel) == 0
+@given(TEXT, SCALE)
+def test_unrelated_is_all_surprise_and_the_same_is_none(text: str, scale: Marks) -> None:
+    unrelated = scale.unrelated_japanese if is_japanese(text) else scale.unrelated
+    assert by(-1.0, scale, text) == 1
+    assert by(unrelated, scale, text) == pytest.approx(1, abs=1e-4)
+    assert by(1.0, scale, text) == by(1.0000002, scale, text) == 0
 
 
 @pytest.mark.parametrize(
@@ -36,24 +57,80 @@ def test_surprise_lies_on_straight_lines_between_the_levels(cosine: float, expec
     assert by(cosine) == expected
 
 
-@given(st.floats(-1, 1), st.floats(0, 0.95))
-def test_a_model_that_crowds_its_cosines_gives_the_same_surprise(cosine: float, floor: float) -> None:
+@given(TEXT, COSINE, st.floats(0, 0.95))
+def test_a_model_that_crowds_its_cosines_gives_the_same_surprise(text: str, cosine: float, floor: float) -> None:
     def crowded(value: float) -> float:
         return floor + (1 - floor) * value
 
-    assert by(crowded(cosine), crowded(0.1), crowded(0.4)) == pytest.approx(by(cosine), abs=1.5e-4)
+    scale = Marks(crowded(0.1), crowded(0.6), crowded(0.4))
+    assert by(crowded(cosine), scale, text) == pytest.approx(by(cosine, text=text), abs=1.5e-4)
 
 
 def test_a_given_unrelated_level_above_the_novel_one_leaves_only_the_upper_lines() -> None:
-    assert by(0.5, unrelated=0.5, novel=0.2) == 1
-    assert by(0.50001, unrelated=0.5, novel=0.2) == pytest.approx(KEY_MOMENT, abs=1e-3)
+    scale = Marks(unrelated=0.5, novel=0.2)
+    assert by(0.5, scale) == 1
+    assert by(0.50001, scale) == pytest.approx(KEY_MOMENT, abs=1e-3)
 
 
-@pytest.mark.parametrize("text", ["Ana moved to Oslo.", "オスロに引っ越しました。", "At 10:30 she moved."])
-def test_a_text_without_a_speaker_is_new_further_off(text: str) -> None:
-    assert by(0.35, text=text) == by(0.4, text="user: I moved to Oslo.") == KEY_MOMENT
-    assert (by(0.1, text=text), by(1.0, text=text)) == (1, 0)
+def test_a_text_without_a_name_in_front_is_new_further_off() -> None:
+    assert by(0.35, text=BARE) == by(0.4, text=NAMED) == by(0.4, text="user: I moved.") == KEY_MOMENT
+    assert by(0.35, text="At 10:30 she moved.") == KEY_MOMENT
+    assert (by(0.1, text=BARE), by(1.0, text=BARE)) == (1, 0)
+
+
+def test_japanese_is_measured_from_a_level_of_its_own() -> None:
+    assert by(0.6, text=JAPANESE) == 1
+    assert by(0.8, text=JAPANESE) == by(0.55, text=BARE)
+    assert by(0.3, text=JAPANESE) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (JAPANESE, True),
+        ("API のキーは月末に切れます。", True),
+        (NAMED, False),
+        ("用户对虾过敏。", False),
+        ("Café ー", False),
+    ],
+)
+def test_a_text_is_japanese_by_its_kana(text: str, answer: bool) -> None:
+    assert is_japanese(text) is answer
 
 
 def test_the_first_memory_is_half_a_surprise() -> None:
-    assert surprise("Ana moved to Oslo.", Surroundings(nearest=None), unrelated=0.1, novel=0.4) == 0.5
+    assert surprise(BARE, Surroundings(nearest=None), Marks()) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("stored", "new", "reworded"),
+    [
+        (
+            "The user prefers tea to coffee.",
+            "The nightly backup runs at two.",
+            "Rather than coffee the user prefers tea.",
+        ),
+        (
+            "ユーザーはコーヒーより紅茶が好きです。",
+            "父は定年後に陶芸を始めました。",
+            "ユーザーの好みはコーヒーではなく紅茶です。",
+        ),
+        (
+            "El usuario prefiere el té al café.",
+            "La copia de seguridad se hace a las dos.",
+            "Antes que el café, el usuario prefiere el té.",
+        ),
+    ],
+    ids=["English", "Japanese", "Spanish"],
+)
+def test_the_default_embedder_tells_news_from_other_words_in_each_language(
+    stored: str, new: str, reworded: str
+) -> None:
+    embedder = WordLlamaEmbedder()
+    known, *texts = embedder.embed([stored, new, reworded], purpose="document", timeout=30)
+    news, again = [
+        surprise(text, Surroundings(nearest=Neighbour("a", cosine(known, vector))), embedder)
+        for text, vector in zip((new, reworded), texts, strict=True)
+    ]
+    assert news >= KEY_MOMENT
+    assert again < 0.3

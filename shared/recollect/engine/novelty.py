@@ -1,7 +1,8 @@
 """How new a text is against what is stored, and which memories it is linked to. Pure."""
 
+import re
 from itertools import pairwise
-from typing import Final
+from typing import Final, Protocol
 
 from ..model import Link, Surroundings
 from .ranking import label_of
@@ -22,18 +23,34 @@ UNLABELLED: Final = 5 / 6
 """Where a text that begins with no name is new: this share of the way from the unrelated to the novel. Turns
 that begin with their speakers' names have at least those in common."""
 
+_KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 
-def surprise(text: str, around: Surroundings, *, unrelated: float, novel: float) -> float:
+
+class Scale(Protocol):
+    """What an embedder's cosines mean, as `ports.Embedder` tells."""
+
+    @property
+    def unrelated(self) -> float: ...
+    @property
+    def unrelated_japanese(self) -> float: ...
+    @property
+    def novel(self) -> float: ...
+
+
+def surprise(text: str, around: Surroundings, scale: Scale) -> float:
     """How far the nearest memory is, 0 to 1, by the embedder's own levels of cosine.
 
-    1 at `unrelated` or below, `KEY_MOMENT` where this text begins to be new, 0.3 where it begins to be familiar,
-    0 at a cosine of 1, on straight lines between them. In an empty space everything is new and nothing can be
-    told: 0.5.
+    1 at the level of unrelated texts or below, `KEY_MOMENT` where this text begins to be new, 0.3 where it
+    begins to be familiar, 0 at a cosine of 1, on straight lines between them. In an empty space everything is
+    new and nothing can be told: 0.5.
     """
     if around.nearest is None:
         return SURPRISE_OF_THE_FIRST
+    unrelated = scale.unrelated
     cosine = around.nearest.cosine
-    reach = max(0.0, novel - unrelated)
+    if is_japanese(text):
+        cosine = 1 - (1 - cosine) * (1 - unrelated) / (1 - scale.unrelated_japanese)
+    reach = max(0.0, scale.novel - unrelated)
     new = unrelated + (reach if label_of(text) else UNLABELLED * reach)
     levels = (
         (unrelated, 1.0),
@@ -47,6 +64,11 @@ def surprise(text: str, around: Surroundings, *, unrelated: float, novel: float)
         if cosine <= high:
             return round(above + (below - above) * ((cosine - low) / (high - low)), 4)
     return 0.0
+
+
+def is_japanese(text: str) -> bool:
+    """Whether at least a fifth of the characters are kana."""
+    return not text.isascii() and 5 * len(_KANA.findall(text)) >= len(text)
 
 
 def links(around: Surroundings) -> tuple[Link, ...]:

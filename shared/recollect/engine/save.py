@@ -149,8 +149,7 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
         return memory
     surprise = draft.surprise
     if surprise is None:
-        embedder = call.embedder
-        surprise = novelty.surprise(memory.content, around, unrelated=embedder.unrelated, novel=embedder.novel)
+        surprise = novelty.surprise(memory.content, around, call.embedder)
     return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
 
 

@@ -1,7 +1,7 @@
-"""The two marks on an embedder's scale: how near unrelated texts lie, and how near what is new in a talk.
+"""The marks on an embedder's scale: how near unrelated texts lie, and how near what is new in a talk.
 
-Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search measures from the first
-level and surprise from both, so that a weight or a threshold tuned with one model holds with the next.
+Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search measures from the level of
+unrelated texts and surprise from all, so that a weight or a threshold tuned with one model holds with the next.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,9 @@ from .vectors import cosine
 WORDLLAMA_UNRELATED: Final = 0.07
 """The median between questions about real conversations and turns picked at random from them. Short texts of
 far subjects, as below, lie lower (0.02), two turns of chat higher (0.14)."""
+
+WORDLLAMA_UNRELATED_JAPANESE: Final = 0.64
+"""The median between Japanese sentences of far subjects: its tokens for kana are few, so that all texts share some."""
 
 WORDLLAMA_NOVEL: Final = 0.47
 """About one turn in eight of real conversations, saved in order, has no memory nearer than this."""
@@ -75,27 +78,53 @@ CONVERSATION: Final = (
 )
 """A talk as it goes from one subject to the next, every turn with something of its own."""
 
-PROBES: Final = (*CALIBRATION_TEXTS, *CONVERSATION)
+JAPANESE_TEXTS: Final = (
+    "昨日の夜は雷が鳴って眠れませんでした。",
+    "新しい靴のサイズが合わなくて返品しました。",
+    "息子のサッカーの試合は三対一で勝ったよ。",
+    "この図書館は月曜日が休館日です。",
+    "レポートは英語で短くまとめてください。",
+    "隣の犬がまた花壇を掘り返してしまった。",
+    "彼女は京都で三味線を習っています。",
+    "データベースの容量が足りなくなりました。",
+    "夏休みに北海道で初めて馬に乗りました。",
+    "紅葉の写真を玄関に飾りました。",
+    "ユーザーは海老を食べると発疹が出ます。",
+    "税金の書類はどこに送ればいいですか。",
+)
+"""Each of a subject of its own."""
+
+PROBES: Final = (*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS)
+_TALK: Final = len(CALIBRATION_TEXTS)
+_JAPANESE: Final = _TALK + len(CONVERSATION)
 
 HIGHEST: Final = 0.99
 """Above it too little of the scale would be left to divide by."""
 
 
 class Calibration:
-    """What is learned about a model at first use: its vectors' size and its levels of the unrelated and the novel.
+    """What is learned about a model at first use: its vectors' size and its levels.
 
-    Each can be given; `dimension` 0, `unrelated` None and `novel` None ask the model. Learning twice at the same
-    time is harmless: both learn the same.
+    Each can be given; `dimension` 0 and a level None ask the model. Learning twice at the same time is harmless:
+    both learn the same.
     """
 
-    def __init__(self, *, dimension: int = 0, unrelated: float | None = None, novel: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        dimension: int = 0,
+        unrelated: float | None = None,
+        unrelated_japanese: float | None = None,
+        novel: float | None = None,
+    ) -> None:
         self.dimension = dimension
         self.unrelated = unrelated
+        self.unrelated_japanese = unrelated_japanese
         self.novel = novel
 
     def probes(self) -> tuple[str, ...]:
         """The texts that still have to be embedded, as documents, before all is known."""
-        if self.unrelated is None or self.novel is None:
+        if None in (self.unrelated, self.unrelated_japanese, self.novel):
             return PROBES
         return () if self.dimension else PROBES[:1]
 
@@ -103,9 +132,11 @@ class Calibration:
         """Take in the vectors of `probes()`."""
         self.check(vectors)
         if self.unrelated is None:
-            self.unrelated = unrelated_level(vectors[: len(CALIBRATION_TEXTS)])
+            self.unrelated = unrelated_level(vectors[:_TALK])
+        if self.unrelated_japanese is None:
+            self.unrelated_japanese = unrelated_level(vectors[_JAPANESE:])
         if self.novel is None:
-            self.novel = max(self.unrelated, novel_level(vectors[len(CALIBRATION_TEXTS) :]))
+            self.novel = max(self.unrelated, novel_level(vectors[_TALK:_JAPANESE]))
 
     def check(self, vectors: Sequence[Embedding]) -> None:
         """Raises Unavailable when a vector isn't of the size given, or of that of the first one seen."""

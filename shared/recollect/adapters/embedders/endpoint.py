@@ -41,8 +41,8 @@ class EndpointEmbedder:
     """Embeds by a server. Prefixes go before each query or stored text, for models that want them.
 
     `url` is the base, up to and with `/v1`. `dimension` above 0 is asked of the server and checked, 0
-    takes the model's own. What isn't given of `dimension`, `unrelated` and `novel` is learned from the first
-    call, by texts to calibrate with in the same request. Raises InvalidInput for a setting that can't work.
+    takes the model's own. What isn't given of `dimension` and the levels is learned from the first call,
+    by texts to calibrate with in the same request. Raises InvalidInput for a setting that can't work.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class EndpointEmbedder:
         key: str = "",
         dimension: int = 0,
         unrelated: float | None = None,
+        unrelated_japanese: float | None = None,
         novel: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
@@ -66,7 +67,9 @@ class EndpointEmbedder:
         self._model = model
         self._asked_dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(dimension=dimension, unrelated=unrelated, novel=novel)
+        self._calibration = Calibration(
+            dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel
+        )
         self._poster = Poster(_target(url), _headers(key), slots=slots)
         self._monotonic = monotonic
         self._sleep = sleep
@@ -84,6 +87,13 @@ class EndpointEmbedder:
         if self._calibration.unrelated is None:
             self._embed([], self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
+
+    @property
+    def unrelated_japanese(self) -> float:
+        """Asks the server when nothing was embedded yet. Raises Unavailable."""
+        if self._calibration.unrelated_japanese is None:
+            self._embed([], self._monotonic() + PATIENCE)
+        return self._calibration.unrelated_japanese or 0.0
 
     @property
     def novel(self) -> float:

@@ -27,8 +27,8 @@ class FastEmbedEmbedder:
     """Embeds by a model that fastembed knows; an empty `model` is `DEFAULT_MODEL`.
 
     The model is loaded at the first text, behind the call's back: when loading or downloading outlasts the
-    timeout the call fails, and a later one finds the model there. What isn't given of `dimension`,
-    `unrelated` and `novel` is learned from the first call. Threads take turns, ONNX uses every core by itself.
+    timeout the call fails, and a later one finds the model there. What isn't given of `dimension` and
+    the levels is learned from the first call. Threads take turns, ONNX uses every core by itself.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class FastEmbedEmbedder:
         *,
         dimension: int = 0,
         unrelated: float | None = None,
+        unrelated_japanese: float | None = None,
         novel: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
@@ -45,7 +46,9 @@ class FastEmbedEmbedder:
         self._model = model or DEFAULT_MODEL
         self.name = f"fastembed/{self._model}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(dimension=dimension, unrelated=unrelated, novel=novel)
+        self._calibration = Calibration(
+            dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel
+        )
         self._monotonic = monotonic
         self._starting = Lock()
         self._turn = Lock()
@@ -64,6 +67,13 @@ class FastEmbedEmbedder:
         if self._calibration.unrelated is None:
             self._calibrate(self._monotonic() + PATIENCE)
         return self._calibration.unrelated or 0.0
+
+    @property
+    def unrelated_japanese(self) -> float:
+        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
+        if self._calibration.unrelated_japanese is None:
+            self._calibrate(self._monotonic() + PATIENCE)
+        return self._calibration.unrelated_japanese or 0.0
 
     @property
     def novel(self) -> float:

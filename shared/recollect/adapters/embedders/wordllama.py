@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...errors import Unavailable
 from ...model import Embedding
-from .calibration import WORDLLAMA_NOVEL, WORDLLAMA_UNRELATED
+from .calibration import WORDLLAMA_NOVEL, WORDLLAMA_UNRELATED, WORDLLAMA_UNRELATED_JAPANESE
 from .vectors import placed, worded
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class WordLlamaEmbedder:
 
     name = f"wordllama/{CONFIG}_{DIMENSION}"
     dimension = DIMENSION
+    unrelated_japanese = WORDLLAMA_UNRELATED_JAPANESE
     novel = WORDLLAMA_NOVEL
 
     def __init__(self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic) -> None:
