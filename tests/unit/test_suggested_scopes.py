@@ -1,0 +1,158 @@
+"""Which scope a text is filed under, and how sure that is: texts placed at chosen cosines from the one asked about."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from clock import SettableClock
+from embedding import HashedWords
+from recollect.adapters.embedders.vectors import unit_vector
+from recollect.adapters.sqlite import SqliteStore
+from recollect.engine.suggest_scope import DESCRIBED
+from recollect.invoke import Door
+from recollect.model import Caller, Embedding
+from recollect.toolsets import CATALOGUE
+
+ASKED = "the text to file"
+LONG = "a" * 640 + "b" * 60
+Suggest = Callable[..., dict[str, Any]]
+
+
+class Placed(HashedWords):
+    """`cosines` says how near each text is to ASKED; among each other texts have only that in common."""
+
+    unrelated = 0.2
+
+    def __init__(self) -> None:
+        super().__init__(dimension=64)
+        self.cosines = {ASKED: 1.0}
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        return [self._at(text) for text in texts]
+
+    def _at(self, text: str) -> Embedding:
+        cosine = self.cosines.setdefault(text, 0.0)
+        numbers = [0.0] * self.dimension
+        numbers[0] = cosine
+        numbers[1 + list(self.cosines).index(text)] = sqrt(1 - cosine**2)
+        return unit_vector(numbers)
+
+
+@pytest.fixture
+def embedder() -> Placed:
+    return Placed()
+
+
+@pytest.fixture
+def suggest(tmp_path: Path, clock: SettableClock, embedder: Placed) -> Iterator[Suggest]:
+    """`suggest({scope: similarities of its memories}, {described scope: similarity})` is the answer about ASKED.
+
+    A similarity of 0 is that of unrelated texts.
+    """
+    store = SqliteStore(tmp_path, embedder, clock)
+    door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+    ana = Caller("ana", "assistant")
+
+    def suggest(
+        stored: dict[str, Sequence[float]], described: dict[str, float] | None = None, **asked: str
+    ) -> dict[str, Any]:
+        for scope, similarity in (described or {}).items():
+            embedder.cosines[DESCRIBED[scope]] = 0.2 + 0.8 * similarity
+        for scope, similarities in stored.items():
+            for i, similarity in enumerate(similarities):
+                content = f"{scope} {i}"
+                embedder.cosines[content] = 0.2 + 0.8 * similarity
+                assert door.invoke("core.save", {"content": content, "scope": scope}, ana).error is None
+        result = door.invoke("core.suggest_scope", {"content": ASKED, **asked}, ana)
+        assert result.error is None, result.error
+        body: dict[str, Any] = result.body
+        return body
+
+    yield suggest
+    store.close()
+
+
+def _answer(body: dict[str, Any]) -> tuple[str, float, str]:
+    return body["scope"], round(body["confidence"], 3), body["basis"]
+
+
+def _others(body: dict[str, Any]) -> list[tuple[str, float]]:
+    """The alternatives of any confidence, the best first."""
+    return [(o["scope"], round(o["confidence"], 3)) for o in body["alternatives"] if o["confidence"]]
+
+
+def test_each_memory_that_is_near_takes_its_part_of_the_doubt(suggest: Suggest) -> None:
+    body = suggest({"home": [0.4], "work": [0.2, 0.5]})
+    assert _answer(body) == ("work", 0.6, "stored_memories")
+    assert _others(body) == [("home", 0.4)]
+
+
+def test_three_memories_of_a_scope_have_a_say(suggest: Suggest) -> None:
+    assert _answer(suggest({"work": [0.2, 0.1, 0.2, 0.2]})) == ("work", 0.488, "stored_memories")
+
+
+def test_equals_come_by_name(suggest: Suggest) -> None:
+    body = suggest({"c": [0.3], "a": [0.3], "b": [0.3]})
+    assert [body["scope"], *(scope for scope, _ in _others(body))] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("work", "answer"),
+    [(0.48, ("work", 0.53, "stored_memories")), (0.44, ("home", 0.5, "stored_memories"))],
+)
+def test_the_current_scope_wins_a_close_call_and_no_other(
+    suggest: Suggest, work: float, answer: tuple[str, float, str]
+) -> None:
+    assert _answer(suggest({"home": [0.5], "work": [work]}, current_scope="work")) == answer
+
+
+def test_no_confidence_is_above_1(suggest: Suggest) -> None:
+    assert _answer(suggest({"work": [1.0]}, current_scope="work")) == ("work", 1.0, "stored_memories")
+
+
+@pytest.mark.parametrize(
+    ("stored", "described", "answer"),
+    [
+        ({"work": [0.21]}, {"personal/health": 0.15}, ("work", 0.21, "stored_memories")),
+        ({"work": [0.21]}, {"personal/health": 0.9}, ("work", 0.21, "stored_memories")),
+        ({"work": [0.19]}, {"personal/health": 0.21}, ("personal/health", 0.21, "described_scopes")),
+        ({}, {"personal/health": 0.3, "work/meetings": 0.4}, ("work/meetings", 0.4, "described_scopes")),
+        ({"work": [0.19]}, {"personal/health": 0.19}, ("user/default", 0.0, "default")),
+        ({}, {}, ("user/default", 0.0, "default")),
+        ({"user/default": [0.19]}, {}, ("user/default", 0.19, "default")),
+    ],
+)
+def test_described_scopes_and_the_default_come_after_stored_ones(
+    suggest: Suggest, stored: dict[str, Sequence[float]], described: dict[str, float], answer: tuple[str, float, str]
+) -> None:
+    assert _answer(suggest(stored, described)) == answer
+
+
+def test_where_nothing_is_sure_the_current_scope_stays(suggest: Suggest) -> None:
+    body = suggest({"work": [0.18]}, {"personal/health": 0.1}, current_scope="desk/left")
+    assert _answer(body) == ("desk/left", 0.0, "current_scope")
+    assert _others(body) == [("work", 0.18), ("personal/health", 0.1)]
+    assert _answer(suggest({}, current_scope="personal/health")) == ("personal/health", 0.1, "current_scope")
+
+
+def test_a_scope_of_the_users_own_goes_before_its_description(suggest: Suggest) -> None:
+    body = suggest({"personal/health": [0.1], "work": [0.1]}, {"personal/health": 0.9, "personal/tasks": 0.3})
+    assert _answer(body) == ("personal/tasks", 0.3, "described_scopes")
+    assert _others(body) == [("personal/health", 0.1), ("work", 0.1)]
+
+
+def test_a_session_is_suggested_only_while_it_goes_on(suggest: Suggest) -> None:
+    assert _answer(suggest({"session/one": [0.9], "work": [0.5]})) == ("work", 0.5, "stored_memories")
+    assert _answer(suggest({}, current_scope="session/one")) == ("session/one", 0.95, "stored_memories")
+
+
+def test_a_description_is_compared_with_the_nearest_part_of_a_long_text(suggest: Suggest, embedder: Placed) -> None:
+    embedder.cosines[LONG[544:]] = 1.0
+    assert _answer(suggest({}, {"personal/tasks": 0.5}, content=LONG)) == (
+        "personal/tasks",
+        0.5,
+        "described_scopes",
+    )
