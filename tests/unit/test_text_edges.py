@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recollect.engine.analysis import fold_case, text_digest, tokens
+from recollect.engine.analysis import fold_case, query_tokens, text_digest, tokens
 from recollect.engine.budget import estimate_tokens, fit
 from recollect.engine.chunking import chunks
 
@@ -23,11 +23,17 @@ from recollect.engine.chunking import chunks
         ("\U00010400\U00010401", ["\U00010428\U00010429"]),
         ("ゟ", ["よ", "り", "より"]),
         ("한국", ["한", "국", "한국"]),
+        ("々木", ["々", "木", "々木"]),
         ("京都へ行く", ["京", "都", "へ", "行", "く", "京都", "都へ", "へ行", "行く"]),
     ],
 )
 def test_a_text_is_found_by_these_tokens(text: str, found_by: list[str]) -> None:
     assert tokens(text) == found_by
+
+
+def test_a_query_keeps_a_kana_that_stands_alone_and_leaves_out_one_that_a_pair_says() -> None:
+    assert query_tokens("が 猫") == ["が", "猫"]
+    assert query_tokens("を ペンを") == ["ペン", "ンを"]
 
 
 def test_marks_are_dropped_from_the_first_to_the_last() -> None:
