@@ -1,12 +1,18 @@
 """Associations: linked by hand, read from both sides, discovered on demand."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from ..errors import InvalidInput
 from ..model import Association, Link, Memory
 from ..ports import Probe
 from .call import Call
 from .entry import embed_memories
 from .get import find
+from .novelty import LINK_FLOOR
 from .update import Edit, update
+
+_ROUNDING: Final = 1e-5
 
 
 def associate(call: Call, id: str, target_id: str, strength: float) -> Memory:
@@ -23,13 +29,31 @@ def associate(call: Call, id: str, target_id: str, strength: float) -> Memory:
 def associations(call: Call, id: str, limit: int) -> list[tuple[Association, Memory]]:
     """The links of a memory, from both sides, strongest first, with the memories at their ends."""
     memory = find(call, id)
-    found = call.space.associations([memory.id]).get(memory.id, [])[:limit]
-    ends = call.space.get([a.memory_id for a in found])
-    return [(a, ends[a.memory_id]) for a in found if a.memory_id in ends]
+    return linked(call, [memory.id])[memory.id][:limit]
+
+
+def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, Memory]]]:
+    """The associations of each memory that hold, strongest first; an id that is unknown has none.
+
+    A link that was found, not made by hand, holds while both memories are in one scope and as near as when
+    a link is made: the other side may have been changed or moved since.
+    """
+    found = call.space.associations(ids)
+    ends = call.space.get(list({*ids, *(link.memory_id for links in found.values() for link in links)}))
+    automatic = {link.memory_id for links in found.values() for link in links if not link.manual}
+    near = call.space.alike(sorted({*ids, *automatic}), floor=LINK_FLOOR - _ROUNDING) if automatic else {}
+
+    def holds(id: str, link: Association) -> bool:
+        if link.memory_id not in ends or id not in ends:
+            return False
+        in_one_scope = ends[id].scope == ends[link.memory_id].scope
+        return link.manual or (in_one_scope and link.memory_id in near.get(id, ()))
+
+    return {id: [(link, ends[link.memory_id]) for link in found.get(id, []) if holds(id, link)] for id in ids}
 
 
 def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple[Association, Memory]]:
-    """What belongs with a memory, strongest first: its links, and what is near it anywhere in the space.
+    """What belongs with a memory, strongest first: what is near it anywhere in the space, and what was linked by hand.
 
     `threshold` is a floor on the strength, which is the cosine, or what was given to a link made by hand.
     """
@@ -42,7 +66,7 @@ def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple
         for near in around.near
     }
     for link in call.space.associations([memory.id]).get(memory.id, []):
-        if link.strength >= threshold and (link.manual or link.memory_id not in found):
+        if link.manual and link.strength >= threshold:
             found[link.memory_id] = link
     strongest = sorted(found.values(), key=lambda association: -association.strength)[:limit]
     ends = call.space.get([association.memory_id for association in strongest])

@@ -23,6 +23,8 @@ NEAREST: Final = 100
 """How many of the nearest memories have a say."""
 WITNESSES: Final = 3
 """How many of them in each scope."""
+FEW: Final = 4
+"""Fewer scopes than this are filled up with common ones."""
 CURRENT: Final = 0.05
 """Added to the current scope, so that it wins a close call and no other."""
 
@@ -59,7 +61,7 @@ class ScopeGuess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeSuggestion:
-    """The scope to file a text under, every other one in the order of confidence, and what it stands on."""
+    """The scope to file a text under, others that come into question, the best first, and what it stands on."""
 
     scope: str
     confidence: float
@@ -72,8 +74,8 @@ def suggest_scope(call: Call, content: str, current_scope: str | None = None) ->
     """The scope that fits a text best.
 
     A stored scope's confidence is 1 - the product of (1 - similarity) over its three nearest memories,
-    where a similarity of unrelated texts counts as 0. Where none is sure enough the text is compared with
-    the descriptions of common scopes; after those come `current_scope` and the default. The scope of a
+    where a similarity of unrelated texts counts as 0. Where none is sure enough, or there are few, the text
+    is compared with the descriptions of common scopes; after those come `current_scope` and the default. The scope of a
     session is suggested only when it is the current one. Does not count as access.
     """
     check_content(content)
@@ -81,16 +83,18 @@ def suggest_scope(call: Call, content: str, current_scope: str | None = None) ->
         check_scope(current_scope)
     [embeddings] = embed_chunks(call, [content])
     guesses, compared = _stored(call, embeddings, current_scope)
-    if not guesses or guesses[0].confidence < ENOUGH:
+    is_unsure = not guesses or guesses[0].confidence < ENOUGH
+    if is_unsure or len(guesses) < FEW:
         taken = {guess.scope for guess in guesses}
-        guesses += [guess for guess in _described(call, embeddings) if guess.scope not in taken]
-        guesses.sort(key=_by_confidence)
+        described = [guess for guess in _described(call, embeddings) if guess.scope not in taken]
+        # What is known of the user goes before what is common, unless it is unsure.
+        guesses = sorted(guesses + described, key=_by_confidence) if is_unsure else guesses + described
     best, basis = _best(guesses, current_scope)
     return ScopeSuggestion(
         scope=best.scope,
         confidence=best.confidence,
         basis=basis,
-        others=[guess for guess in guesses if guess.scope != best.scope],
+        others=[guess for guess in guesses if guess.scope != best.scope and guess.confidence > 0],
         compared=compared,
     )
 
@@ -135,10 +139,11 @@ def _described(call: Call, embeddings: tuple[Embedding, ...]) -> list[ScopeGuess
         scope: max(_cosine(embedding, chunk) for chunk in embeddings)
         for scope, embedding in zip(DESCRIBED, described, strict=True)
     }
-    return [
+    guesses = [
         ScopeGuess(scope=scope, confidence=round(calibrated(cosine, unrelated), 4), similarity=round(cosine, 4))
         for scope, cosine in nearest.items()
     ]
+    return sorted(guesses, key=_by_confidence)
 
 
 def _confidence(nearest_first: Sequence[float], unrelated: float, *, is_current: bool) -> float:

@@ -169,7 +169,8 @@ def _links(raw: object) -> list[Link]:
 
 def _link(raw: object) -> Link:
     if isinstance(raw, str):
-        return Link(target_id=raw, strength=LINK_FLOOR)
+        # Found there by other vectors: here it can't be found again, so it counts as given.
+        return Link(target_id=raw, strength=LINK_FLOOR, manual=True)
     target, strength = (raw.get("target_id"), raw.get("strength", LINK_FLOOR)) if isinstance(raw, Mapping) else (0, 0)
     if not isinstance(target, str) or isinstance(strength, bool) or not isinstance(strength, int | float):
         raise InvalidInput("each of `associations` must be an id, or an object with `target_id` and `strength`.")

@@ -79,12 +79,11 @@ def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
     )
     saved, is_duplicate = _save(call, draft, input)
     memory = saved.memory
-    linked = call.space.associations([memory.id]).get(memory.id, []) if is_duplicate else memory.links
-    details = strongest(call, [memory.id], len(linked)).get(memory.id, []) if input.is_full else None
+    details = strongest(call, [memory.id], None)[memory.id] if is_duplicate or input.is_full else None
     answer = StoreAnswer(
         memory_id=memory.id,
         scope=memory.scope,
-        associations_count=len(linked),
+        associations_count=len(memory.links) if details is None else len(details),
         duplicate_of=memory.id if is_duplicate else None,
         memory_object=memory_object(memory),
         associations_details=details,

@@ -1,11 +1,12 @@
 """How `associative` shows a memory and its associations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from ...engine import associate as associating
 from ...engine.call import Call
 from ...model import Association, JsonObject, Memory
 from ..fields import MemoryId
@@ -81,12 +82,9 @@ def association_item(association: Association, end: Memory) -> AssociationItem:
     return AssociationItem(target_id=end.id, strength=round(association.strength, 2), preview=preview(end.content, 50))
 
 
-def strongest(call: Call, ids: Sequence[str], most: int = TOP_ASSOCIATIONS) -> dict[str, list[AssociationItem]]:
-    """The strongest associations of each memory."""
-    found = {id: links[:most] for id, links in call.space.associations(ids).items()}
-    ends = call.space.get(list({link.memory_id for links in found.values() for link in links}))
-    return {id: list(_items(links, ends)) for id, links in found.items()}
-
-
-def _items(links: Sequence[Association], ends: dict[str, Memory]) -> Iterable[AssociationItem]:
-    return (association_item(link, ends[link.memory_id]) for link in links if link.memory_id in ends)
+def strongest(call: Call, ids: Sequence[str], most: int | None = TOP_ASSOCIATIONS) -> dict[str, list[AssociationItem]]:
+    """The strongest associations of each memory; with None all."""
+    return {
+        id: [association_item(association, end) for association, end in found[:most]]
+        for id, found in associating.linked(call, ids).items()
+    }
