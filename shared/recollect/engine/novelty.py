@@ -49,7 +49,7 @@ def surprise(text: str, around: Surroundings, scale: Scale) -> float:
     unrelated = scale.unrelated
     cosine = around.nearest.cosine
     if is_japanese(text):
-        cosine = 1 - (1 - cosine) * (1 - unrelated) / (1 - scale.unrelated_japanese)
+        cosine = 1 - (1 - cosine) * (1 - unrelated) / (1 - max(unrelated, scale.unrelated_japanese))
     reach = max(0.0, scale.novel - unrelated)
     new = unrelated + (reach if label_of(text) else UNLABELLED * reach)
     levels = (
