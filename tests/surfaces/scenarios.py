@@ -48,6 +48,15 @@ def core(run: Run) -> None:
     assert run("core.append_messages", messages=said, conversation_id="chat-7")["conversation_id"] == "chat-7"
     heard = run("core.search", query="cat", include_conversation=True, conversation_id="chat-7")
     assert heard["results"][0]["source"] == "conversation"
+    told = [
+        {"role": "user", "content": text, "time": f"2024-05-01T{9 + i // 3:02}:00:00Z"}
+        for i, text in enumerate(["I bake bread.", "Rye is my favourite.", "It takes a day.", "Good morning!"])
+    ]
+    [episode] = run("core.append_messages", messages=told, conversation_id="chat-8")["episodes"]
+    assert run("core.get", id=episode)["content"] == "User: I bake bread. Rye is my favourite. It takes a day."
+    reviewed = run("core.review", id=episode, grade="easy")
+    faded = run("core.simulate_decay", id=episode, at=reviewed["below_50_percent_at"])
+    assert (reviewed["retrievability"], round(faded["retrievability"], 2)) == (1, 0.5)
 
     merged = run("core.consolidate", ids=[ana, lisbon])
     assert "Acme" in merged["content"]
@@ -59,7 +68,7 @@ def core(run: Run) -> None:
     assert run("core.search", query="dark", mode="keyword")["results"] == []
     assert run("core.import", records=records)["written"] == 1
     assert run("core.get", id=dark)["content"] == "User prefers dark mode."
-    assert run("core.stats")["memories"] == before + 3
+    assert run("core.stats")["memories"] == before + 4
 
 
 def notes(run: Run) -> None:
@@ -154,4 +163,28 @@ def associative(run: Run) -> None:
     assert run("associative.memory_search", query="deploy key")["results"] == []
 
 
-SCENARIOS = {"core": core, "notes": notes, "categories": categories, "records": records, "associative": associative}
+def episodic(run: Run) -> None:
+    said = ["I moved to Lisbon.", "How do you like it?", "I love the light of Lisbon.", "Good morning!"]
+    for i, text in enumerate(said):
+        message = {
+            "role": ("user", "assistant")[i % 2],
+            "content": text,
+            "timestamp": 1714554000000 + i // 3 * 3600_000,
+        }
+        assert run("episodic.add_message", conversation_id="chat-9", message=message) == {"accepted": True}
+    text = run("episodic.retrieve_memory", query="Lisbon", limit=1, detail="high")
+    assert text.startswith("## Memory 1 [rank: 1, score: ")
+    assert '- user: "I love the light of Lisbon."' in text.splitlines()
+    [found] = run("episodic.retrieve_memory_raw", query="Lisbon", limit=1)
+    assert [message["content"] for message in found["messages"]] == said[:3]
+    assert found["score"] <= found["relevance"]
+
+
+SCENARIOS = {
+    "core": core,
+    "notes": notes,
+    "categories": categories,
+    "records": records,
+    "associative": associative,
+    "episodic": episodic,
+}

@@ -1,4 +1,4 @@
-"""Memories as Markdown: how long ago in words, and no text that can forge the frame around it."""
+"""Memories as Markdown: how long ago in words, which come with details, and no text that can forge the frame."""
 
 from datetime import timedelta
 
@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from recollect.engine.retrieve_memory import Retrieved
+from recollect.errors import InvalidInput
 from recollect.model import Hit, Memory, Message
-from recollect.toolsets.episode_markdown import ago, render
+from recollect.toolsets.episode_markdown import ago, details, render
 from recollect.toolsets.lines import one_line
 
 
@@ -67,11 +68,12 @@ LINES = st.lists(
 
 @given(LINES, st.lists(LINES, max_size=3), LINES)
 def test_what_is_stored_forges_no_heading_and_no_item(content: str, said: list[str], role: str) -> None:
-    text = render([_retrieved(content, *said, role=role)], detail_limit=None, limit=5, now=NOON)
+    text = render([_retrieved(content, *said, role=role)], details("high", None, 5), NOON)
     lines = text.splitlines()
     assert [line for line in lines if line.startswith("#")] == ["## Memory 1 [rank: 1, score: 0.50, key moment]"]
     assert sum(line.startswith("**Summary:**") for line in lines) == 1
     assert sum(line.startswith("- ") for line in lines) == len(said)
+    assert text == text.rstrip()
 
 
 @given(st.text())
@@ -79,14 +81,41 @@ def test_one_line_is_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1
 
 
+def test_a_memory_without_messages_has_no_details_to_show() -> None:
+    assert "Details" not in render([_retrieved("a note")], details("high", None, 5), NOON)
+
+
+# Five memories of which the fourth alone is no key moment.
 @pytest.mark.parametrize(
-    ("detail_limit", "with_details"), [(None, {1, 2}), (0, set()), (1, {1}), (3, {1, 2, 3}), (5, {1, 2, 3, 4})]
+    ("detail", "detail_limit", "limit", "with_details"),
+    [
+        (None, None, 5, {1, 2}),
+        (None, 0, 5, set()),
+        (None, 1, 5, {1}),
+        (None, 3, 5, {1, 2, 3}),
+        (None, 4, 5, {1, 2, 3}),
+        (None, 5, 5, {1, 2, 3, 4, 5}),
+        (None, 6, 5, {1, 2, 3, 4, 5}),
+        (None, 5, 6, {1, 2, 3, 5}),
+        ("auto", None, 5, {1, 2}),
+        ("none", None, 5, set()),
+        ("low", None, 5, {1}),
+        ("high", None, 5, {1, 2, 3, 4, 5}),
+    ],
 )
-def test_details_come_for_the_ranks_that_were_asked_for(detail_limit: int | None, with_details: set[int]) -> None:
-    items = [_retrieved(f"m{i}", "said", surprise=0.9 if i < 4 else 0.1) for i in range(1, 5)]
-    blocks = render(items, detail_limit=detail_limit, limit=5, now=NOON).split("\n\n## ")
+def test_details_come_for_the_ranks_that_were_asked_for(
+    detail: str | None, detail_limit: int | None, limit: int, with_details: set[int]
+) -> None:
+    items = [_retrieved(f"m{i}", "said", surprise=0.69 if i == 4 else 0.7) for i in range(1, 6)]
+    wanted = details(detail, detail_limit, limit)  # type: ignore[arg-type]
+    blocks = render(items, wanted, NOON).split("\n\n## ")
     assert {i for i, block in enumerate(blocks, 1) if "**Details:**" in block} == with_details
 
 
+def test_two_ways_to_ask_for_details_at_once_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="not both"):
+        details("auto", 2, 5)
+
+
 def test_nothing_found_is_said() -> None:
-    assert render([], detail_limit=None, limit=5, now=NOON) == "No memories found."
+    assert render([], details(None, None, 5), NOON) == "No memories found."

@@ -1,6 +1,6 @@
 """BM25, fusion, links, retrievability: numbers, by their formulas and their invariants."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from math import isclose, log
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clock import NOON
 from recollect.engine import bm25, novelty
 from recollect.engine.fusion import calibrated, fuse
-from recollect.engine.retrievability import card_of, retrievability, reviewed
+from recollect.engine.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
 from recollect.model import Candidate, Memory, Neighbour, Surroundings, Usage
 
 COUNTS = st.integers(1, 10_000)
@@ -165,3 +165,36 @@ def test_a_review_counts_once_a_day_and_strengthens() -> None:
     much_later = NOON + timedelta(days=30)
     assert retrievability(memory, usage, much_later) > retrievability(memory, Usage(), much_later)
     assert reviewed(memory, usage, later + timedelta(hours=1)) is None
+
+
+@pytest.mark.parametrize(("grade", "sooner"), [("again", True), ("hard", True), ("good", False), ("easy", False)])
+def test_a_grade_decides_how_soon_a_memory_fades(grade: Grade, sooner: bool) -> None:
+    later = NOON + timedelta(days=2)
+    after = card_of(_memory(), Usage(card=graded(_memory(), Usage(), later, grade)))
+    good = card_of(_memory(), Usage(card=graded(_memory(), Usage(), later, "good")))
+    assert after.last_review == later
+    assert after.stability is not None
+    assert good.stability is not None
+    assert (after.stability < good.stability) is sooner
+
+
+def test_a_grade_of_the_same_day_counts_too() -> None:
+    card = graded(_memory(), Usage(), NOON + timedelta(hours=1), "easy")
+    much_later = NOON + timedelta(days=30)
+    assert retrievability(_memory(), Usage(card=card), much_later) > retrievability(_memory(), Usage(), much_later)
+
+
+@given(st.floats(0.05, 0.99), st.floats(0, 1))
+def test_a_memory_falls_below_a_share_on_the_first_day_that_it_is_below(share: float, surprise: float) -> None:
+    memory = _memory(surprise=surprise)
+    day = falls_below(memory, Usage(), share)
+    if day is None:
+        assert retrievability(memory, Usage(), datetime.max.replace(tzinfo=UTC)) >= share
+    else:
+        assert retrievability(memory, Usage(), day) < share
+        assert retrievability(memory, Usage(), day - timedelta(days=1)) >= share
+        assert day - NOON == timedelta(days=(day - NOON).days)
+
+
+def test_what_is_pinned_falls_below_nothing() -> None:
+    assert falls_below(_memory(pinned=True), Usage(), 0.9) is None

@@ -1,6 +1,6 @@
-"""How well a memory would be remembered today: FSRS-6 by the `fsrs` package, default parameters."""
+"""How well a memory would be remembered at a time: FSRS-6 by the `fsrs` package, default parameters."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -35,32 +35,79 @@ def retrievability(memory: Remembered, usage: Usage, at: datetime) -> float:
     return float(_scheduler().get_card_retrievability(card_of(memory, usage), at))
 
 
-def reviewed(memory: Remembered, usage: Usage, at: datetime, grade: Grade = "good") -> str | None:
-    """The card after a review, as JSON, or None when the last one is under a day ago."""
+def reviewed(memory: Remembered, usage: Usage, at: datetime) -> str | None:
+    """The card after a memory was recalled ("good"), as JSON, or None when the last review is under a day ago."""
+    last = card_of(memory, usage).last_review
+    if last is not None and at - last < REVIEW_PAUSE:
+        return None
+    return graded(memory, usage, at, "good")
+
+
+def graded(memory: Remembered, usage: Usage, at: datetime, grade: Grade) -> str:
+    """The card after a review, as JSON. Within a day of the last one FSRS's rule for the same day applies."""
     from fsrs import Rating
 
-    card = card_of(memory, usage)
-    if card.last_review is not None and at - card.last_review < REVIEW_PAUSE:
-        return None
-    after, _ = _scheduler().review_card(card, Rating[grade.capitalize()], at)
+    after, _ = _scheduler().review_card(card_of(memory, usage), Rating[grade.capitalize()], at)
     return after.to_json()
+
+
+def falls_below(memory: Remembered, usage: Usage, share: float) -> datetime | None:
+    """When retrievability is below a share for the first time; None for never, or after the year 9999."""
+    last = card_of(memory, usage).last_review
+    if memory.pinned or last is None:
+        return None
+    low, high = 0, 1
+    most = (datetime.max.replace(tzinfo=UTC) - last).days
+    while retrievability(memory, usage, last + timedelta(days=high)) >= share:
+        if high == most:
+            return None
+        low, high = high, min(most, 2 * high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if retrievability(memory, usage, last + timedelta(days=middle)) >= share:
+            low = middle
+        else:
+            high = middle
+    return last + timedelta(days=high)
 
 
 def card_of(memory: Remembered, usage: Usage) -> "Card":
     """The stored card, or the one that saving made: surprise lengthens its stability by up to half."""
+    if usage.card is not None:
+        return _stored_card(usage.card)
+    return _first_card(memory.created_at, memory.surprise or 0.0)
+
+
+# The package's functions copy a card before they change it, so that one can stand for many readings.
+
+
+@lru_cache(maxsize=4096)
+def _stored_card(text: str) -> "Card":
     from fsrs import Card
 
-    if usage.card is not None:
-        return Card.from_json(usage.card)
-    first = _first_card()
-    card = Card(
+    return Card.from_json(text)
+
+
+@lru_cache(maxsize=4096)
+def _first_card(created_at: datetime, surprise: float) -> "Card":
+    from fsrs import Card
+
+    fresh = _fresh_card()
+    return Card(
         card_id=0,
-        state=first.state,
-        stability=(first.stability or 0.0) * (1 + SURPRISE_GAIN * (memory.surprise or 0.0)),
-        difficulty=first.difficulty,
-        due=memory.created_at,
-        last_review=memory.created_at,
+        state=fresh.state,
+        stability=(fresh.stability or 0.0) * (1 + SURPRISE_GAIN * surprise),
+        difficulty=fresh.difficulty,
+        due=created_at,
+        last_review=created_at,
     )
+
+
+@lru_cache(maxsize=1)
+def _fresh_card() -> "Card":
+    from fsrs import Card, Rating
+
+    card, _ = _scheduler().review_card(Card(card_id=0), Rating.Good, datetime(2000, 1, 1, tzinfo=UTC))
     return card
 
 
@@ -69,13 +116,3 @@ def _scheduler() -> "Scheduler":
     from fsrs import Scheduler
 
     return Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False)
-
-
-@lru_cache(maxsize=1)
-def _first_card() -> "Card":
-    from datetime import UTC
-
-    from fsrs import Card, Rating
-
-    card, _ = _scheduler().review_card(Card(card_id=0), Rating.Good, datetime(2000, 1, 1, tzinfo=UTC))
-    return card

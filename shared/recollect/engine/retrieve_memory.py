@@ -2,19 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..model import Hit, Usage, from_micros
 from .call import Call
+from .close_conversations import close_what_is_over
 from .fusion import Fused
 from .novelty import KEY_MOMENT
 from .retrievability import retrievability, reviewed
 from .search import Found, Search, search
 
+_BLOCK: Final = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """A hit whose score is the fused score times retrievability; both factors are kept."""
+    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1."""
 
     hit: Hit
     relevance: float
@@ -34,27 +37,56 @@ class _Unread(NamedTuple):
 
 
 def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found]:
-    """The best memories by fused score x retrievability. A retrieval counts as a review once a day."""
-    now = call.now()
-    usage: dict[str, Usage] = {}
-    factors: dict[str, tuple[float, float]] = {}
+    """The best memories by relevance x retrievability. Conversations that are over become memories first.
 
-    def weigh(fused: list[Fused]) -> list[Fused]:
-        usage.update(call.space.usage([f.candidate.id for f in fused]))
-        for f in fused:
-            c = f.candidate
-            unread = _Unread(from_micros(c.created), c.surprise, c.pinned)
-            factor = retrievability(unread, usage.get(c.id, Usage()), now)
-            factors[c.id] = f.score, factor
-            f.score *= factor
-        return fused
-
-    found = search(call, request, weigh)
+    A retrieval counts as a review once a day. Raises InvalidInput for a blank query, Unavailable when no
+    leg answers.
+    """
+    close_what_is_over(call)
+    weighing = _Weighing(call, request.limit)
+    found = search(call, request, weighing.weigh)
     retrieved = []
     for hit in found.hits:
-        known = usage.get(hit.memory.id, Usage())
-        if card := reviewed(hit.memory, known, now):
+        known = weighing.usage.get(hit.memory.id, Usage())
+        if card := reviewed(hit.memory, known, weighing.now):
             call.space.note_review(hit.memory.id, previous=known.card, card=card)
-        relevance, factor = factors[hit.memory.id]
-        retrieved.append(Retrieved(hit=hit, relevance=round(min(1.0, relevance), 4), retrievability=round(factor, 4)))
+        relevance, factor = weighing.factors[hit.memory.id]
+        retrieved.append(Retrieved(hit=hit, relevance=round(relevance, 4), retrievability=round(factor, 4)))
     return retrieved, found
+
+
+class _Weighing:
+    """Multiplies scores by retrievability, for as many candidates as can be among the best."""
+
+    def __init__(self, call: Call, limit: int) -> None:
+        self.now = call.now()
+        self.usage: dict[str, Usage] = {}
+        self.factors: dict[str, tuple[float, float]] = {}
+        self._space = call.space
+        self._limit = limit
+
+    def weigh(self, fused: list[Fused]) -> list[Fused]:
+        ranked = sorted(fused, key=lambda f: f.score, reverse=True)
+        weighed: list[Fused] = []
+        for start in range(0, len(ranked), _BLOCK):
+            block = ranked[start : start + _BLOCK]
+            # A product is never above the score it began as: the rest can't come near the best any more.
+            if start and min(1.0, block[0].score) < self._least_of_the_best(weighed):
+                break
+            self.usage |= self._space.usage([f.candidate.id for f in block])
+            for f in block:
+                self._weigh(f)
+            weighed += block
+        return weighed
+
+    def _weigh(self, f: Fused) -> None:
+        c = f.candidate
+        unread = _Unread(from_micros(c.created), c.surprise, c.pinned)
+        factor = retrievability(unread, self.usage.get(c.id, Usage()), self.now)
+        relevance = min(1.0, max(0.0, f.score))
+        self.factors[c.id] = relevance, factor
+        f.score = relevance * factor
+
+    def _least_of_the_best(self, weighed: list[Fused]) -> float:
+        best = sorted((f.score for f in weighed), reverse=True)[: self._limit]
+        return best[-1] if len(best) == self._limit else 0.0

@@ -40,21 +40,19 @@ def episodes(turns: Sequence[Turn], *, unrelated: float, now: datetime) -> list[
 
     An episode ends where nothing was written for 15 minutes (now included), however short it is. With
     three messages or more it ends before a gap of over 15 minutes between what was said and before a
-    shift of topic; with 50 it is full, and before 128 KiB.
+    shift of topic; with 50 it is full, and before 128 KiB. What is said later changes no earlier end.
     """
     lengths: list[int] = []
     start = 0
-    event = _Event()
-    for i, turn in enumerate(turns):
-        if start < i and _is_over(turns, start, i, event, unrelated):
-            lengths.append(i - start)
-            start, event = i, _Event()
-        event.hear(turn)
-        if event.messages == MAX_MESSAGES:
-            lengths.append(MAX_MESSAGES)
-            start, event = i + 1, _Event()
-    if start < len(turns) and now - turns[-1].written_at >= PAUSE:
-        lengths.append(len(turns) - start)
+    while start < len(turns):
+        end = _end(turns, start)
+        stop = _shift(turns[start:end], unrelated) or (None if end is None else end - start)
+        if stop is None:
+            if now - turns[-1].written_at >= PAUSE:
+                lengths.append(len(turns) - start)
+            break
+        lengths.append(stop)
+        start += stop
     return lengths
 
 
@@ -68,18 +66,46 @@ def vector(chunks: Sequence[Embedding]) -> Vector:
     return tuple(value / length for value in total)
 
 
+def _end(turns: Sequence[Turn], start: int) -> int | None:
+    """Where the episode that begins at `start` must end, whatever it is about; None where it may go on."""
+    size = 0
+    for i in range(start, len(turns)):
+        size += turns[i].size
+        if start < i and _is_apart(turns[i - 1], turns[i], i - start):
+            return i
+        if size > MAX_MESSAGES_BYTES:
+            return i
+        if i - start + 1 == MAX_MESSAGES:
+            return i + 1
+    return None
+
+
+def _is_apart(before: Turn, turn: Turn, messages: int) -> bool:
+    if turn.written_at - before.written_at >= PAUSE:
+        return True
+    return messages >= MIN_MESSAGES and abs(turn.said_at - before.said_at) > PAUSE
+
+
+def _shift(turns: Sequence[Turn], unrelated: float) -> int | None:
+    """Where the topic changes for the first time, behind three messages and with three more to confirm it."""
+    event = _Event()
+    for i in range(len(turns) - AHEAD):
+        if i >= MIN_MESSAGES and _is_new_topic(turns[i], turns[i + 1 : i + 1 + AHEAD], event, unrelated):
+            return i
+        event.hear(turns[i])
+    return None
+
+
 class _Event:
-    """The messages of an episode so far: their bytes, their sum, and the rolling event embedding."""
+    """The messages of an episode so far: their number, their sum, and the rolling event embedding."""
 
     def __init__(self) -> None:
         self.messages = 0
-        self.size = 0
         self.sum: Sequence[float] = ()
         self.rolling: Sequence[float] = ()
 
     def hear(self, turn: Turn) -> None:
         self.messages += 1
-        self.size += turn.size
         if not turn.vector:
             return
         if not self.rolling:
@@ -89,21 +115,10 @@ class _Event:
         self.rolling = [(1 - ALPHA) * a + ALPHA * b for a, b in zip(self.rolling, turn.vector, strict=True)]
 
 
-def _is_over(turns: Sequence[Turn], start: int, i: int, event: _Event, unrelated: float) -> bool:
-    before, turn = turns[i - 1], turns[i]
-    if turn.written_at - before.written_at >= PAUSE or event.size + turn.size > MAX_MESSAGES_BYTES:
-        return True
-    if i - start < MIN_MESSAGES:
-        return False
-    if abs(turn.said_at - before.said_at) > PAUSE:
-        return True
-    return _is_new_topic(turn, turns[i + 1 : i + 1 + AHEAD], event, unrelated)
-
-
 def _is_new_topic(turn: Turn, ahead: Sequence[Turn], event: _Event, unrelated: float) -> bool:
-    """Whether a turn is novel against the event, and 2.5 times as near to the three that follow it as to
-    the messages of the event. With fewer behind it nothing can be told yet."""
-    if len(ahead) < AHEAD or not turn.vector or not event.rolling:
+    """Whether a turn is novel against the event, and 2.5 times as near to those that follow it as to the
+    messages of the event."""
+    if not turn.vector or not event.rolling:
         return False
     length = sqrt(_dot(event.rolling, event.rolling)) or 1.0
     if 1 - calibrated(_dot(turn.vector, event.rolling) / length, unrelated) <= NOVELTY:

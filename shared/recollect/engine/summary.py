@@ -7,7 +7,7 @@ from math import log
 from typing import Final, NamedTuple
 
 from ..model import Message
-from .analysis import tokens
+from .analysis import STOP_WORDS, tokens
 from .sentences import cut, sentences
 
 SUMMARY_CHARACTERS: Final = 400
@@ -17,7 +17,7 @@ _FIGURES: Final = 1.2
 
 
 class _Sentence(NamedTuple):
-    """A sentence, who says it, and its distinct tokens."""
+    """A sentence, who says it, and its telling words."""
 
     text: str
     who: str
@@ -26,14 +26,16 @@ class _Sentence(NamedTuple):
 
 
 def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> str:
-    """The sentences that together say most, in their order, each run of them behind its speaker's name.
+    """All that was said where it fits, else the sentences that together say most, in their order.
 
-    Sentences are taken one by one, by the weight of the tokens that none before them had for the room
-    they need; a token weighs log(1 + its mentions). Questions count half, an assistant's words 0.7,
-    dates and figures a fifth more; what says nothing new is left out. Without a name the role stands
-    for it. At most `budget` characters.
+    Each run of them stands behind its speaker's name, or the role. Sentences are taken one by one, by the
+    weight of the words that none before them had for the room they need; a word weighs log(1 + the
+    sentences that mention it), repeats once, stop words nothing. Questions count half, an assistant's
+    words 0.7, dates and figures a fifth more. At most `budget` characters.
     """
     parts = _sentences(messages)
+    if len(whole := _told(parts, range(len(parts)))) <= budget:
+        return whole
     chosen: list[int] = []
     for i in _by_worth(parts, chosen):
         if len(_told(parts, [*chosen, i])) <= budget:
@@ -43,7 +45,7 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
 
 def _sentences(messages: Sequence[Message]) -> list[_Sentence]:
     return [
-        _Sentence(text, who(message), message.role, frozenset(tokens(text)))
+        _Sentence(text, who(message), message.role, frozenset(tokens(text)) - STOP_WORDS)
         for message in messages
         for text in sentences(message.content)
     ]
@@ -56,7 +58,8 @@ def who(message: Message) -> str:
 
 def _by_worth(parts: Sequence[_Sentence], chosen: Sequence[int]) -> Iterator[int]:
     """The sentences that add something to those chosen so far, the most telling first."""
-    mentions = Counter(token for part in parts for token in part.tokens)
+    distinct = {part.text: part for part in parts}.values()
+    mentions = Counter(token for part in distinct for token in part.tokens)
     heap = [(-_worth(part, mentions, part.tokens), i) for i, part in enumerate(parts)]
     heapify(heap)
     # What a sentence adds only shrinks, so that only the one on top must be looked at again.

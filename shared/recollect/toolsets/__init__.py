@@ -7,7 +7,8 @@ from ..tools import Catalogue
 from .associative import ASSOCIATIVE
 from .categories import CATEGORIES
 from .core import CORE
+from .episodic import EPISODIC
 from .notes import NOTES
 from .records import RECORDS
 
-CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS, ASSOCIATIVE])
+CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS, ASSOCIATIVE, EPISODIC])

@@ -1,21 +1,39 @@
 """Retrieved memories as Markdown for a model to read: summary first, what was said on demand."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Literal
 
 from ..engine.retrieve_memory import Retrieved
+from ..errors import InvalidInput
 from .lines import one_line
 
 NOTHING = "No memories found."
 _AUTOMATIC_DETAILS = 2
 
+Detail = Literal["auto", "none", "low", "high"]
+Wanted = Callable[[int, bool], bool]
+"""Whether the memory of a rank, a key moment or not, comes with what was said."""
 
-def render(retrieved: list[Retrieved], *, detail_limit: int | None, limit: int, now: datetime) -> str:
-    """One block a memory, best first. `detail_limit`: None for ranks 1 and 2 if surprising, 0 for none,
-    n for ranks up to n if surprising, and from `limit` on for all."""
-    blocks = [
-        _block(rank, item, _with_details(rank, item, detail_limit, limit), now)
-        for rank, item in enumerate(retrieved, 1)
-    ]
+
+def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Wanted:
+    """Which memories come with details, by the level or by the number that was asked for.
+
+    A number n means ranks up to n if surprising, 0 none, and from `limit` on all. Raises InvalidInput when
+    both are given.
+    """
+    if detail is not None and detail_limit is not None:
+        raise InvalidInput("Give `detail` or `detail_limit`, not both.")
+    if detail == "high" or (detail_limit is not None and detail_limit >= limit):
+        return lambda rank, is_key_moment: True
+    ranks = {None: _AUTOMATIC_DETAILS, "auto": _AUTOMATIC_DETAILS, "low": 1, "none": 0}[detail]
+    last = ranks if detail_limit is None else detail_limit
+    return lambda rank, is_key_moment: is_key_moment and rank <= last
+
+
+def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
+    """One block a memory, best first, without white space at the end."""
+    blocks = [_block(rank, item, wanted(rank, item.is_key_moment), now) for rank, item in enumerate(retrieved, 1)]
     return "\n\n".join(blocks) if blocks else NOTHING
 
 
@@ -44,7 +62,7 @@ def ago(then: datetime, now: datetime) -> str:
     return "last year" if days < 730 else _count(days // 365, "year")
 
 
-def _block(rank: int, item: Retrieved, details: bool, now: datetime) -> str:
+def _block(rank: int, item: Retrieved, with_details: bool, now: datetime) -> str:
     memory = item.hit.memory
     moment = ", key moment" if item.is_key_moment else ""
     when = memory.occurred_until or memory.occurred_at or memory.created_at
@@ -53,18 +71,10 @@ def _block(rank: int, item: Retrieved, details: bool, now: datetime) -> str:
         f"**When:** {ago(when, now)}",
         f"**Summary:** {one_line(memory.content)}",
     ]
-    if details and memory.messages:
+    if with_details and memory.messages:
         said = [f'- {one_line(message.role)}: "{one_line(message.content)}"' for message in memory.messages]
         lines += ["", "**Details:**", *said]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _with_details(rank: int, item: Retrieved, detail_limit: int | None, limit: int) -> bool:
-    if detail_limit is None:
-        return rank <= _AUTOMATIC_DETAILS and item.is_key_moment
-    if detail_limit >= limit:
-        return True
-    return rank <= detail_limit and item.is_key_moment
 
 
 def _count(number: int, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""core: search, retrieve_memory, get, list, history, stats."""
+"""core: search, get, list, history, stats."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,7 +8,6 @@ from pydantic import Field
 from ...engine import get as getting
 from ...engine import history as remembering
 from ...engine import list as listing
-from ...engine import retrieve_memory as retrieving
 from ...engine import search as searching
 from ...engine.call import Call
 from ...engine.diversity import Diversity
@@ -16,7 +15,6 @@ from ...engine.limits import check_scope
 from ...errors import InvalidInput
 from ...model import ContentType, Filter, JsonObject, Tier
 from ...tools import Answer, Input
-from .. import episode_markdown
 from ..fields import MemoryId, Query, Scope, Tags, Time, Unit
 from .toolset import CORE
 from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view
@@ -134,33 +132,6 @@ def search(call: Call, input: SearchInput) -> SearchView:
     )
     call.outcome = found.outcome
     return SearchView(results=[hit_view(hit, why=input.why) for hit in found.hits], outcome=outcome_view(found.outcome))
-
-
-class RetrieveInput(FilterInput):
-    query: Query
-    limit: int = Field(5, ge=1, le=100, description="How many memories at most.")
-    detail_limit: int | None = Field(
-        None, ge=0, le=100, description="How many may come with what was said; left out: the first two if surprising."
-    )
-
-
-@CORE.tool(
-    "retrieve_memory",
-    "write",
-    timeout=15.0,
-    media="text/markdown",
-    examples=({"query": "what should I learn next", "limit": 3},),
-)
-def retrieve_memory(call: Call, input: RetrieveInput) -> str:
-    """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
-
-    Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
-    and recalling a memory strengthens it.
-    """
-    request = searching.Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
-    retrieved, found = retrieving.retrieve_memory(call, request)
-    call.outcome = found.outcome
-    return episode_markdown.render(retrieved, detail_limit=input.detail_limit, limit=input.limit, now=call.now())
 
 
 class GetInput(Input):

@@ -1,0 +1,746 @@
+"""The document "Tool Result Format": what was said, retrieved as Markdown for a model to read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from clock import NOON, SettableClock
+from recollect.errors import Unavailable
+from recollect.invoke import Door
+from recollect.model import Caller, Matches
+from recollect.toolsets import CATALOGUE
+
+EPISODIC = CATALOGUE.toolset("episodic")
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ana(agent: Callable[..., Any]) -> Ask:
+    return agent("ana")
+
+
+def told(result: Any) -> Any:
+    assert result.error is None, result.body
+    return result.body
+
+
+def episode(ana: Ask, content: str, *said: str, surprise: float = 0.1, ago: timedelta = timedelta(0)) -> str:
+    """The id of a memory of a conversation that ended some time ago."""
+    end = NOON - ago
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+    memory = {"content": content, "messages": messages, "surprise": surprise}
+    times = {"occurred_at": (end - timedelta(hours=1)).isoformat(), "occurred_until": end.isoformat()}
+    id = told(ana("core.save", **memory, **times, associate=False))["id"]
+    assert isinstance(id, str)
+    return id
+
+
+def say(ana: Ask, *texts: str, conversation: str = "chat", start: datetime | None = None) -> list[str]:
+    """Append a message each, a minute apart where a start is given; the ids of the episodes that this made."""
+    made: list[str] = []
+    for i, text in enumerate(texts):
+        message: dict[str, Any] = {"role": "user", "content": text}
+        if start is not None:
+            message["time"] = (start + timedelta(minutes=i)).isoformat()
+        answer = told(ana("core.append_messages", messages=[message], conversation_id=conversation))
+        made += answer.get("episodes", [])
+    return made
+
+
+def blocks(text: str) -> list[str]:
+    return re.split(r"\n\n(?=## )", text)
+
+
+def summaries(text: str) -> list[str]:
+    return re.findall(r"^\*\*Summary:\*\* (.*)$", text, re.MULTILINE)
+
+
+# "Output Format"
+
+RUST = [
+    "I've been doing Python for 5 years but my new team is all Rust",
+    "That's a big shift. What prompted it?",
+    "The trading system needs microsecond latency, Python can't cut it",
+    "Also I need to learn it within 3 months or I'm screwed",
+]
+
+
+def test_the_markdown_is_as_the_document_draws_it(ana: Ask) -> None:
+    career = "User switching careers from Python to Rust due to performance requirements at new job."
+    dark = "User prefers dark mode interfaces and finds light mode straining."
+    tokyo = "User mentioned living in Tokyo for 3 years before moving to Singapore."
+    episode(ana, career, *RUST, surprise=0.9, ago=timedelta(days=2))
+    episode(ana, dark, "Dark mode, please.", ago=timedelta(days=1))
+    episode(ana, tokyo, "I lived in Tokyo.", ago=timedelta(days=7))
+    text = told(ana("episodic.retrieve_memory", query="User switching from Python to Rust, dark mode, Tokyo"))
+    scores = re.findall(r"score: (\d\.\d\d)[,\]]", text)
+    assert sorted(scores, reverse=True) == scores
+    by_summary = dict(zip(summaries(text), blocks(text), strict=True))
+    rank = {summary: i for i, summary in enumerate(by_summary, 1)}
+    assert by_summary[career] == (
+        f"## Memory {rank[career]} [rank: {rank[career]}, score: {scores[rank[career] - 1]}, key moment]\n"
+        "**When:** 2 days ago\n"
+        "**Summary:** User switching careers from Python to Rust due to performance requirements at new job.\n"
+        "\n"
+        "**Details:**\n"
+        '- user: "I\'ve been doing Python for 5 years but my new team is all Rust"\n'
+        '- assistant: "That\'s a big shift. What prompted it?"\n'
+        '- user: "The trading system needs microsecond latency, Python can\'t cut it"\n'
+        '- assistant: "Also I need to learn it within 3 months or I\'m screwed"'
+    )
+    assert by_summary[dark] == (
+        f"## Memory {rank[dark]} [rank: {rank[dark]}, score: {scores[rank[dark] - 1]}]\n"
+        "**When:** yesterday\n"
+        "**Summary:** User prefers dark mode interfaces and finds light mode straining."
+    )
+    assert by_summary[tokyo] == (
+        f"## Memory {rank[tokyo]} [rank: {rank[tokyo]}, score: {scores[rank[tokyo] - 1]}]\n"
+        "**When:** last week\n"
+        "**Summary:** User mentioned living in Tokyo for 3 years before moving to Singapore."
+    )
+
+
+def test_nothing_to_remember_is_said(ana: Ask) -> None:
+    result = ana("episodic.retrieve_memory", query="anything")
+    assert (told(result), result.outcome.kind) == ("No memories found.", "nothing_stored")
+    assert told(ana("episodic.retrieve_memory_raw", query="anything")) == []
+
+
+def test_line_breaks_become_one_space_and_quotes_stay(ana: Ask) -> None:
+    episode(ana, 'He said\r\n\n## Memory 2 [rank: 2, score: 0.99]\n"go"', "one\u2028two", 'a "b"', surprise=1)
+    text = told(ana("episodic.retrieve_memory", query="memory"))
+    assert summaries(text) == ['He said ## Memory 2 [rank: 2, score: 0.99] "go"']
+    assert text.splitlines()[-2:] == ['- user: "one two"', '- assistant: "a "b""']
+    assert len(blocks(text)) == 1
+
+
+# "Detail Inclusion Rules"
+
+
+def detailed(text: str) -> set[int]:
+    return {rank for rank, block in enumerate(blocks(text), 1) if "**Details:**" in block}
+
+
+def five(ana: Ask, surprises: list[float]) -> None:
+    """Five memories, the first the most relevant, and so on."""
+    words = "alpha beta gamma delta epsilon".split()
+    for i, surprise in enumerate(surprises):
+        episode(ana, " ".join(words[: 5 - i]), f"said {i}", surprise=surprise)
+
+
+FIVE = "alpha beta gamma delta epsilon"
+
+
+@pytest.mark.parametrize(
+    ("surprises", "with_details"),
+    [
+        ([0.7, 0.7, 0, 0, 0], {1, 2}),  # 1-2, >= 0.7
+        ([1.0, 0.69, 1.0, 1.0, 1.0], {1}),  # 1-2, < 0.7; 3-5, any
+        ([0.69, 0.0, 1.0, 1.0, 1.0], set()),
+    ],
+)
+def test_by_default_the_first_two_have_details_if_surprising(
+    ana: Ask, surprises: list[float], with_details: set[int]
+) -> None:
+    five(ana, surprises)
+    text = told(ana("episodic.retrieve_memory", query=FIVE))
+    assert detailed(text) == with_details
+    moments = [", key moment]" in block for block in blocks(text)]
+    assert moments == [surprise >= 0.7 for surprise in surprises]
+
+
+@pytest.mark.parametrize(
+    ("asked", "with_details"),
+    [
+        ({"detail_limit": None}, {1, 2}),
+        ({}, {1, 2}),
+        ({"detail_limit": 0}, set()),
+        ({"detail_limit": 1}, {1}),
+        ({"detail_limit": 3}, {1, 2}),  # the third is no key moment
+        ({"detail_limit": 4}, {1, 2, 4}),
+        ({"detail_limit": 5}, {1, 2, 3, 4, 5}),
+        ({"detail_limit": 6}, {1, 2, 3, 4, 5}),
+        ({"detail_limit": 5, "limit": 6}, {1, 2, 4, 5}),
+        ({"detail_limit": 3, "limit": 3}, {1, 2, 3}),
+        ({"detail": "auto"}, {1, 2}),
+        ({"detail": "none"}, set()),
+        ({"detail": "low"}, {1}),
+        ({"detail": "high"}, {1, 2, 3, 4, 5}),
+    ],
+)
+@pytest.mark.parametrize("toolset", ["episodic", "core"])
+def test_detail_limit_and_detail_by_the_tables(
+    ana: Ask, toolset: str, asked: dict[str, Any], with_details: set[int]
+) -> None:
+    five(ana, [0.9, 0.8, 0.3, 0.7, 1.0])
+    assert detailed(told(ana(f"{toolset}.retrieve_memory", query=FIVE, **asked))) == with_details
+
+
+@pytest.mark.parametrize("tool", ["episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"])
+def test_both_ways_to_ask_for_details_at_once_are_refused_before_anything_is_reviewed(
+    ana: Ask, tool: str, clock: SettableClock
+) -> None:
+    id = episode(ana, "alpha")
+    clock.advance(days=10)
+    refused = ana(tool, query="alpha", detail="high", detail_limit=3)
+    assert (refused.error.code, refused.error.message) == (
+        "invalid_input",
+        "Give `detail` or `detail_limit`, not both.",
+    )
+    assert told(ana("core.simulate_decay", id=id, at=clock.now().isoformat()))["retrievability"] < 1
+
+
+# "Manual Override": the parameters
+
+
+def test_parameters_and_defaults_are_those_of_the_document() -> None:
+    schema = EPISODIC.tools["retrieve_memory"].input_schema
+    assert list(schema["properties"]) == ["query", "limit", "detail_limit", "detail"]
+    assert schema["required"] == ["query"]
+    assert schema["properties"]["limit"]["default"] == 5
+    assert "default" not in schema["properties"]["detail_limit"]
+
+
+def test_five_are_returned_unless_another_limit_is_given(ana: Ask) -> None:
+    for i in range(7):
+        episode(ana, f"heron {i}")
+    assert len(blocks(told(ana("episodic.retrieve_memory", query="heron")))) == 5
+    assert len(blocks(told(ana("episodic.retrieve_memory", query="heron", limit=100)))) == 7
+    assert len(told(ana("episodic.retrieve_memory_raw", query="heron", limit=6))) == 6
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"query": ""}, "`query` must not be empty: say what to look for."),
+        ({"query": " \n"}, "`query` must not be empty: say what to look for."),
+        ({}, "`query` is required"),
+        ({"query": "x", "limit": 0}, "`limit` must be an integer from 1 to 100; got 0."),
+        ({"query": "x", "limit": 101}, "`limit` must be an integer from 1 to 100; got 101."),
+        ({"query": "x", "detail_limit": -1}, "`detail_limit` must be an integer of at least 0; got -1."),
+        ({"query": "x", "detail": "all"}, "`detail` must be one of 'auto', 'none', 'low', 'high'; got 'all'."),
+    ],
+)
+@pytest.mark.parametrize("tool", ["retrieve_memory", "retrieve_memory_raw"])
+def test_bad_input_is_a_400_with_a_sentence(ana: Ask, tool: str, asked: dict[str, Any], sentence: str) -> None:
+    refused = ana(f"episodic.{tool}", **asked)
+    assert refused.error.code == "invalid_input"
+    assert sentence in refused.error.message
+
+
+# "Field Selection"
+
+
+def test_what_is_excluded_never_appears_in_the_markdown(ana: Ask, clock: SettableClock) -> None:
+    said = ["My heron fishes.", "In the reeds?", "By the pond, always by the pond."]
+    [id] = [*say(ana, *said, conversation="zq-conversation"), *_closed(ana, clock)]
+    clock.advance(days=3)
+    text = told(ana("episodic.retrieve_memory", query="heron pond", detail="high"))
+    assert "By the pond" in text
+    for excluded in (
+        id,
+        "zq-conversation",
+        "embedding",
+        "stability",
+        "difficulty",
+        "2025",
+        "2026",
+        "12:00",
+        "surprise",
+    ):
+        assert excluded not in text
+
+
+def test_messages_appear_only_where_there_are_details(ana: Ask) -> None:
+    episode(ana, "alpha", "zqsaid", surprise=0.69)
+    assert "zqsaid" not in told(ana("episodic.retrieve_memory", query="alpha"))
+
+
+def test_the_raw_twin_has_messages_times_and_factors_and_nothing_of_the_machinery(
+    ana: Ask, clock: SettableClock
+) -> None:
+    id = episode(ana, "User keeps herons.", "I keep herons.", "Why?", surprise=0.8, ago=timedelta(days=1))
+    clock.advance(days=7)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="herons"))
+    scores = {name: found.pop(name) for name in ("score", "relevance", "retrievability")}
+    assert found == {
+        "id": id,
+        "content": "User keeps herons.",
+        "messages": [
+            {"role": "user", "content": "I keep herons.", "timestamp": None, "speaker": None},
+            {"role": "assistant", "content": "Why?", "timestamp": None, "speaker": None},
+        ],
+        "surprise": 0.8,
+        "start_at": "2025-12-31T11:00:00Z",
+        "end_at": "2025-12-31T12:00:00Z",
+        "created_at": "2026-01-01T12:00:00Z",
+    }
+    assert 0 < scores["relevance"] <= 1
+    assert 0.8 < scores["retrievability"] < 0.9
+    assert scores["score"] == pytest.approx(scores["relevance"] * scores["retrievability"], abs=2e-4)
+
+
+# "Example Scenarios"
+
+
+def test_a_casual_query_has_five_summaries_and_no_details(ana: Ask) -> None:
+    five(ana, [0.1] * 5)
+    text = told(ana("episodic.retrieve_memory", query="how are you"))
+    assert (len(blocks(text)), detailed(text)) == (5, set())
+
+
+def test_deep_context_has_up_to_three_with_details_if_surprising(ana: Ask) -> None:
+    five(ana, [0.9] * 5)
+    text = told(ana("episodic.retrieve_memory", query="what should I learn next " + FIVE, detail_limit=3))
+    assert (len(blocks(text)), detailed(text)) == (5, {1, 2, 3})
+
+
+def test_explicit_summaries_only(ana: Ask) -> None:
+    five(ana, [0.9] * 5)
+    text = told(ana("episodic.retrieve_memory", query="remind me what we discussed", detail_limit=0))
+    assert (len(blocks(text)), detailed(text)) == (5, set())
+
+
+def test_the_documents_paths_lead_to_the_tools() -> None:
+    paths = {path: name for name, tool in EPISODIC.tools.items() for path in tool.paths}
+    assert paths == {
+        "/api/v0/retrieve_memory": "retrieve_memory",
+        "/api/v0/retrieve_memory/raw": "retrieve_memory_raw",
+        "/api/v0/add_message": "add_message",
+    }
+
+
+# What fades and what is reviewed
+
+
+def _retrievability(ana: Ask, id: str, at: datetime) -> float:
+    return float(told(ana("core.simulate_decay", id=id, at=at.isoformat()))["retrievability"])
+
+
+def test_the_score_fades_with_time_and_comes_back_with_a_retrieval(ana: Ask, clock: SettableClock) -> None:
+    old, surprising = episode(ana, "heron", surprise=0), episode(ana, "heron", surprise=1)
+    clock.advance(days=30)
+    fresh = episode(ana, "heron", surprise=0)
+    found = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert [item["id"] for item in found] == [fresh, surprising, old]
+    assert found[2]["retrievability"] == pytest.approx(0.668, abs=1e-3)
+    again = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert {item["retrievability"] for item in again} == {1.0}
+
+
+def test_a_retrieval_counts_as_a_review_at_most_once_a_day(ana: Ask, clock: SettableClock) -> None:
+    id = episode(ana, "heron", surprise=0)
+    month = NOON + timedelta(days=60)
+    before = _retrievability(ana, id, month)
+    clock.advance(hours=23, minutes=59)
+    ana("episodic.retrieve_memory", query="heron")
+    assert _retrievability(ana, id, month) == before
+    clock.advance(minutes=1)
+    ana("episodic.retrieve_memory", query="heron")
+    once = _retrievability(ana, id, month)
+    assert once > before
+    ana("episodic.retrieve_memory", query="heron")
+    assert _retrievability(ana, id, month) == once
+
+
+def test_what_is_pinned_never_fades(ana: Ask, clock: SettableClock) -> None:
+    told(ana("core.save", content="heron", pinned=True))
+    clock.advance(days=3000)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert (found["retrievability"], found["score"]) == (1.0, found["relevance"])
+
+
+def test_a_grade_decides_how_soon_a_memory_fades(ana: Ask, clock: SettableClock) -> None:
+    ids = {grade: episode(ana, f"heron {grade}", surprise=0) for grade in ("again", "hard", "good", "easy")}
+    clock.advance(days=2)
+    answers = {grade: told(ana("core.review", id=id, grade=grade)) for grade, id in ids.items()}
+    assert {answer["retrievability"] for answer in answers.values()} == {1.0}
+    month = clock.now() + timedelta(days=30)
+    left = [_retrievability(ana, id, month) for id in ids.values()]
+    assert left == sorted(left)
+    assert len(set(left)) == 4
+    # Each grade counts, the second of a day too.
+    told(ana("core.review", id=ids["good"], grade="easy"))
+    assert _retrievability(ana, ids["good"], month) > left[2]
+
+
+def test_a_grade_for_a_memory_that_is_not_there_is_not_found(ana: Ask, agent: Callable[..., Any]) -> None:
+    theirs = episode(agent("bob"), "heron")
+    for id in (theirs, "00000000-0000-4000-8000-000000000000"):
+        assert ana("core.review", id=id, grade="good").error.code == "not_found"
+        assert ana("core.simulate_decay", id=id, at="2026-02-01").error.code == "not_found"
+    assert ana("core.review", id=theirs, grade="great").error.code == "invalid_input"
+
+
+def test_decay_is_told_for_any_date_and_when_little_is_left(ana: Ask) -> None:
+    id = episode(ana, "heron", surprise=0)
+    assert [_retrievability(ana, id, NOON + timedelta(days=days)) for days in (-9, 0, 7, 30)] == pytest.approx(
+        [1, 1, 0.808, 0.668], abs=1e-3
+    )
+    answer = told(ana("core.simulate_decay", id=id, at="2026-02-01"))
+    assert (answer["id"], answer["at"]) == (id, "2026-02-01T00:00:00Z")
+    # Stability 2.3 days: that is when 0.9 is left, and time counts in whole days.
+    assert answer["below_90_percent_at"] == "2026-01-04T12:00:00Z"
+    half = datetime.fromisoformat(answer["below_50_percent_at"])
+    assert _retrievability(ana, id, half - timedelta(days=1)) >= 0.5
+    pinned = told(ana("core.save", content="heron", pinned=True))["id"]
+    answer = told(ana("core.simulate_decay", id=pinned, at="9999-12-31"))
+    assert answer == {"id": pinned, "at": "9999-12-31T00:00:00Z", "retrievability": 1.0}
+
+
+# What fills it: episodes
+
+
+def _closed(ana: Ask, clock: SettableClock) -> list[str]:
+    """The ids of the episodes that a pause makes of what is open."""
+    before = {memory["id"] for memory in told(ana("core.list"))["memories"]}
+    clock.advance(minutes=15)
+    told(ana("episodic.retrieve_memory", query="anything"))
+    return [memory["id"] for memory in told(ana("core.list"))["memories"] if memory["id"] not in before]
+
+
+def contents(ana: Ask, id: str) -> list[str]:
+    return [message["content"] for message in told(ana("core.get", id=id))["messages"]]
+
+
+def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
+    sent = [
+        {"role": "user", "content": "I moved to Lisbon.", "timestamp": 1767225600000},
+        {"role": "assistant", "content": "How is it?", "timestamp": "1767225660000"},
+        {"role": "user", "content": "Sunny.", "timestamp": "2026-01-01T00:02:00Z"},
+        {"role": "user", "content": "And hilly."},
+    ]
+    for message in sent:
+        answer = told(
+            ana("episodic.add_message", conversation_id="0195f3c4-7a58-7f43-b4ac-0b0f0e7d2f11", message=message)
+        )
+        assert answer == {"accepted": True}
+    [found] = told(ana("episodic.retrieve_memory_raw", query="Lisbon"))
+    assert found["content"] == "User: I moved to Lisbon. Assistant: How is it? User: Sunny."
+    assert (found["start_at"], found["end_at"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z")
+    assert [message["timestamp"] for message in found["messages"]] == [
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:01:00Z",
+        "2026-01-01T00:02:00Z",
+    ]
+    [late] = _closed(ana, clock)
+    assert told(ana("core.get", id=late))["occurred_until"] == "2026-01-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"message": {"role": "user", "content": ""}}, "`content` must not be empty"),
+        ({"message": {"role": "user", "content": " \n"}}, "`content` must not be empty"),
+        ({"message": {"content": "x"}}, "`message.role` is required"),
+        ({}, "`message` is required"),
+        ({"message": {"role": "user", "content": "x", "timestamp": 10**18}}, "must be in milliseconds since 1970"),
+        ({"message": {"role": "user", "content": "x", "timestamp": "soon"}}, "must be a time such as"),
+    ],
+)
+def test_a_message_that_does_not_fit_is_refused_and_nothing_is_kept(
+    ana: Ask, arguments: dict[str, Any], sentence: str
+) -> None:
+    refused = ana("episodic.add_message", conversation_id="chat", **arguments)
+    assert refused.error.code == "invalid_input"
+    assert sentence in refused.error.message
+    assert told(ana("core.stats"))["turns"] == 0
+
+
+def test_a_message_needs_a_conversation(ana: Ask, agent: Callable[..., Any]) -> None:
+    message = {"role": "user", "content": "hello"}
+    assert ana("episodic.add_message", message=message).error.code == "identity_missing"
+    assert told(agent("ana", "here")("episodic.add_message", message=message)) == {"accepted": True}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_conversation_idle_for_15_minutes_is_closed_however_short(ana: Ask, clock: SettableClock, count: int) -> None:
+    assert say(ana, *["The heron fishes."] * count) == []
+    clock.advance(minutes=14, seconds=59)
+    assert told(ana("episodic.retrieve_memory", query="heron")) == "No memories found."
+    clock.advance(seconds=1)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert len(found["messages"]) == count
+    assert told(ana("core.get", id=found["id"]))["conversation_id"] == "chat"
+    assert told(ana("core.stats")) | {"bytes": 0, "chunks": 0} == {
+        "memories": 1,
+        "turns": count,
+        "deleted": 0,
+        "chunks": 0,
+        "bytes": 0,
+    }
+
+
+def test_the_next_message_closes_what_was_idle_in_any_conversation(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.", conversation="one")
+    say(ana, "The otter swims.", conversation="two")
+    clock.advance(minutes=15)
+    made = say(ana, "The heron is back.", conversation="one")
+    assert [contents(ana, id) for id in made] == [["The heron fishes."], ["The otter swims."]]
+    assert say(ana, "Again.", conversation="one") == []
+
+
+def test_a_core_retrieval_closes_idle_conversations_too(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.")
+    clock.advance(minutes=15)
+    assert "The heron fishes." in told(ana("core.retrieve_memory", query="heron"))
+
+
+def test_at_most_twenty_idle_conversations_are_closed_at_once_and_none_is_forgotten(
+    ana: Ask, clock: SettableClock
+) -> None:
+    for i in range(45):
+        say(ana, f"The heron fishes {i}.", conversation=f"chat {i}")
+    clock.advance(minutes=15)
+    counts = []
+    for _ in range(4):
+        told(ana("episodic.retrieve_memory", query="heron"))
+        counts.append(told(ana("core.stats"))["memories"])
+    assert counts == [20, 40, 45, 45]
+
+
+def test_fifty_messages_are_an_episode(ana: Ask) -> None:
+    assert say(ana, *["The heron fishes."] * 49) == []
+    [made] = say(ana, "The heron fishes.")
+    assert len(contents(ana, made)) == 50
+    assert say(ana, "The heron fishes.") == []
+
+
+def test_an_episode_holds_no_more_than_128_kib(ana: Ask) -> None:
+    long = "heron " * 5400  # 32,400 bytes
+    assert say(ana, long, long, long, long) == []
+    [made] = say(ana, long)
+    assert len(contents(ana, made)) == 4
+
+
+@pytest.mark.parametrize(("count", "gap", "closes"), [(3, 15, False), (3, 16, True), (2, 60, False), (4, 60, True)])
+def test_a_gap_of_over_15_minutes_between_said_times_closes_three_or_more(
+    ana: Ask, count: int, gap: int, closes: bool
+) -> None:
+    start = NOON - timedelta(days=300)
+    assert say(ana, *["The heron fishes."] * count, start=start) == []
+    made = say(ana, "The heron fishes.", start=start + timedelta(minutes=count - 1 + gap))
+    assert [len(contents(ana, id)) for id in made] == ([count] if closes else [])
+
+
+def test_a_shift_of_topic_closes_an_episode(ana: Ask) -> None:
+    herons = [
+        "The heron fishes in the pond.",
+        "Herons fish at the pond.",
+        "A heron and its pond.",
+        "Pond, heron, fish.",
+    ]
+    taxes = [
+        "The invoice of the tax office.",
+        "A tax invoice is due.",
+        "Pay the tax invoice.",
+        "Invoice paid to tax office.",
+    ]
+    made = say(ana, *herons, *taxes)
+    assert [contents(ana, id) for id in made] == [herons]
+
+
+def test_what_is_closed_is_not_said_again(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.")
+    [first] = _closed(ana, clock)
+    say(ana, "The heron sleeps.")
+    [second] = _closed(ana, clock)
+    assert (contents(ana, first), contents(ana, second)) == (["The heron fishes."], ["The heron sleeps."])
+
+
+def test_an_episode_knows_who_when_where_and_how_new(ana: Ask, clock: SettableClock) -> None:
+    told(ana("core.save", content="The otter swims."))
+    said = [
+        {"role": "user", "content": "京都に引っ越しました。", "speaker": "Ana", "time": "2025-05-01T10:00:00Z"},
+        {"role": "assistant", "content": "いつですか？", "time": "2025-05-01T10:01:00Z"},
+    ]
+    told(ana("core.append_messages", messages=said, conversation_id="chat"))
+    [id] = _closed(ana, clock)
+    memory = told(ana("core.get", id=id))
+    assert memory["content"] == "Ana: 京都に引っ越しました。 Assistant: いつですか？"
+    assert (memory["agent_id"], memory["conversation_id"]) == ("assistant", "chat")
+    assert (memory["occurred_at"], memory["occurred_until"]) == ("2025-05-01T10:00:00Z", "2025-05-01T10:01:00Z")
+    assert memory["messages"][0]["speaker"] == "Ana"
+    assert memory["surprise"] >= 0.7
+    assert told(ana("episodic.retrieve_memory", query="京都")).startswith("## Memory 1 [rank: 1, score: ")
+
+
+def test_what_was_said_before_is_no_key_moment(ana: Ask, clock: SettableClock) -> None:
+    for _ in range(2):
+        say(ana, "The heron fishes in the pond.", "Herons fish at the pond.")
+        _closed(ana, clock)
+    surprises = [item["surprise"] for item in told(ana("core.list"))["memories"]]
+    assert surprises == [0.0, 0.5]
+
+
+def test_agents_that_share_a_conversation_id_have_their_own_episodes(
+    door: Door, ana: Ask, clock: SettableClock
+) -> None:
+    for i in range(3):
+        for name in ("one", "other"):
+            message = {"role": "user", "content": f"{name} {i}"}
+            arguments = {"messages": [message], "conversation_id": "chat"}
+            told(door.invoke("core.append_messages", arguments, Caller("ana", name)))
+    made = {told(ana("core.get", id=id))["agent_id"]: contents(ana, id) for id in _closed(ana, clock)}
+    assert made == {name: [f"{name} {i}" for i in range(3)] for name in ("one", "other")}
+
+
+def test_a_repeated_idempotency_key_adds_nothing_twice(door: Door, ana: Ask, clock: SettableClock) -> None:
+    message = {"role": "user", "content": "The heron fishes."}
+    for pause in (0, 20, 20):
+        clock.advance(minutes=pause)
+        arguments = {"conversation_id": "chat", "message": message}
+        told(door.invoke("episodic.add_message", arguments, Caller("ana", "assistant"), idempotency_key="k"))
+    _closed(ana, clock)
+    stats = told(ana("core.stats"))
+    assert (stats["turns"], stats["memories"]) == (1, 1)
+
+
+# What fails: nothing said is lost, no read or append fails for an episode
+
+
+class _NoEpisodes:
+    """A space that writes turns and no episodes."""
+
+    def __init__(self, space: Any, failure: Exception) -> None:
+        self._space = space
+        self._failure = failure
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+    def commit(self, changes: Any, **options: Any) -> None:
+        if any(getattr(change, "turn_ids", ()) for change in changes):
+            raise self._failure
+        self._space.commit(changes, **options)
+
+
+class _Store:
+    def __init__(self, store: Any, wrap: Callable[[Any], Any]) -> None:
+        self._store = store
+        self._wrap = wrap
+
+    def space(self, user_id: str, *, tenant: str = "") -> Any:
+        return self._wrap(self._store.space(user_id, tenant=tenant))
+
+
+@pytest.mark.parametrize("failure", [Unavailable("gone", part="store"), RuntimeError("a fault")])
+def test_an_episode_that_can_not_be_made_fails_neither_append_nor_retrieval_and_is_made_next_time(
+    door: Door, ana: Ask, clock: SettableClock, failure: Exception
+) -> None:
+    failing: Any = _Store(door.store, lambda space: _NoEpisodes(space, failure))
+    broken, caller = replace(door, store=failing), Caller("ana", "assistant")
+    said = {"conversation_id": "chat", "message": {"role": "user", "content": "The heron fishes."}}
+    for _ in range(50):
+        told(broken.invoke("episodic.add_message", said, caller))
+    assert told(broken.invoke("episodic.retrieve_memory", {"query": "heron"}, caller)) == "No memories found."
+    assert told(ana("core.stats"))["turns"] == 50
+    clock.advance(minutes=15)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert len(found["messages"]) == 50
+
+
+def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.", "The heron sleeps.")
+    clock.advance(minutes=15)
+
+    class Late:
+        """A space that another closer is ahead of, once."""
+
+        def __init__(self, space: Any) -> None:
+            self._space = space
+            self._ahead = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def commit(self, changes: Any, **options: Any) -> None:
+            if self._ahead:
+                self._ahead = False
+                self._space.commit(changes, **options)
+            self._space.commit(changes, **options)
+
+    late: Any = _Store(door.store, Late)
+    result = replace(door, store=late).invoke("episodic.retrieve_memory_raw", {"query": "heron"}, Caller("ana"))
+    [found] = told(result)
+    assert len(found["messages"]) == 2
+    assert told(ana("core.stats"))["memories"] == 1
+
+
+def test_what_an_import_brings_is_not_summed_up_again(
+    ana: Ask, agent: Callable[..., Any], clock: SettableClock
+) -> None:
+    say(ana, "The heron fishes.", "The heron sleeps.")
+    _closed(ana, clock)
+    say(ana, "The otter swims.")
+    records = told(ana("core.export", include_conversations=True))["records"]
+    bob = agent("bob")
+    assert told(bob("core.import", records=records))["written"] == 4
+    clock.advance(minutes=15)
+    for _ in range(2):
+        told(bob("episodic.retrieve_memory", query="heron"))
+    found = told(bob("episodic.retrieve_memory_raw", query="heron otter"))
+    assert sorted(len(item["messages"]) for item in found) == [1, 2]
+
+
+def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Door) -> None:
+    class Degraded:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def search(self, query: Any) -> Matches:
+            return Matches(candidates=(), stored=1, admitted=1, degraded="the index does not answer.")
+
+    broken: Any = _Store(door.store, Degraded)
+    for tool in ("episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"):
+        result = replace(door, store=broken).invoke(tool, {"query": "heron"}, Caller("ana"))
+        assert isinstance(result.error, Unavailable)
+        assert "the index does not answer" in result.error.message
+
+
+def test_a_grade_that_can_not_be_kept_is_not_acknowledged(door: Door, ana: Ask) -> None:
+    id = episode(ana, "heron")
+
+    class Refusing:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def keep_review(self, *_: Any, **__: Any) -> bool:
+            raise Unavailable("The usage table refuses writes.", part="store")
+
+    refusing: Any = _Store(door.store, Refusing)
+    result = replace(door, store=refusing).invoke("core.review", {"id": id, "grade": "good"}, Caller("ana"))
+    assert isinstance(result.error, Unavailable)
+
+
+def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: Ask, clock: SettableClock) -> None:
+    id = episode(ana, "heron", surprise=0)
+    clock.advance(days=5)
+
+    class Overtaken:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+            self._ahead = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def keep_review(self, *arguments: Any, **options: Any) -> Any:
+            if self._ahead:
+                self._ahead = False
+                told(ana("episodic.retrieve_memory", query="heron"))
+            return self._space.keep_review(*arguments, **options)
+
+    overtaken: Any = _Store(door.store, Overtaken)
+    told(replace(door, store=overtaken).invoke("core.review", {"id": id, "grade": "again"}, Caller("ana")))
+    assert _retrievability(ana, id, clock.now() + timedelta(days=30)) < 0.75
