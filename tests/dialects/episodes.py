@@ -1,0 +1,49 @@
+"""How an agent talks and has its conversations closed, for the tests of `episodic`."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from clock import NOON, SettableClock
+
+Ask = Callable[..., Any]
+
+
+def told(result: Any) -> Any:
+    assert result.error is None, result.body
+    return result.body
+
+
+def episode(ana: Ask, content: str, *said: str, surprise: float = 0.1, ago: timedelta = timedelta(0)) -> str:
+    """The id of a memory of a conversation that ended some time ago."""
+    end = NOON - ago
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said)]
+    memory = {"content": content, "messages": messages, "surprise": surprise}
+    times = {"occurred_at": (end - timedelta(hours=1)).isoformat(), "occurred_until": end.isoformat()}
+    id = told(ana("core.save", **memory, **times, associate=False))["id"]
+    assert isinstance(id, str)
+    return id
+
+
+def say(ana: Ask, *texts: str, conversation: str = "chat", start: datetime | None = None) -> list[str]:
+    """Append a message each, a minute apart where a start is given; the ids of the episodes that this made."""
+    made: list[str] = []
+    for i, text in enumerate(texts):
+        message: dict[str, Any] = {"role": "user", "content": text}
+        if start is not None:
+            message["time"] = (start + timedelta(minutes=i)).isoformat()
+        answer = told(ana("core.append_messages", messages=[message], conversation_id=conversation))
+        made += answer.get("episodes", [])
+    return made
+
+
+def closed(ana: Ask, clock: SettableClock) -> list[str]:
+    """The ids of the episodes that a pause makes of what is open."""
+    before = {memory["id"] for memory in told(ana("core.list"))["memories"]}
+    clock.advance(minutes=15)
+    told(ana("episodic.retrieve_memory", query="anything"))
+    return [memory["id"] for memory in told(ana("core.list"))["memories"] if memory["id"] not in before]
+
+
+def contents(ana: Ask, id: str) -> list[str]:
+    return [message["content"] for message in told(ana("core.get", id=id))["messages"]]

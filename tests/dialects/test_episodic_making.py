@@ -1,0 +1,359 @@
+"""What fills `episodic`: messages that become episodes, and what fails on the way without losing any."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from clock import NOON, SettableClock
+from dialects.episodes import Ask, closed, contents, episode, say, told
+from recollect.errors import Unavailable
+from recollect.invoke import Door
+from recollect.model import Caller, Matches
+
+
+@pytest.fixture
+def ana(agent: Callable[..., Any]) -> Ask:
+    return agent("ana")
+
+
+def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
+    sent = [
+        {"role": "user", "content": "I moved to Lisbon.", "timestamp": 1767225600000},
+        {"role": "assistant", "content": "How is it?", "timestamp": "1767225660000"},
+        {"role": "user", "content": "Sunny.", "timestamp": "2026-01-01T00:02:00Z"},
+        {"role": "user", "content": "And hilly."},
+    ]
+    for message in sent:
+        answer = told(
+            ana("episodic.add_message", conversation_id="0195f3c4-7a58-7f43-b4ac-0b0f0e7d2f11", message=message)
+        )
+        assert answer == {"accepted": True}
+    [found] = told(ana("episodic.retrieve_memory_raw", query="Lisbon"))
+    assert found["content"] == "User: I moved to Lisbon. Assistant: How is it? User: Sunny."
+    assert (found["start_at"], found["end_at"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z")
+    assert [message["timestamp"] for message in found["messages"]] == [
+        "2026-01-01T00:00:00Z",
+        "2026-01-01T00:01:00Z",
+        "2026-01-01T00:02:00Z",
+    ]
+    [late] = closed(ana, clock)
+    assert told(ana("core.get", id=late))["occurred_until"] == "2026-01-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"message": {"role": "user", "content": ""}}, "`content` must not be empty"),
+        ({"message": {"role": "user", "content": " \n"}}, "`content` must not be empty"),
+        ({"message": {"content": "x"}}, "`message.role` is required"),
+        ({}, "`message` is required"),
+        ({"message": {"role": "user", "content": "x", "timestamp": 10**18}}, "must be in milliseconds since 1970"),
+        ({"message": {"role": "user", "content": "x", "timestamp": "soon"}}, "must be a time such as"),
+    ],
+)
+def test_a_message_that_does_not_fit_is_refused_and_nothing_is_kept(
+    ana: Ask, arguments: dict[str, Any], sentence: str
+) -> None:
+    refused = ana("episodic.add_message", conversation_id="chat", **arguments)
+    assert refused.error.code == "invalid_input"
+    assert sentence in refused.error.message
+    assert told(ana("core.stats"))["turns"] == 0
+
+
+def test_a_message_needs_a_conversation(ana: Ask, agent: Callable[..., Any]) -> None:
+    message = {"role": "user", "content": "hello"}
+    assert ana("episodic.add_message", message=message).error.code == "identity_missing"
+    assert told(agent("ana", "here")("episodic.add_message", message=message)) == {"accepted": True}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_conversation_idle_for_15_minutes_is_closed_however_short(ana: Ask, clock: SettableClock, count: int) -> None:
+    assert say(ana, *["The heron fishes."] * count) == []
+    clock.advance(minutes=14, seconds=59)
+    assert told(ana("episodic.retrieve_memory", query="heron")) == "No memories found."
+    clock.advance(seconds=1)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert len(found["messages"]) == count
+    assert told(ana("core.get", id=found["id"]))["conversation_id"] == "chat"
+    assert told(ana("core.stats")) | {"bytes": 0, "chunks": 0} == {
+        "memories": 1,
+        "turns": count,
+        "deleted": 0,
+        "chunks": 0,
+        "bytes": 0,
+    }
+
+
+def test_the_next_message_closes_what_was_idle_in_any_conversation(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.", conversation="one")
+    say(ana, "The otter swims.", conversation="two")
+    clock.advance(minutes=15)
+    made = say(ana, "The heron is back.", conversation="one")
+    assert [contents(ana, id) for id in made] == [["The heron fishes."], ["The otter swims."]]
+    assert say(ana, "Again.", conversation="one") == []
+
+
+def test_a_core_retrieval_closes_idle_conversations_too(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.")
+    clock.advance(minutes=15)
+    assert "The heron fishes." in told(ana("core.retrieve_memory", query="heron"))
+
+
+def test_at_most_twenty_idle_conversations_are_closed_at_once_and_none_is_forgotten(
+    ana: Ask, clock: SettableClock
+) -> None:
+    for i in range(45):
+        say(ana, f"The heron fishes {i}.", conversation=f"chat {i}")
+    clock.advance(minutes=15)
+    counts = []
+    for _ in range(4):
+        told(ana("episodic.retrieve_memory", query="heron"))
+        counts.append(told(ana("core.stats"))["memories"])
+    assert counts == [20, 40, 45, 45]
+
+
+def test_fifty_messages_are_an_episode(ana: Ask) -> None:
+    assert say(ana, *["The heron fishes."] * 49) == []
+    [made] = say(ana, "The heron fishes.")
+    assert len(contents(ana, made)) == 50
+    assert say(ana, "The heron fishes.") == []
+
+
+def test_an_episode_holds_no_more_than_128_kib(ana: Ask) -> None:
+    long = "heron " * 5400  # 32,400 bytes
+    assert say(ana, long, long, long, long) == []
+    [made] = say(ana, long)
+    assert len(contents(ana, made)) == 4
+
+
+@pytest.mark.parametrize(("count", "gap", "closes"), [(3, 15, False), (3, 16, True), (2, 60, False), (4, 60, True)])
+def test_a_gap_of_over_15_minutes_between_said_times_closes_three_or_more(
+    ana: Ask, count: int, gap: int, closes: bool
+) -> None:
+    start = NOON - timedelta(days=300)
+    assert say(ana, *["The heron fishes."] * count, start=start) == []
+    made = say(ana, "The heron fishes.", start=start + timedelta(minutes=count - 1 + gap))
+    assert [len(contents(ana, id)) for id in made] == ([count] if closes else [])
+
+
+def test_a_shift_of_topic_closes_an_episode(ana: Ask) -> None:
+    herons = [
+        "The heron fishes in the pond.",
+        "Herons fish at the pond.",
+        "A heron and its pond.",
+        "Pond, heron, fish.",
+    ]
+    taxes = [
+        "The invoice of the tax office.",
+        "A tax invoice is due.",
+        "Pay the tax invoice.",
+        "Invoice paid to tax office.",
+    ]
+    made = say(ana, *herons, *taxes)
+    assert [contents(ana, id) for id in made] == [herons]
+
+
+def test_what_is_closed_is_not_said_again(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.")
+    [first] = closed(ana, clock)
+    say(ana, "The heron sleeps.")
+    [second] = closed(ana, clock)
+    assert (contents(ana, first), contents(ana, second)) == (["The heron fishes."], ["The heron sleeps."])
+
+
+def test_an_episode_knows_who_when_where_and_how_new(ana: Ask, clock: SettableClock) -> None:
+    told(ana("core.save", content="The otter swims."))
+    said = [
+        {"role": "user", "content": "京都に引っ越しました。", "speaker": "Ana", "time": "2025-05-01T10:00:00Z"},
+        {"role": "assistant", "content": "いつですか？", "time": "2025-05-01T10:01:00Z"},
+    ]
+    told(ana("core.append_messages", messages=said, conversation_id="chat"))
+    [id] = closed(ana, clock)
+    memory = told(ana("core.get", id=id))
+    assert memory["content"] == "Ana: 京都に引っ越しました。 Assistant: いつですか？"
+    assert (memory["agent_id"], memory["conversation_id"]) == ("assistant", "chat")
+    assert (memory["occurred_at"], memory["occurred_until"]) == ("2025-05-01T10:00:00Z", "2025-05-01T10:01:00Z")
+    assert memory["messages"][0]["speaker"] == "Ana"
+    assert memory["surprise"] >= 0.7
+    assert told(ana("episodic.retrieve_memory", query="京都")).startswith("## Memory 1 [rank: 1, score: ")
+
+
+def test_what_was_said_before_is_no_key_moment(ana: Ask, clock: SettableClock) -> None:
+    for _ in range(2):
+        say(ana, "The heron fishes in the pond.", "Herons fish at the pond.")
+        closed(ana, clock)
+    surprises = [item["surprise"] for item in told(ana("core.list"))["memories"]]
+    assert surprises == [0.0, 0.5]
+
+
+def test_agents_that_share_a_conversation_id_have_their_own_episodes(
+    door: Door, ana: Ask, clock: SettableClock
+) -> None:
+    for i in range(3):
+        for name in ("one", "other"):
+            message = {"role": "user", "content": f"{name} {i}"}
+            arguments = {"messages": [message], "conversation_id": "chat"}
+            told(door.invoke("core.append_messages", arguments, Caller("ana", name)))
+    made = {told(ana("core.get", id=id))["agent_id"]: contents(ana, id) for id in closed(ana, clock)}
+    assert made == {name: [f"{name} {i}" for i in range(3)] for name in ("one", "other")}
+
+
+def test_a_repeated_idempotency_key_adds_nothing_twice(door: Door, ana: Ask, clock: SettableClock) -> None:
+    message = {"role": "user", "content": "The heron fishes."}
+    for pause in (0, 20, 20):
+        clock.advance(minutes=pause)
+        arguments = {"conversation_id": "chat", "message": message}
+        told(door.invoke("episodic.add_message", arguments, Caller("ana", "assistant"), idempotency_key="k"))
+    closed(ana, clock)
+    stats = told(ana("core.stats"))
+    assert (stats["turns"], stats["memories"]) == (1, 1)
+
+
+# What fails: nothing said is lost, no read or append fails for an episode
+
+
+class _NoEpisodes:
+    """A space that writes turns and no episodes."""
+
+    def __init__(self, space: Any, failure: Exception) -> None:
+        self._space = space
+        self._failure = failure
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+    def commit(self, changes: Any, **options: Any) -> None:
+        if any(getattr(change, "turn_ids", ()) for change in changes):
+            raise self._failure
+        self._space.commit(changes, **options)
+
+
+class _Store:
+    def __init__(self, store: Any, wrap: Callable[[Any], Any]) -> None:
+        self._store = store
+        self._wrap = wrap
+
+    def space(self, user_id: str, *, tenant: str = "") -> Any:
+        return self._wrap(self._store.space(user_id, tenant=tenant))
+
+
+@pytest.mark.parametrize("failure", [Unavailable("gone", part="store"), RuntimeError("a fault")])
+def test_an_episode_that_can_not_be_made_fails_neither_append_nor_retrieval_and_is_made_next_time(
+    door: Door, ana: Ask, clock: SettableClock, failure: Exception
+) -> None:
+    failing: Any = _Store(door.store, lambda space: _NoEpisodes(space, failure))
+    broken, caller = replace(door, store=failing), Caller("ana", "assistant")
+    said = {"conversation_id": "chat", "message": {"role": "user", "content": "The heron fishes."}}
+    for _ in range(50):
+        told(broken.invoke("episodic.add_message", said, caller))
+    assert told(broken.invoke("episodic.retrieve_memory", {"query": "heron"}, caller)) == "No memories found."
+    assert told(ana("core.stats"))["turns"] == 50
+    clock.advance(minutes=15)
+    [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
+    assert len(found["messages"]) == 50
+
+
+def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The heron fishes.", "The heron sleeps.")
+    clock.advance(minutes=15)
+
+    class Late:
+        """A space that another closer is ahead of, once."""
+
+        def __init__(self, space: Any) -> None:
+            self._space = space
+            self._ahead = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def commit(self, changes: Any, **options: Any) -> None:
+            if self._ahead:
+                self._ahead = False
+                self._space.commit(changes, **options)
+            self._space.commit(changes, **options)
+
+    late: Any = _Store(door.store, Late)
+    result = replace(door, store=late).invoke("episodic.retrieve_memory_raw", {"query": "heron"}, Caller("ana"))
+    [found] = told(result)
+    assert len(found["messages"]) == 2
+    assert told(ana("core.stats"))["memories"] == 1
+
+
+def test_what_an_import_brings_is_not_summed_up_again(
+    ana: Ask, agent: Callable[..., Any], clock: SettableClock
+) -> None:
+    say(ana, "The heron fishes.", "The heron sleeps.")
+    closed(ana, clock)
+    say(ana, "The otter swims.")
+    records = told(ana("core.export", include_conversations=True))["records"]
+    bob = agent("bob")
+    assert told(bob("core.import", records=records))["written"] == 4
+    clock.advance(minutes=15)
+    for _ in range(2):
+        told(bob("episodic.retrieve_memory", query="heron"))
+    found = told(bob("episodic.retrieve_memory_raw", query="heron otter"))
+    assert sorted(len(item["messages"]) for item in found) == [1, 2]
+
+
+def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Door) -> None:
+    class Degraded:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def search(self, query: Any) -> Matches:
+            return Matches(candidates=(), stored=1, admitted=1, degraded="the index does not answer.")
+
+    broken: Any = _Store(door.store, Degraded)
+    for tool in ("episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"):
+        result = replace(door, store=broken).invoke(tool, {"query": "heron"}, Caller("ana"))
+        assert isinstance(result.error, Unavailable)
+        assert "the index does not answer" in result.error.message
+
+
+def test_a_grade_that_can_not_be_kept_is_not_acknowledged(door: Door, ana: Ask) -> None:
+    id = episode(ana, "heron")
+
+    class Refusing:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def keep_review(self, *_: Any, **__: Any) -> bool:
+            raise Unavailable("The usage table refuses writes.", part="store")
+
+    refusing: Any = _Store(door.store, Refusing)
+    result = replace(door, store=refusing).invoke("core.review", {"id": id, "grade": "good"}, Caller("ana"))
+    assert isinstance(result.error, Unavailable)
+
+
+def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: Ask, clock: SettableClock) -> None:
+    id = episode(ana, "heron", surprise=0)
+    clock.advance(days=5)
+
+    class Overtaken:
+        def __init__(self, space: Any) -> None:
+            self._space = space
+            self._ahead = True
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._space, name)
+
+        def keep_review(self, *arguments: Any, **options: Any) -> Any:
+            if self._ahead:
+                self._ahead = False
+                told(ana("episodic.retrieve_memory", query="heron"))
+            return self._space.keep_review(*arguments, **options)
+
+    overtaken: Any = _Store(door.store, Overtaken)
+    told(replace(door, store=overtaken).invoke("core.review", {"id": id, "grade": "again"}, Caller("ana")))
+    month = (clock.now() + timedelta(days=30)).isoformat()
+    assert told(ana("core.simulate_decay", id=id, at=month))["retrievability"] < 0.75
