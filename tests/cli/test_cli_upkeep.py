@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -126,3 +127,11 @@ def test_forget_user_without_an_answer_erases_nothing(run):
     run("remember", "the heron", "--user", "ana")
     assert run("forget-user", "ana").exit_code == 1
     assert "heron" in run("recall", "heron", "--user", "ana").stdout
+
+
+def test_sweep_makes_episodes_of_conversations_that_are_over(run, ask, monkeypatch):
+    ask("core.append_messages", messages=[{"role": "user", "content": "The heron fishes."}], conversation_id="c")
+    later = datetime.now(UTC) + timedelta(minutes=16)
+    monkeypatch.setattr("recollect.runtime.SystemClock.now", lambda self: later)
+    assert run("sweep").exit_code == 0
+    assert [memory["content"] for memory in ask("core.list")["memories"]] == ["User: The heron fishes."]

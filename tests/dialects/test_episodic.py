@@ -300,6 +300,23 @@ def test_the_score_fades_with_time_and_comes_back_with_a_retrieval(ana: Ask, clo
     assert {item["retrievability"] for item in again} == {1.0}
 
 
+def test_the_best_are_the_best_of_all_however_faded(agent: Callable[..., Any], clock: SettableClock) -> None:
+    words = [f"word{i}" for i in range(9)]
+    for i in range(60):
+        clock.advance(days=(i * 7) % 40)
+        for user in ("ana", "bob"):
+            said = " ".join(words[i % 9 :] + [f"filler{i}"] * (i % 5))
+            told(agent(user)("core.save", content=f"{said} {i}", surprise=i % 3 / 2, associate=False))
+    clock.advance(days=100)
+    every = told(agent("ana")("episodic.retrieve_memory_raw", query=" ".join(words), limit=100))
+    few = told(agent("bob")("episodic.retrieve_memory_raw", query=" ".join(words), limit=3))
+    assert [item["score"] for item in every] == sorted((item["score"] for item in every), reverse=True)
+    assert len({item["retrievability"] for item in every[:10]}) > 5
+    assert [(item["content"], item["score"]) for item in few] == [
+        (item["content"], item["score"]) for item in every[:3]
+    ]
+
+
 def test_a_retrieval_counts_as_a_review_at_most_once_a_day(ana: Ask, clock: SettableClock) -> None:
     id = episode(ana, "heron", surprise=0)
     month = NOON + timedelta(days=60)

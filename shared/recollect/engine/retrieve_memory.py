@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from ..model import Hit, Usage, from_micros
@@ -12,7 +13,8 @@ from .novelty import KEY_MOMENT
 from .retrievability import retrievability, reviewed
 from .search import Found, Search, search
 
-_BLOCK: Final = 100
+_FIRST_PER_RESULT: Final = 4
+"""How many candidates a result have their usage read first; where they don't decide it, all others have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,20 +66,27 @@ class _Weighing:
         self.factors: dict[str, tuple[float, float]] = {}
         self._space = call.space
         self._limit = limit
+        self._few = _FIRST_PER_RESULT * limit
 
     def weigh(self, fused: list[Fused]) -> list[Fused]:
         ranked = sorted(fused, key=lambda f: f.score, reverse=True)
         weighed: list[Fused] = []
-        for start in range(0, len(ranked), _BLOCK):
-            block = ranked[start : start + _BLOCK]
+        best: list[float] = []
+        for i, f in enumerate(ranked):
             # A product is never above the score it began as: the rest can't come near the best any more.
-            if start and min(1.0, block[0].score) < self._least_of_the_best(weighed):
+            if len(best) == self._limit and min(1.0, f.score) < best[0]:
                 break
-            self.usage |= self._space.usage([f.candidate.id for f in block])
-            for f in block:
-                self._weigh(f)
-            weighed += block
+            if i in (0, self._few):
+                self._read(ranked[i : self._few] if i == 0 else ranked[i:])
+            self._weigh(f)
+            weighed.append(f)
+            heappush(best, f.score)
+            if len(best) > self._limit:
+                heappop(best)
         return weighed
+
+    def _read(self, some: list[Fused]) -> None:
+        self.usage |= self._space.usage([f.candidate.id for f in some])
 
     def _weigh(self, f: Fused) -> None:
         c = f.candidate
@@ -86,7 +95,3 @@ class _Weighing:
         relevance = min(1.0, max(0.0, f.score))
         self.factors[c.id] = relevance, factor
         f.score = relevance * factor
-
-    def _least_of_the_best(self, weighed: list[Fused]) -> float:
-        best = sorted((f.score for f in weighed), reverse=True)[: self._limit]
-        return best[-1] if len(best) == self._limit else 0.0

@@ -30,6 +30,8 @@ TITLES: Final = {
     "users": "users",
     "search_p50_ms": "hybrid search, median, ms",
     "search_p95_ms": "hybrid search, 95th percentile, ms",
+    "retrieve_p50_ms": "retrieve_memory, median, ms",
+    "retrieve_ratio": "retrieve_ratio, retrieve_memory / search (<= 1.5 is good)",
     "save_per_s": "durable saves with look-around, a second",
     "import_per_s": "bulk import with embeddings, a second",
     "bytes": "file bytes",
@@ -47,6 +49,7 @@ _SECONDS: Final = 25.0
 """How long each of saves and searches is measured at most."""
 _SAVES: Final = 200
 _SEARCHES: Final = 500
+_RETRIEVALS: Final = 200
 _WARM: Final = 5
 
 
@@ -92,7 +95,9 @@ def measure(size: int, users: int, against: str | None) -> dict[str, Any]:
         new = list(corpus.texts(_SAVES + _WARM, part=1))
         saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
         searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
-    return {"size": size, "users": users, **_figures(saves, searches, size / loading), **room, "resident_mb": resident}
+        recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
+    figures = {**_figures(saves, searches, size / loading), **_retrieval(recalls)}
+    return {"size": size, "users": users, **figures, **room, "resident_mb": resident}
 
 
 def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]:
@@ -114,6 +119,12 @@ def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]
         "search_ratio": round(p50 / peer_p50, 3),
         "save_ratio": round(save_per_s / peer_save_per_s, 3),
     }
+
+
+def _retrieval(recalls: Pair) -> dict[str, Any]:
+    """What weighing by retrievability adds to a search of the same moment."""
+    p50 = milliseconds(recalls.peers, 0.5)
+    return {"retrieve_p50_ms": p50, "retrieve_ratio": round(p50 / milliseconds(recalls.ours, 0.5), 3)}
 
 
 def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
@@ -155,6 +166,10 @@ def _timed(act: Act, caller: Caller, said: str) -> float:
 
 def _search(door: Door, caller: Caller, question: str) -> None:
     _ask(door, "core.search", {"query": question, "limit": _LIMIT}, caller)
+
+
+def _retrieve(door: Door, caller: Caller, question: str) -> None:
+    _ask(door, "core.retrieve_memory", {"query": question, "limit": _LIMIT}, caller)
 
 
 def _save(door: Door, caller: Caller, content: str) -> None:
