@@ -1,13 +1,15 @@
 """The sentences of the limits, whole: what they name, count and allow is what a caller reads."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from clock import NOON
 from recollect.engine import limits
 from recollect.errors import InvalidInput, TooLarge
-from recollect.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, Link, Message
+from recollect.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, Importance, Link, Memory, Message
 
 PATH_SENTENCE = "`scope` must be a path such as 'work/project-x': letters, digits, '_' and '-' between single slashes."
 FILE_SENTENCE = (
@@ -19,6 +21,9 @@ UUID_IN_ITS_OTHER_FORMS = [
     "{3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b}",
     "urn:uuid:3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b",
 ]
+
+
+MEMORY = Memory(id="3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", content="x", created_at=NOON, updated_at=NOON)
 
 
 def _said(**changes: Any) -> Message:
@@ -76,6 +81,13 @@ def _said(**changes: Any) -> Message:
         ),
         (limits.check_length, ("category", "x" * 1257, 1256), "`category` has 1,257 characters; at most 1,256 fit."),
         (limits.check_range, ("confidence", 1.5, 0, 1), "`confidence` must be from 0 to 1."),
+        (limits.check_memory, (replace(MEMORY, id="nobody"),), "`id` must be a UUID."),
+        (limits.check_memory, (replace(MEMORY, surprise=1.1),), "`surprise` must be from 0 to 1."),
+        (
+            limits.check_memory,
+            (replace(MEMORY, importance=Importance(score=1.1, reason="", set_at=NOON)),),
+            "`importance.score` must be from 0 to 1.",
+        ),
     ],
 )
 def test_a_refusal_says_what_to_do(check: Callable[..., object], given: tuple[object, ...], sentence: str) -> None:
@@ -129,3 +141,11 @@ def test_an_id_of_another_form_is_unknown(id: str) -> None:
 def test_a_message_has_no_half_characters_anywhere(field: str) -> None:
     with pytest.raises(InvalidInput, match=r"`messages\.0` has half of a surrogate pair"):
         limits.check_messages([_said(**{field: "\ud83d"})])
+
+
+@pytest.mark.parametrize("bound", [0, 1])
+def test_a_share_may_be_nothing_or_all(bound: float) -> None:
+    memory = replace(
+        MEMORY, surprise=bound, confidence=bound, importance=Importance(score=bound, reason="", set_at=NOON)
+    )
+    assert limits.check_memory(memory) == memory

@@ -66,7 +66,8 @@ def suggest(tmp_path: Path, clock: SettableClock, embedder: Placed) -> Iterator[
                 content = f"{scope} {i}"
                 embedder.cosines[content] = 0.2 + 0.8 * similarity
                 assert door.invoke("core.save", {"content": content, "scope": scope}, ana).error is None
-        result = door.invoke("core.suggest_scope", {"content": ASKED, **asked}, ana)
+        tool = "associative.scope_suggest" if "response_level" in asked else "core.suggest_scope"
+        result = door.invoke(tool, {"content": ASKED, **asked}, ana)
         assert result.error is None, result.error
         body: dict[str, Any] = result.body
         return body
@@ -116,6 +117,7 @@ def test_no_confidence_is_above_1(suggest: Suggest) -> None:
 @pytest.mark.parametrize(
     ("stored", "described", "answer"),
     [
+        ({"work": [0.2]}, {"personal/health": 0.9}, ("work", 0.2, "stored_memories")),
         ({"work": [0.21]}, {"personal/health": 0.15}, ("work", 0.21, "stored_memories")),
         ({"work": [0.21]}, {"personal/health": 0.9}, ("work", 0.21, "stored_memories")),
         ({"work": [0.19]}, {"personal/health": 0.21}, ("personal/health", 0.21, "described_scopes")),
@@ -129,6 +131,32 @@ def test_described_scopes_and_the_default_come_after_stored_ones(
     suggest: Suggest, stored: dict[str, Sequence[float]], described: dict[str, float], answer: tuple[str, float, str]
 ) -> None:
     assert _answer(suggest(stored, described)) == answer
+
+
+def test_the_users_own_scopes_go_before_common_ones_which_fill_up_three(suggest: Suggest) -> None:
+    body = suggest({"a": [0.5], "b": [0.1], "c": [0.1]}, {"personal/health": 0.9, "personal/tasks": 0.3})
+    named = [(guess["scope"], guess["confidence"]) for guess in body["alternatives"]]
+    assert named == [("b", 0.1), ("c", 0.1), ("personal/health", 0.9), ("personal/tasks", 0.3)]
+    # With a fourth scope of the user's own the common ones are left out, and so is what is sure of nothing.
+    body = suggest({"d": [0.05]})
+    assert [guess["scope"] for guess in body["alternatives"]] == ["b", "c", "d"]
+
+
+def test_confidence_has_four_places(suggest: Suggest) -> None:
+    body = suggest({"work": [0.123456, 0.3]}, {"personal/health": 0.123456})
+    assert body["confidence"] == 0.3864
+    assert [guess["confidence"] for guess in body["alternatives"]] == [0.1235]
+
+
+def test_a_scope_tells_how_near_its_nearest_memory_is_and_how_many_are_near(suggest: Suggest) -> None:
+    body = suggest({"home": [0.123456, 0.2], "work": [0.9]}, {"personal/health": 0.123456}, response_level="full")
+    assert (body["confidence"], body["suggestion_analysis"]) == (
+        0.9,
+        {"basis": "stored_memories", "compared_memories": 3},
+    )
+    told = [tuple(guess[key] for key in ("similarity", "similar_memories")) for guess in body["all_alternatives"]]
+    # A cosine: 0.2 + 0.8 x 0.2 and 0.2 + 0.8 x 0.123456.
+    assert told == [(0.36, 2), (0.2988, 0)]
 
 
 def test_where_nothing_is_sure_the_current_scope_stays(suggest: Suggest) -> None:

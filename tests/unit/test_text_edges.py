@@ -7,6 +7,7 @@ import pytest
 from recollect.engine.analysis import fold_case, query_tokens, text_digest, tokens
 from recollect.engine.budget import estimate_tokens, fit
 from recollect.engine.chunking import chunks
+from recollect.engine.novelty import is_japanese
 
 # Analysis
 
@@ -34,6 +35,11 @@ def test_a_text_is_found_by_these_tokens(text: str, found_by: list[str]) -> None
 def test_a_query_keeps_a_kana_that_stands_alone_and_leaves_out_one_that_a_pair_says() -> None:
     assert query_tokens("が 猫") == ["が", "猫"]
     assert query_tokens("を ペンを") == ["ペン", "ンを"]
+
+
+@pytest.mark.parametrize(("text", "answer"), [("か1234", True), ("か12345", False), ("漢字", False), ("kana", False)])
+def test_a_text_is_japanese_from_a_fifth_of_kana_on(text: str, answer: bool) -> None:
+    assert is_japanese(text) is answer
 
 
 def test_marks_are_dropped_from_the_first_to_the_last() -> None:
