@@ -8,7 +8,7 @@ TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.recollect
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint format docs bench clean
+.PHONY: help install serve test lint format docs bench mutants clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,5 +49,11 @@ docs: $(TESTABLE) ## Write the generated pages and transcripts of docs/ and the 
 bench: $(TESTABLE) ## Measure speed against LangGraph's SqliteStore in one run
 	$(BIN)/recollect bench speed --size 1000 --against langgraph
 
+mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the changes that no test notices
+	$(PIP) -c constraints.txt --group mutation
+	rm -rf .mutants && mkdir .mutants
+	ln -s ../shared .mutants/src && ln -s ../tests ../pyproject.toml .mutants
+	cd .mutants && CI=1 $(abspath $(BIN))/mutmut run && $(abspath $(BIN))/mutmut results
+
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants
