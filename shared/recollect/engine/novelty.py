@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from ..model import Link, Surroundings
+from .fusion import calibrated
 from .ranking import label_of
 
 LINK_FLOOR: Final = 0.7
@@ -40,30 +41,20 @@ class Scale(Protocol):
 def surprise(text: str, around: Surroundings, scale: Scale) -> float:
     """How far the nearest memory is, 0 to 1, by the embedder's own levels of cosine.
 
-    1 at the level of unrelated texts or below, `KEY_MOMENT` where this text begins to be new, 0.3 where it
-    begins to be familiar, 0 at a cosine of 1, on straight lines between them. In an empty space everything is
-    new and nothing can be told: 0.5.
+    1 at the level of unrelated texts (of Japanese ones where this is Japanese) or below, `KEY_MOMENT` where
+    this text begins to be new, 0.3 where it begins to be familiar, 0 at a cosine of 1, on straight lines between
+    them. In an empty space everything is new and nothing can be told: 0.5.
     """
     if around.nearest is None:
         return SURPRISE_OF_THE_FIRST
-    unrelated = scale.unrelated
-    cosine = around.nearest.cosine
-    if is_japanese(text):
-        cosine = 1 - (1 - cosine) * (1 - unrelated) / (1 - max(unrelated, scale.unrelated_japanese))
-    reach = max(0.0, scale.novel - unrelated)
-    new = unrelated + (reach if label_of(text) else UNLABELLED * reach)
-    levels = (
-        (unrelated, 1.0),
-        (new, KEY_MOMENT),
-        (new + FAMILIAR * (1 - new), SURPRISE_OF_THE_FAMILIAR),
-        (1.0, 0.0),
-    )
-    if cosine <= unrelated:
-        return 1.0
+    unrelated = max(scale.unrelated, scale.unrelated_japanese) if is_japanese(text) else scale.unrelated
+    near = calibrated(around.nearest.cosine, unrelated)
+    new = calibrated(scale.novel, scale.unrelated) * (1 if label_of(text) else UNLABELLED)
+    levels = ((0.0, 1.0), (new, KEY_MOMENT), (new + FAMILIAR * (1 - new), SURPRISE_OF_THE_FAMILIAR), (1.0, 0.0))
     for (low, above), (high, below) in pairwise(levels):
-        if cosine <= high:
-            return round(above + (below - above) * ((cosine - low) / (high - low)), 4)
-    return 0.0
+        if low < near <= high:
+            return round(above + (below - above) * (near - low) / (high - low), 4)
+    return 1.0 if near <= 0 else 0.0
 
 
 def is_japanese(text: str) -> bool:
