@@ -1,6 +1,7 @@
 """Import from a file: the memories of an exported file, with a choice for those that are there already."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -22,26 +23,21 @@ from .update import Edit
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
+_CREATED: Final = ("new", "version")
 _BLOCK: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedFile:
-    """What an import did with each of the file's memories, by the ids that they have here, in the file's order.
-
-    `errors` has the index in the file and why a memory was left out.
-    """
+    """How many of the file's memories met each fate, and by the index in the file why others were left out."""
 
     name: str
     size: int
     plain_size: int
     total: int
-    fates: dict[str, Fate]
+    fates: Counter[Fate]
     associations: int
     errors: dict[int, RecollectError] = field(default_factory=dict)
-
-    def count(self, *fates: Fate) -> int:
-        return sum(fate in fates for fate in self.fates.values())
 
 
 def import_file(
@@ -62,142 +58,147 @@ def import_file(
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
     items = decode(plain, prefix=under(prefix), now=call.now())
-    plan = _Plan(call, items, strategy, anywhere=prefix is None)
-    links = plan.links() if associations else {}
-    errors = plan.write(links)
+    steps = _plan(call, items, strategy, anywhere=prefix is None)
+    if associations:
+        _connect(items, steps)
+    errors = _carry_out(call, steps)
     return ImportedFile(
         name=name,
         size=len(content),
         plain_size=len(plain),
         total=len(items),
-        fates={plan.ids[i]: fate for i, fate in enumerate(plan.fates) if i not in errors},
-        associations=sum(len(of_one) for of_one in links.values()),
+        fates=Counter(step.fate for step in steps if step.index not in errors),
+        associations=sum(len(step.links) for step in steps),
         errors=errors,
     )
 
 
-class _Plan:
-    """What becomes of each memory of a file, decided before anything is written."""
+@dataclass(slots=True, kw_only=True)
+class _Step:
+    """What becomes of a memory of the file: the id that it has here then, what is there already, and which
+    associations of the file are written with it."""
 
-    def __init__(self, call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> None:
-        self.call = call
-        self.items = items
-        self.old: list[Memory | None] = []
-        self.fates: list[Fate] = []
-        self.ids: list[str] = []
-        taken = call.space.get([item.memory.id for item in items], deleted=True)
-        texts = _texts(call, {item.memory.scope for item in items})
-        for index, item in enumerate(items):
-            by_id = taken.get(item.memory.id)
-            if by_id is not None and not (
-                by_id.is_visible(call.now()) and (anywhere or by_id.scope == item.memory.scope)
-            ):
-                by_id = None
-            by_text = texts.get((item.memory.scope, text_digest(item.memory.content)))
-            there = [memory for memory in (by_id, by_text) if memory is not None]
-            expired = not item.memory.is_visible(call.now())
-            fate, old = ("skipped", None) if expired else _fate(item.memory, there, strategy)
-            self.fates.append(fate)
-            self.old.append(old)
-            if fate in ("new", "version"):
-                own = item.memory.id if item.memory.id not in taken else None
-                self.ids.append(own or saving.compose(call, Draft(content=item.memory.content), index).id)
-            else:
-                self.ids.append(old.id if old is not None else item.memory.id)
+    index: int
+    given: Memory
+    fate: Fate
+    id: str
+    old: Memory | None = None
+    links: list[Link] = field(default_factory=list)
 
-    def links(self) -> dict[int, list[Link]]:
-        """Each association once, by the index of the memory that it is written with; new ones go first."""
-        place = {item.memory.id: index for index, item in enumerate(self.items)}
-        links: dict[int, list[Link]] = {}
-        for source, item in enumerate(self.items):
-            for link in item.links:
-                target = place[link.target_id]
-                backwards = self._is_written(target) and not self._is_written(source)
-                at, other = (target, source) if backwards else (source, target)
-                is_change = self.fates[at] != "skipped" and (self._is_written(at) or link.manual)
-                if is_change and self.ids[at] != self.ids[other]:
-                    links.setdefault(at, []).append(replace(link, target_id=self.ids[other]))
-        return links
+    @property
+    def is_creation(self) -> bool:
+        return self.fate in _CREATED
 
-    def write(self, links: dict[int, list[Link]]) -> dict[int, RecollectError]:
-        """Carry it out; why some were left out, by index. Raises Unavailable that says how far it came."""
-        errors: dict[int, RecollectError] = {}
-        written = [index for index in range(len(self.items)) if self._is_written(index)]
-        others = [index for index, fate in enumerate(self.fates) if fate in ("overwritten", "merged")]
-        done = 0
-        try:
-            for start in range(0, len(written), _BLOCK):
-                block = written[start : start + _BLOCK]
-                errors |= self._create_all(block, links)
-                done += len(block)
-            for index in others:
-                try:
-                    self._change(index, links.get(index, []))
-                except Unavailable:
-                    raise
-                except RecollectError as error:
-                    errors[index] = error
-                done += 1
-        except Unavailable as error:
-            if not done:
+
+def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
+    taken = call.space.get([item.memory.id for item in items], deleted=True)
+    texts = _texts(call, {item.memory.scope for item in items})
+    now = call.now()
+    steps: list[_Step] = []
+    for index, item in enumerate(items):
+        given = item.memory
+        by_id = taken.get(given.id)
+        if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
+            by_id = None
+        by_text = texts.get((given.scope, text_digest(given.content)))
+        there = [memory for memory in (by_id, by_text) if memory is not None]
+        fate, old = _fate(given, there, strategy) if given.is_visible(now) else ("skipped", None)
+        if fate in _CREATED:
+            id = saving.new_id(call, given.source, index) if given.id in taken else given.id
+        else:
+            id = given.id if old is None else old.id
+        steps.append(_Step(index=index, given=given, fate=fate, id=id, old=old))
+    return steps
+
+
+def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
+    """Give each association to one step, before any of them is carried out; creations go first."""
+    by_given = {step.given.id: step for step in steps}
+    for item, source in zip(items, steps, strict=True):
+        for link in item.links:
+            target = by_given[link.target_id]
+            backwards = target.is_creation and not source.is_creation
+            at, other = (target, source) if backwards else (source, target)
+            is_change = at.fate != "skipped" and (at.is_creation or link.manual)
+            if is_change and at.id != other.id:
+                at.links.append(replace(link, target_id=other.id))
+
+
+def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, RecollectError]:
+    """Why some were left out, by index. Raises Unavailable that says how far it came."""
+    errors: dict[int, RecollectError] = {}
+    creations = [step for step in steps if step.is_creation]
+    edits = [step for step in steps if step.fate in ("overwritten", "merged")]
+    done = 0
+    try:
+        for start in range(0, len(creations), _BLOCK):
+            block = creations[start : start + _BLOCK]
+            errors |= _create_all(call, block)
+            done += len(block)
+        for step in edits:
+            try:
+                _edit(call, step)
+            except Unavailable:
                 raise
-            raise Unavailable(
-                f"{done} of {len(written) + len(others)} memories were imported, then: {error.message} "
-                "Import the file again to go on; what is there already is skipped.",
-                part=error.details.get("part", "store"),
-            ) from error
-        return errors
+            except RecollectError as error:
+                errors[step.index] = error
+            done += 1
+    except Unavailable as error:
+        if not done:
+            raise
+        raise Unavailable(
+            f"{done} of {len(creations) + len(edits)} memories were imported, then: {error.message} "
+            "Import the file again to go on; what is there already is skipped.",
+            part=error.details.get("part", "store"),
+        ) from error
+    return errors
 
-    def _is_written(self, index: int) -> bool:
-        return self.fates[index] in ("new", "version")
 
-    def _create_all(self, block: Sequence[int], links: dict[int, list[Link]]) -> dict[int, RecollectError]:
-        try:
-            self._create(block, links)
-            return {}
-        except Conflict as conflict:
-            # Someone wrote one of these ids since the plan was made.
-            if len(block) == 1:
-                return {block[0]: conflict}
-        errors: dict[int, RecollectError] = {}
-        for index in block:
-            errors |= self._create_all([index], links)
-        return errors
+def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, RecollectError]:
+    try:
+        _create(call, block)
+        return {}
+    except Conflict as conflict:
+        # Someone wrote one of these ids since the plan was made.
+        if len(block) == 1:
+            return {block[0].index: conflict}
+    errors: dict[int, RecollectError] = {}
+    for step in block:
+        errors |= _create_all(call, [step])
+    return errors
 
-    def _create(self, block: Sequence[int], links: dict[int, list[Link]]) -> None:
-        memories = [
-            replace(self.items[index].memory, id=self.ids[index], links=tuple(self._own_links(index, links)))
-            for index in block
-        ]
-        vectors = embed_memories(self.call, memories)
-        around = saving.look_around(self.call, memories, vectors)
-        changes = []
-        for memory, embeddings, surroundings in zip(memories, vectors, around, strict=True):
-            draft = Draft(content=memory.content, surprise=memory.surprise)
-            found = saving.with_surroundings(self.call, memory, draft, surroundings)
-            given = {link.target_id for link in memory.links}
-            more = tuple(link for link in found.links if link.target_id not in given)
-            whole = replace(found, links=memory.links + more)
-            changes.append(Create(entry=entry(whole, embeddings), links_ahead=True))
-        self.call.space.commit(changes, timeout=self.call.deadline.left())
 
-    def _own_links(self, index: int, links: dict[int, list[Link]]) -> Iterator[Link]:
-        old = self.old[index]
-        if old is not None:
-            yield Link(target_id=old.id, strength=1.0, manual=True)
-        seen = {old.id} if old is not None else set()
-        for link in links.get(index, []):
-            if link.target_id not in seen:
-                seen.add(link.target_id)
-                yield link
+def _create(call: Call, block: Sequence[_Step]) -> None:
+    memories = [replace(step.given, id=step.id, links=_links(step)) for step in block]
+    vectors = embed_memories(call, memories)
+    around = saving.look_around(call, memories, vectors)
+    changes = []
+    for memory, embeddings, surroundings in zip(memories, vectors, around, strict=True):
+        draft = Draft(content=memory.content, surprise=memory.surprise)
+        found = saving.with_surroundings(call, memory, draft, surroundings)
+        given = {link.target_id for link in memory.links}
+        more = tuple(link for link in found.links if link.target_id not in given)
+        whole = replace(found, links=memory.links + more)
+        changes.append(Create(entry=entry(whole, embeddings), links_ahead=True))
+    call.space.commit(changes, timeout=call.deadline.left())
 
-    def _change(self, index: int, links: Sequence[Link]) -> None:
-        old, given = self.old[index], self.items[index].memory
-        assert old is not None
-        edit = _overwriting(old, given) if self.fates[index] == "overwritten" else _merging(old, given)
-        updating.update(self.call, old.id, edit)
-        for link in links:
-            associating.associate(self.call, old.id, link.target_id, link.strength)
+
+def _links(step: _Step) -> tuple[Link, ...]:
+    """The links that a creation begins with, each target once; a version has one to the old memory first."""
+    links: dict[str, Link] = {}
+    if step.old is not None:
+        links[step.old.id] = Link(target_id=step.old.id, strength=1.0, manual=True)
+    for link in step.links:
+        links.setdefault(link.target_id, link)
+    return tuple(links.values())
+
+
+def _edit(call: Call, step: _Step) -> None:
+    assert step.old is not None
+    edit = _overwriting(step.old, step.given) if step.fate == "overwritten" else _merging(step.old, step.given)
+    updating.update(call, step.id, edit)
+    for link in step.links:
+        associating.associate(call, step.id, link.target_id, link.strength)
 
 
 def _fate(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:

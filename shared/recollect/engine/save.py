@@ -95,7 +95,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     now = call.now()
     ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
     return Memory(
-        id=_new_id(call, draft.source, position),
+        id=new_id(call, draft.source, position),
         content=draft.content,
         messages=draft.messages,
         content_type=draft.content_type,
@@ -169,11 +169,12 @@ def already_saved(call: Call) -> Memory | None:
     """What this call's idempotency key has saved before; None without a key or before the first time."""
     if call.idempotency_key is None:
         return None
-    id = _new_id(call, "user_memory", 0)
+    id = new_id(call, "user_memory", 0)
     return call.space.get([id]).get(id)
 
 
-def _new_id(call: Call, source: Source, position: int) -> str:
+def new_id(call: Call, source: Source, position: int) -> str:
+    """The id of the memory at a position of this call: a new one, or the same again under one idempotency key."""
     if call.idempotency_key is None:
         return str(uuid4())
     # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.

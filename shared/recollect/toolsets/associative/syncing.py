@@ -142,11 +142,11 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         associations=input.include_associations,
     )
     summary = SyncSummary(
-        imported=done.count("new"),
-        overwritten=done.count("overwritten"),
-        merged=done.count("merged"),
-        versions=done.count("version"),
-        skipped=done.count("skipped"),
+        imported=done.fates["new"],
+        overwritten=done.fates["overwritten"],
+        merged=done.fates["merged"],
+        versions=done.fates["version"],
+        skipped=done.fates["skipped"],
         associations=done.associations,
         failures=[
             SyncFailure(index=index, code=error.code, message=error.message)
@@ -156,7 +156,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
     return SyncAnswer(
         operation_type="import",
         failed_count=len(done.errors) or None,
-        item_count=done.count("new", "version", "overwritten", "merged"),
+        item_count=done.fates.total() - done.fates["skipped"],
         file_path=done.name,
         detailed_summary=summary,
         file_info=_file_info(done.name, done.size, done.plain_size),
