@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, Unavailable
 from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
 from . import ranking
 from .analysis import query_tokens
@@ -59,6 +59,14 @@ class Found:
 
     hits: list[Hit]
     outcome: Outcome
+
+    def check_answered(self) -> None:
+        """Raises Unavailable where a leg failed and nothing was found.
+
+        For answers that have no room for the outcome, so that broken never looks like empty.
+        """
+        if self.outcome.kind is OutcomeKind.DEGRADED and not self.hits:
+            raise Unavailable(self.outcome.message, part="index")
 
 
 Ranker = Callable[[list[Fused]], list[Fused]]

@@ -14,7 +14,7 @@ from ..engine import search as searching
 from ..engine.call import Call
 from ..engine.limits import MAX_CONTEXT_CHARACTERS, check_length
 from ..engine.save import Draft
-from ..errors import IdentityMissing, InvalidInput, RecollectError, Unavailable
+from ..errors import IdentityMissing, InvalidInput, RecollectError
 from ..model import Filter, JsonObject, Memory, Outcome, OutcomeKind
 from ..tools import Input, Tool, Toolset
 from .lines import one_line
@@ -133,8 +133,7 @@ def search_memories(call: Call, input: SearchInput) -> str:
         call, searching.Search(query=input.query, limit=input.limit, filter=space, related_only=True)
     )
     call.outcome = _within_the_space(found.outcome)
-    if found.outcome.kind is OutcomeKind.DEGRADED and not found.hits:
-        raise Unavailable(found.outcome.message, part="index")
+    found.check_answered()
     query = one_line(input.query)
     if not found.hits:
         return f"No memories found for query: {query}"

@@ -14,8 +14,7 @@ from ..engine import retrieve_memory as retrieving
 from ..engine.call import Call
 from ..engine.retrieve_memory import Retrieved
 from ..engine.search import Search
-from ..errors import Unavailable
-from ..model import Message, OutcomeKind, from_micros
+from ..model import Message, from_micros
 from ..record import read_time
 from ..tools import Answer, Input, Toolset
 from . import episode_markdown
@@ -162,8 +161,7 @@ def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
 def _retrieve(call: Call, input: RetrieveInput) -> list[Retrieved]:
     retrieved, found = retrieving.retrieve_memory(call, Search(query=input.query, limit=input.limit))
     call.outcome = found.outcome
-    if found.outcome.kind is OutcomeKind.DEGRADED and not retrieved:
-        raise Unavailable(found.outcome.message, part="index")
+    found.check_answered()
     return retrieved
 
 

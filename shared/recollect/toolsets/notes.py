@@ -16,8 +16,8 @@ from ..engine import update as updating
 from ..engine.call import Call
 from ..engine.save import Draft
 from ..engine.update import Edit
-from ..errors import IdentityMissing, InvalidInput, NotFound, RecollectError, Unavailable
-from ..model import Filter, Hit, JsonObject, OutcomeKind
+from ..errors import IdentityMissing, InvalidInput, NotFound, RecollectError
+from ..model import Filter, Hit, JsonObject
 from ..tools import Answer, Input, Tool, Toolset
 
 MAX_RESULTS = 20
@@ -103,8 +103,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
         ),
     )
     call.outcome = found.outcome
-    if found.outcome.kind is OutcomeKind.DEGRADED and not found.hits:
-        raise Unavailable(found.outcome.message, part="index")
+    found.check_answered()
     return [_view(hit) for hit in found.hits]
 
 

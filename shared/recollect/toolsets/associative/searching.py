@@ -8,8 +8,7 @@ from ...engine import search as searching
 from ...engine.call import Call
 from ...engine.diversity import Diversity
 from ...engine.limits import check_scope
-from ...errors import Unavailable
-from ...model import Filter, Hit, OutcomeKind
+from ...model import Filter, Hit
 from ..fields import Query, Scope
 from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
 from .toolset import ASSOCIATIVE
@@ -103,8 +102,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
         ),
     )
     call.outcome = outcome = found.outcome
-    if outcome.kind is OutcomeKind.DEGRADED and not found.hits:
-        raise Unavailable(outcome.message, part="index")
+    found.check_answered()
     wants_associations = input.is_full and input.include_associations
     linked = strongest(call, [hit.memory.id for hit in found.hits]) if wants_associations else {}
     answer = SearchAnswer(

@@ -1,7 +1,6 @@
 """core: search, get, list, history, stats."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
@@ -63,7 +62,7 @@ class FilterInput(Input):
 class SearchInput(FilterInput):
     query: Query
     limit: int = Field(10, ge=1, le=1000, description="How many results at most.")
-    mode: Literal["hybrid", "semantic", "keyword"] = Field(
+    mode: searching.Mode = Field(
         "hybrid", description="By meaning and words (hybrid), by meaning only (semantic), by words only (keyword)."
     )
     vector_weight: Unit | None = Field(

@@ -5,8 +5,6 @@ from pydantic import Field
 from ...engine import retrieve_memory as retrieving
 from ...engine.call import Call
 from ...engine.search import Search
-from ...errors import Unavailable
-from ...model import OutcomeKind
 from .. import episode_markdown
 from ..episode_markdown import Detail
 from ..fields import Query
@@ -44,6 +42,5 @@ def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     request = Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
     retrieved, found = retrieving.retrieve_memory(call, request)
     call.outcome = found.outcome
-    if found.outcome.kind is OutcomeKind.DEGRADED and not retrieved:
-        raise Unavailable(found.outcome.message, part="index")
+    found.check_answered()
     return episode_markdown.render(retrieved, wanted, call.now())

@@ -1,13 +1,13 @@
 """core: review, simulate_decay."""
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
 from ...engine import review as reviewing
 from ...engine import simulate_decay as simulating
 from ...engine.call import Call
+from ...engine.retrievability import Grade
 from ...engine.simulate_decay import Decay
 from ...tools import Answer, Input
 from ..fields import MemoryId, Time
@@ -27,9 +27,7 @@ class DecayView(Answer):
 
 class ReviewInput(Input):
     id: MemoryId
-    grade: Literal["again", "hard", "good", "easy"] = Field(
-        description="How well it was remembered: again (forgotten or of no use), hard, good, easy."
-    )
+    grade: Grade = Field(description="How well it was remembered: again (forgotten or of no use), hard, good, easy.")
 
 
 @CORE.tool("review", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "grade": "easy"},))

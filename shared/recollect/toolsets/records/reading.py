@@ -9,8 +9,7 @@ from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
 from ...engine.search import Mode, SortBy
-from ...errors import Unavailable
-from ...model import ContentType, Filter, Hit, JsonObject, OutcomeKind, Tier
+from ...model import ContentType, Filter, Hit, JsonObject, Tier
 from ...tools import Answer, Input
 from ..fields import Time, Unit
 from .fields import Id, OfTags, OfTier, OfType
@@ -77,8 +76,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
         ),
     )
     call.outcome = found.outcome
-    if found.outcome.kind is OutcomeKind.DEGRADED and not found.hits:
-        raise Unavailable(found.outcome.message, part="index")
+    found.check_answered()
     return SearchView(results=[_found(hit) for hit in found.hits], total=len(found.hits))
 
 
