@@ -59,15 +59,17 @@ def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]
     Raises InvalidInput for an id that is no part of a scope.
     """
     now = call.now()
-    for name in [check_session_id(id)] if id is not None else _names(now):
-        known = {session.id: session for session in list_sessions(call)}
-        if id is None and name in known:
-            continue
-        fresh = call.space.add_session(Session(id=name, created_at=now), timeout=call.deadline.left())
-        if fresh or id is not None:
-            begun = known.get(name) or SessionUse(id=name, created_at=now, last_activity=now)
-            return (replace(begun, created_at=now, last_activity=now) if fresh else begun), fresh
-    raise AssertionError("names never end")
+    known = {session.id: session for session in list_sessions(call)}
+
+    def add(name: str) -> bool:
+        return call.space.add_session(Session(id=name, created_at=now), timeout=call.deadline.left())
+
+    if id is None:
+        id, fresh = next(name for name in _names(now) if name not in known and add(name)), True
+    else:
+        fresh = add(check_session_id(id))
+    session = known.get(id) or SessionUse(id=id, created_at=now, last_activity=now)
+    return (replace(session, created_at=now, last_activity=now) if fresh else session), fresh
 
 
 def list_sessions(call: Call) -> list[SessionUse]:
