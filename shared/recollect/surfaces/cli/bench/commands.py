@@ -7,6 +7,11 @@ import typer
 
 from .. import options
 
+LoCoMo = Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")]
+First = Annotated[
+    int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
+]
+
 
 def register(app: typer.Typer) -> None:
     bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
@@ -16,13 +21,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(bench, name="bench")
 
 
-def locomo(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")],
-    limit_conversations: Annotated[
-        int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
-    ] = None,
-    as_json: options.Json = False,
-) -> None:
+def locomo(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
     """Recall of the turns that answer LoCoMo's questions, categories 1 to 4, by the ordinary search tool.
 
     Every conversation is loaded into a space of its own, a memory a turn, in a folder that is removed
@@ -34,13 +33,7 @@ def locomo(
     show(measure(path.expanduser(), limit_conversations), as_json, TITLES)
 
 
-def surprise(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")],
-    limit_conversations: Annotated[
-        int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
-    ] = None,
-    as_json: options.Json = False,
-) -> None:
+def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
     """How surprising LoCoMo's turns are, each saved in order, and texts that were said before in other words.
 
     Everything is saved by the ordinary tool, in a folder that is removed afterwards.

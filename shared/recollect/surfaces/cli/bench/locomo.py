@@ -8,21 +8,19 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .... import runtime
 from ....engine.import_ import import_drafts
 from ....engine.save import Draft
 from ....errors import InvalidInput, NotFound
-from ....invoke import Door
 from ....model import Caller
-from ....settings import read_settings
 from ..importing import BLOCK_ITEMS
+from ..opening import Opened, opened
 from ..progress import shown
 from .report import milliseconds
 
@@ -60,19 +58,18 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     asked: list[Asked] = []
     loaded = 0
     seconds = 0.0
-    with TemporaryDirectory(prefix="recollect-bench-") as folder:
-        door = runtime.open_door(read_settings(data=Path(folder)))
-        try:
-            with shown("LoCoMo", len(conversations)) as advance:
-                for number, conversation in enumerate(conversations, 1):
-                    caller = Caller(f"locomo-{number}", "default")
-                    began = time.perf_counter()
-                    loaded += _load(door, caller, conversation["conversation"])
-                    seconds += time.perf_counter() - began
-                    asked += _ask_all(door, caller, conversation["qa"])
-                    advance(number, loaded)
-        finally:
-            door.store.close()
+    with (
+        TemporaryDirectory(prefix="recollect-bench-") as folder,
+        opened(data=Path(folder)) as own,
+        shown("LoCoMo", len(conversations)) as advance,
+    ):
+        for number, conversation in enumerate(conversations, 1):
+            by_user = replace(own, caller=Caller(f"locomo-{number}", "default"))
+            began = time.perf_counter()
+            loaded += _load(by_user, conversation["conversation"])
+            seconds += time.perf_counter() - began
+            asked += _ask_all(by_user, conversation["qa"])
+            advance(number, loaded)
     if not asked:
         raise InvalidInput(f"{path.name} has no question of categories 1 to 4 with evidence.")
     return {
@@ -120,27 +117,25 @@ def read(path: Path) -> list[dict[str, Any]]:
     return list(conversations)
 
 
-def _load(door: Door, caller: Caller, conversation: dict[str, Any]) -> int:
+def _load(by_user: Opened, conversation: dict[str, Any]) -> int:
     turns = list(drafts(conversation))
     seen: Counter[Any] = Counter()
     blocks = [turns[i : i + BLOCK_ITEMS] for i in range(0, len(turns), BLOCK_ITEMS)]
-    return sum(import_drafts(door.call_for(caller, seconds=60), block, seen).written for block in blocks)
+    return sum(import_drafts(by_user.call(60), block, seen).written for block in blocks)
 
 
-def _ask_all(door: Door, caller: Caller, questions: Sequence[dict[str, Any]]) -> Iterator[Asked]:
+def _ask_all(by_user: Opened, questions: Sequence[dict[str, Any]]) -> Iterator[Asked]:
     for question in questions:
         gold = set(_turns(" ".join(question.get("evidence", ()))))
         if question.get("category") in CATEGORIES and gold:
-            yield _ask(door, caller, question, gold)
+            yield _ask(by_user, question, gold)
 
 
-def _ask(door: Door, caller: Caller, question: dict[str, Any], gold: set[str]) -> Asked:
+def _ask(by_user: Opened, question: dict[str, Any], gold: set[str]) -> Asked:
     began = time.perf_counter()
-    result = door.invoke("core.search", {"query": question["question"], "limit": _LIMIT}, caller)
+    answer = by_user.ask("core.search", query=question["question"], limit=_LIMIT)
     seconds = time.perf_counter() - began
-    if result.error is not None:
-        raise result.error
-    found = [hit["metadata"][_TURN] for hit in result.body["results"]]
+    found = [hit["metadata"][_TURN] for hit in answer["results"]]
     sessions = {turn.split(":")[0] for turn in gold}
     return Asked(
         category=question["category"],

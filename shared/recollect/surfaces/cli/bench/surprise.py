@@ -1,17 +1,16 @@
 """Surprise: over real conversations, and over what was said before in other words."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .... import runtime
 from ....engine.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
-from ....invoke import Door
 from ....model import Caller
-from ....settings import read_settings
+from ..opening import Opened, opened
 from ..output import say, write_json
 from ..progress import shown
 from .locomo import drafts, read
@@ -31,15 +30,11 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     said_again = {"in other words": [second for _, second in PARAPHRASES]}
     for how in REWORDINGS:
         said_again[how] = [reworded(first, how) for first in firsts]
-    with TemporaryDirectory(prefix="recollect-bench-") as folder:
-        door = runtime.open_door(read_settings(data=Path(folder)))
-        try:
-            apart = _apart(door, "speaker: text", spoken)
-            together = _saved(door, "together", [turn for turns in spoken for turn in turns])
-            without_names = _apart(door, "text", unnamed)
-            again = {how: _saved(door, how, firsts + texts)[len(firsts) :] for how, texts in said_again.items()}
-        finally:
-            door.store.close()
+    with TemporaryDirectory(prefix="recollect-bench-") as folder, opened(data=Path(folder)) as own:
+        apart = _apart(own, "speaker: text", spoken)
+        together = _saved(own, "together", [turn for turns in spoken for turn in turns])
+        without_names = _apart(own, "text", unnamed)
+        again = {how: _saved(own, how, firsts + texts)[len(firsts) :] for how, texts in said_again.items()}
     changed = {
         how: [value for value, first, text in zip(values, firsts, said_again[how], strict=True) if text != first]
         for how, values in again.items()
@@ -75,25 +70,20 @@ def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
         say(f"| {' | '.join([*cells, *(f'{value:.2f}' for value in row['deciles'])])} |")
 
 
-def _apart(door: Door, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
+def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
     """The surprise of each turn, every conversation in a space of its own."""
     found: list[list[float]] = []
     with shown(f"LoCoMo, {user}", len(spoken)) as advance:
         for number, turns in enumerate(spoken, 1):
-            found.append(_saved(door, f"{user} {number}", turns))
+            found.append(_saved(own, f"{user} {number}", turns))
             advance(number, sum(map(len, found)))
     return found
 
 
-def _saved(door: Door, user: str, texts: Sequence[str]) -> list[float]:
+def _saved(own: Opened, user: str, texts: Sequence[str]) -> list[float]:
     """The surprise of each text, saved in this order into the user's own space."""
-    found = []
-    for text in texts:
-        result = door.invoke("core.save", {"content": text}, Caller(user, "default"))
-        if result.error is not None:
-            raise result.error
-        found.append(result.body["surprise"])
-    return found
+    by_user = replace(own, caller=Caller(user, "default"))
+    return [by_user.ask("core.save", content=text)["surprise"] for text in texts]
 
 
 def _by_size(spaces: Sequence[Sequence[float]], bounds: Sequence[int]) -> dict[str, dict[str, Any]]:
