@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -19,6 +19,9 @@ COLUMNS = (
     "created_at, updated_at, occurred_at, expires_at, deleted_at, pinned, surprise, importance, fold, image"
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
+AMONG = "id IN (SELECT unhex(value) FROM json_each(?))"
+"""Admits the memories of the ids that `to_keys` lists: one statement for any number of them."""
+
 ASSIGNMENTS = ", ".join(f"{column} = ?" for column in COLUMNS.split(", "))
 
 
@@ -73,6 +76,11 @@ def to_key(id: str) -> bytes:
     return key if len(key) == 16 else b""
 
 
+def to_keys(ids: Iterable[str]) -> str:
+    """Ids as `AMONG` takes them."""
+    return json.dumps([to_key(id).hex() for id in ids])
+
+
 def from_key(key: bytes) -> str:
     """The id of 16 bytes."""
     text = key.hex()
@@ -81,9 +89,7 @@ def from_key(key: bytes) -> str:
 
 def row_numbers(connection: apsw.Connection, ids: Sequence[str]) -> list[int]:
     """The row numbers of the memories of these ids that are there, in no order."""
-    keys = json.dumps([to_key(id).hex() for id in ids])
-    rows = connection.execute("SELECT n FROM memory WHERE id IN (SELECT unhex(value) FROM json_each(?))", (keys,))
-    return [n for (n,) in rows]
+    return [n for (n,) in connection.execute(f"SELECT n FROM memory WHERE {AMONG}", (to_keys(ids),))]
 
 
 def fold_tag(tag: str) -> str:
