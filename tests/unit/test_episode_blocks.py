@@ -7,6 +7,7 @@ import pytest
 
 from clock import NOON
 from recollect.engine.retrieve_memory import Retrieved
+from recollect.errors import InvalidInput
 from recollect.model import Hit, Memory, Message
 from recollect.toolsets.episode_markdown import ago, details, render
 
@@ -52,6 +53,12 @@ def test_memories_are_drawn_as_blocks() -> None:
         "**When:** 2 days ago\n"
         "**Summary:** a note"
     )
+
+
+def test_two_ways_to_ask_are_refused_in_a_sentence() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        details("low", 0, 5)
+    assert refused.value.message == "Give `detail` or `detail_limit`, not both."
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,23 @@ def _cut(*vectors: Vector, unrelated: float = 0.0) -> list[int]:
         ((A, A, A, B, B, B), []),
         ((A, A, B, B, B, B), []),
         ((A, A, A, B, A, A, A), []),
+        ((A, A, A, B, A, A, A, B), []),
         ((A, A, A, (), (), (), ()), []),
         (((), (), (), B, B, B, B), []),
         ((A, A, A, B, B, B, B, C, C, C, C), [3, 4]),
         ((A,) * 12, []),
     ],
-    ids=["shift", "two behind", "two before", "an aside", "no words", "no event", "two shifts", "one topic"],
+    ids=[
+        "shift",
+        "two behind",
+        "two before",
+        "an aside",
+        "two asides",
+        "no words",
+        "no event",
+        "two shifts",
+        "one topic",
+    ],
 )
 def test_a_topic_that_the_next_three_messages_stay_with_begins_an_episode(
     vectors: tuple[Vector, ...], lengths: list[int]

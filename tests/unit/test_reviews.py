@@ -58,6 +58,12 @@ def test_a_memory_falls_below_a_share_on_the_first_day_that_it_is_less(share: fl
     assert falls_below(MEMORY, Usage(), share) == NOON + timedelta(days=days)
 
 
+@given(st.integers(0, 2000))
+def test_what_a_day_still_has_is_not_below(days: int) -> None:
+    share = retrievability(MEMORY, Usage(), NOON + timedelta(days=days))
+    assert falls_below(MEMORY, Usage(), share) == NOON + timedelta(days=days + 1)
+
+
 @given(st.floats(0.3, 1))
 def test_the_day_before_it_is_not_less_yet(share: float) -> None:
     below = falls_below(MEMORY, Usage(), share)

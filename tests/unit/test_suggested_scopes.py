@@ -27,7 +27,7 @@ class Placed(HashedWords):
     unrelated = 0.2
 
     def __init__(self) -> None:
-        super().__init__(dimension=64)
+        super().__init__(dimension=160)
         self.cosines = {ASKED: 1.0}
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
@@ -149,14 +149,20 @@ def test_confidence_has_four_places(suggest: Suggest) -> None:
 
 
 def test_a_scope_tells_how_near_its_nearest_memory_is_and_how_many_are_near(suggest: Suggest) -> None:
-    body = suggest({"home": [0.123456, 0.2], "work": [0.9]}, {"personal/health": 0.123456}, response_level="full")
+    body = suggest({"home": [0.123456, 0.1], "work": [0.9]}, {"personal/health": 0.123456}, response_level="full")
     assert (body["confidence"], body["suggestion_analysis"]) == (
         0.9,
         {"basis": "stored_memories", "compared_memories": 3},
     )
     told = [tuple(guess[key] for key in ("similarity", "similar_memories")) for guess in body["all_alternatives"]]
-    # A cosine: 0.2 + 0.8 x 0.2 and 0.2 + 0.8 x 0.123456.
-    assert told == [(0.36, 2), (0.2988, 0)]
+    # A cosine: 0.2 + 0.8 x 0.123456.
+    assert told == [(0.2988, 2), (0.2988, 0)]
+
+
+def test_the_hundred_nearest_have_a_say(suggest: Suggest) -> None:
+    body = suggest({"far": [0.1], "near": [0.2] * 100}, response_level="full")
+    assert body["suggestion_analysis"]["compared_memories"] == 100
+    assert "far" not in [guess["scope"] for guess in body["all_alternatives"]]
 
 
 def test_where_nothing_is_sure_the_current_scope_stays(suggest: Suggest) -> None:

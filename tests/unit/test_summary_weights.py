@@ -59,11 +59,18 @@ def test_a_word_that_many_sentences_have_weighs_more_and_once() -> None:
     said = _said("green herbs.", "cups of tea.", "pots of tea.", "tons of tea.")
     assert summary(said, 18) == "User: cups of tea."
     assert summary(said, 31) == "User: green herbs. cups of tea."
+    # (ln 4 + ln 2) / sqrt(18) is more than 2 ln 2 / sqrt(10).
+    asked = ("Was there tea in the great hall of the palace?", "Has he had tea at the wooden table by the window?")
+    assert summary(_said("grey hens.", "tea extravaganzas.", *asked), 24) == "User: tea extravaganzas."
+
+
+def test_a_japanese_question_counts_half_too() -> None:
+    assert summary(_said("犬と海が好きですか？", "犬と海が好きです。"), 16) == "User: 犬と海が好きです。"
 
 
 def test_sentences_stand_in_their_order_behind_their_speakers() -> None:
     said = _said(TWO, ("assistant", SEVEN), FIVE, ("assistant", "It is what it is, and so."))
-    assert summary(said, 85) == f"User: {TWO} Assistant: {SEVEN} User: {FIVE}"
+    assert summary(said, 120) == f"User: {TWO} Assistant: {SEVEN} User: {FIVE}"
     assert summary(said, 26) == f"User: {FIVE}"
 
 
