@@ -1,15 +1,14 @@
 """Where a conversation falls into episodes. Pure."""
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import sqrt
-from operator import mul
 from typing import Final
 
 from ..model import MAX_MESSAGES_BYTES, Embedding
 from .fusion import calibrated
+from .vectors import Vector, dot, numbers
 
 MIN_MESSAGES: Final = 3
 MAX_MESSAGES: Final = 50
@@ -21,8 +20,6 @@ NOVELTY: Final = 0.65
 AHEAD: Final = 3
 NEARER: Final = 2.5
 """Most messages of small talk are novel; a new topic is one that the next messages stay with."""
-
-Vector = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +55,11 @@ def episodes(turns: Sequence[Turn], *, unrelated: float, now: datetime) -> list[
 
 def vector(chunks: Sequence[Embedding]) -> Vector:
     """One unit vector for a text: the direction between those of its chunks; () without any."""
-    unpacked = [struct.unpack(f"<{len(chunk) // 4}f", chunk) for chunk in chunks]
+    unpacked = [numbers(chunk) for chunk in chunks]
     if len(unpacked) <= 1:
         return unpacked[0] if unpacked else ()
     total = [sum(values) for values in zip(*unpacked, strict=True)]
-    length = sqrt(_dot(total, total)) or 1.0
+    length = sqrt(dot(total, total)) or 1.0
     return tuple(value / length for value in total)
 
 
@@ -120,13 +117,9 @@ def _is_new_topic(turn: Turn, ahead: Sequence[Turn], event: _Event, unrelated: f
     messages of the event."""
     if not turn.vector or not event.rolling:
         return False
-    length = sqrt(_dot(event.rolling, event.rolling)) or 1.0
-    if 1 - calibrated(_dot(turn.vector, event.rolling) / length, unrelated) <= NOVELTY:
+    length = sqrt(dot(event.rolling, event.rolling)) or 1.0
+    if 1 - calibrated(dot(turn.vector, event.rolling) / length, unrelated) <= NOVELTY:
         return False
-    before = _dot(turn.vector, event.sum) / event.messages
-    behind = sum(_dot(turn.vector, next_.vector) for next_ in ahead) / AHEAD
+    before = dot(turn.vector, event.sum) / event.messages
+    behind = sum(dot(turn.vector, next_.vector) for next_ in ahead) / AHEAD
     return calibrated(behind, unrelated) > NEARER * calibrated(before, unrelated)
-
-
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return float(sum(map(mul, a, b)))

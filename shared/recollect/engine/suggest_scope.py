@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from struct import unpack
 from typing import Final, Literal
 
 from ..model import DEFAULT_SCOPE, Embedding
@@ -14,6 +13,7 @@ from .call import Call
 from .entry import embed_chunks
 from .fusion import calibrated
 from .limits import check_content, check_scope
+from .vectors import dot, numbers
 
 Basis = Literal["stored_memories", "described_scopes", "current_scope", "default"]
 
@@ -134,10 +134,11 @@ def _stored(call: Call, embeddings: tuple[Embedding, ...], current_scope: str | 
 def _described(call: Call, embeddings: tuple[Embedding, ...]) -> list[ScopeGuess]:
     """The scopes of the table, compared by meaning."""
     unrelated = call.embedder.unrelated
-    described = call.embed(list(DESCRIBED.values()))
+    described = map(numbers, call.embed(list(DESCRIBED.values())))
+    chunks = [numbers(embedding) for embedding in embeddings]
     nearest = {
-        scope: max(_cosine(embedding, chunk) for chunk in embeddings)
-        for scope, embedding in zip(DESCRIBED, described, strict=True)
+        scope: max(dot(of_scope, chunk) for chunk in chunks)
+        for scope, of_scope in zip(DESCRIBED, described, strict=True)
     }
     guesses = [
         ScopeGuess(scope=scope, confidence=round(calibrated(cosine, unrelated), 4), similarity=round(cosine, 4))
@@ -153,8 +154,3 @@ def _confidence(nearest_first: Sequence[float], unrelated: float, *, is_current:
 
 def _by_confidence(guess: ScopeGuess) -> tuple[float, str]:
     return (-guess.confidence, guess.scope)
-
-
-def _cosine(one: Embedding, other: Embedding) -> float:
-    floats = f"<{len(one) // 4}f"
-    return float(sum(a * b for a, b in zip(unpack(floats, one), unpack(floats, other), strict=True)))
