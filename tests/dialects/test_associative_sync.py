@@ -20,11 +20,6 @@ STRATEGIES = ["skip_duplicates", "overwrite", "create_versions", "merge_metadata
 
 
 @pytest.fixture
-def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
-    return agent("ana")
-
-
-@pytest.fixture
 def ben(agent: Callable[..., Any]) -> Callable[..., Any]:
     return agent("ben")
 

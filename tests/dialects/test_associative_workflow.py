@@ -16,11 +16,6 @@ from recollect.toolsets import CATALOGUE
 TOOLS = CATALOGUE.toolset("associative").tools
 
 
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
-    return agent("ana")
-
-
 def target_ids(answer: Any) -> list[str]:
     return [each["target_id"] for each in answer["associations"]]
 

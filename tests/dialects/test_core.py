@@ -17,11 +17,6 @@ from recollect.ports import Change, Create, Space
 ANA = Caller("ana", "assistant")
 
 
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
-    return agent("ana")
-
-
 def saved(ask: Callable[..., Any], content: str, **fields: Any) -> str:
     return str(ask("core.save", content=content, **fields).body["id"])
 

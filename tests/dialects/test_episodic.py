@@ -14,11 +14,6 @@ from recollect.toolsets import CATALOGUE
 EPISODIC = CATALOGUE.toolset("episodic")
 
 
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Ask:
-    return agent("ana")
-
-
 def blocks(text: str) -> list[str]:
     return re.split(r"\n\n(?=## )", text)
 

@@ -14,11 +14,6 @@ from recollect.invoke import Door
 from recollect.model import Caller, Matches
 
 
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Ask:
-    return agent("ana")
-
-
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
     sent = [
         {"role": "user", "content": "I moved to Lisbon.", "timestamp": 1767225600000},

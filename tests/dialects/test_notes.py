@@ -16,11 +16,6 @@ NOTES = CATALOGUE.toolset("notes")
 UNKNOWN = "note-00000000-0000-4000-8000-000000000000"
 
 
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Callable[..., Any]:
-    return agent("ana")
-
-
 def found(result: Any) -> list[str]:
     assert result.error is None, result.body
     return [note["text"] for note in result.body]

@@ -30,11 +30,6 @@ NOON = "2026-01-01T12:00:00Z"
 
 
 @pytest.fixture
-def ana(agent: Callable[..., Any]) -> Tools:
-    return agent("ana")
-
-
-@pytest.fixture
 def run(ana: Tools) -> Tools:
     return that_succeeds(ana)
 

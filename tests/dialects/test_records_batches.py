@@ -1,6 +1,5 @@
 """The document "Memory Tools": batches and consolidation."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -8,11 +7,6 @@ import pytest
 
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
-
-
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Tools:
-    return agent("ana")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The document "Memory Tools": updates, tiers, deletes and lists."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,11 +11,6 @@ from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_suc
 from recollect.engine.call import Rules
 from recollect.invoke import Door
 from recollect.model import Caller
-
-
-@pytest.fixture
-def ana(agent: Callable[..., Any]) -> Tools:
-    return agent("ana")
 
 
 @pytest.fixture

@@ -15,11 +15,6 @@ from recollect.ports import MemoryStore
 
 
 @pytest.fixture
-def ana(agent: Callable[..., Any]) -> Tools:
-    return agent("ana")
-
-
-@pytest.fixture
 def run(ana: Tools) -> Tools:
     return that_succeeds(ana)
 
