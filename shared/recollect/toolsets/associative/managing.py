@@ -1,5 +1,6 @@
 """associative: memory_manage."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -44,6 +45,10 @@ class ManageInput(LevelledInput):
     metadata: Metadata | None = Field(
         None, description="With update: merged into the stored metadata; a key set to null is removed."
     )
+
+    def given(self) -> list[str]:
+        """The names of the fields to change."""
+        return [name for name in _EDITED if getattr(self, name) is not None]
 
     def edit(self) -> Edit:
         tags = None if self.tags is None else tuple(self.tags)
@@ -105,7 +110,7 @@ def memory_manage(call: Call, input: ManageInput) -> ManageAnswer:
 
     A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
     """
-    given = [name for name in _EDITED if getattr(input, name) is not None]
+    given = input.given()
     if input.operation != "update" and given:
         raise InvalidInput(f"`{given[0]}` is for the operation 'update' only; leave it out of '{input.operation}'.")
     if input.operation == "update" and not given:
@@ -142,9 +147,8 @@ def _get(call: Call, input: ManageInput) -> ManageAnswer:
 
 def _update(call: Call, input: ManageInput) -> ManageAnswer:
     memory = updating.update(call, input.memory_id, input.edit())
-    answer = ManageAnswer(affected_count=1, affected_items=[memory.id])
-    names = [name for name in _EDITED if getattr(input, name) is not None]
-    answer.summary = f"Updated {', '.join(names)}."
+    summary = f"Updated {', '.join(input.given())}."
+    answer = ManageAnswer(affected_count=1, summary=summary, affected_items=[memory.id])
     if input.is_full:
         images = {revision.memory.version: revision.memory for revision in call.space.revisions(memory.id)}
         old = images.get(memory.version - 1, memory)
@@ -174,6 +178,6 @@ def _delete(call: Call, input: ManageInput) -> ManageAnswer:
     )
 
 
-def _shown(memory: Memory, names: list[str] | tuple[str, ...]) -> JsonObject:
+def _shown(memory: Memory, names: Sequence[str]) -> JsonObject:
     values = {name: getattr(memory, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
