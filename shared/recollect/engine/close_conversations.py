@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -20,6 +20,7 @@ from . import save as saving
 from . import segmentation
 from .call import Call, Deadline
 from .entry import embed_memories, entry
+from .limits import size_of
 from .save import Draft
 from .summary import summary
 
@@ -94,7 +95,7 @@ def _split(call: Call, turns: list[Memory]) -> list[list[Memory]]:
         segmentation.Turn(
             written_at=turn.created_at,
             said_at=_said_at(turn),
-            size=_size(_message(turn)),
+            size=size_of(_message(turn)),
             vector=segmentation.vector(vectors.get(turn.id, ())),
         )
         for turn in window
@@ -102,8 +103,7 @@ def _split(call: Call, turns: list[Memory]) -> list[list[Memory]]:
     # What lies behind the window shows that its end is not the conversation's.
     now = call.now() if len(window) == len(turns) else window[-1].created_at
     lengths = segmentation.episodes(seen, unrelated=call.embedder.unrelated, now=now)
-    starts = [sum(lengths[:i]) for i in range(len(lengths))]
-    return [window[start : start + length] for start, length in zip(starts, lengths, strict=True)]
+    return [window[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
 
 
 def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
@@ -156,10 +156,6 @@ def _message(turn: Memory) -> Message:
 
 def _said_at(turn: Memory) -> datetime:
     return turn.occurred_at or turn.created_at
-
-
-def _size(message: Message) -> int:
-    return sum(len(part.encode()) for part in (message.content, message.role, message.speaker or ""))
 
 
 def _half(deadline: Deadline) -> Deadline:

@@ -63,7 +63,7 @@ def check_messages(messages: Sequence[Message]) -> None:
     """At most 1,000, 128 KiB in all; roles and speakers are short, and something is said."""
     for i, message in enumerate(messages):
         check_text(f"messages.{i}", f"{message.role}{message.content}{message.speaker or ''}")
-    size = sum(len(part.encode()) for m in messages for part in (m.content, m.role, m.speaker or ""))
+    size = sum(map(size_of, messages))
     if size > MAX_MESSAGES_BYTES:
         raise TooLarge(f"`messages` are {size:,} bytes; at most {MAX_MESSAGES_BYTES:,} fit in one memory.")
     if len(messages) > MAX_MESSAGES:
@@ -73,6 +73,11 @@ def check_messages(messages: Sequence[Message]) -> None:
             raise InvalidInput(f"`messages.{i}` must have a role and a content.")
         check_length(f"messages.{i}.role", message.role, MAX_ROLE_CHARACTERS)
         check_length(f"messages.{i}.speaker", message.speaker, MAX_LABEL_CHARACTERS)
+
+
+def size_of(message: Message) -> int:
+    """The bytes that a message counts."""
+    return sum(len(part.encode()) for part in (message.content, message.role, message.speaker or ""))
 
 
 def check_metadata(metadata: JsonObject) -> None:
