@@ -4,6 +4,7 @@ Some models crowd every cosine between 0.7 and 1, others spread them from 0. Sea
 unrelated texts and surprise from all, so that a weight or a threshold tuned with one model holds with the next.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Final
@@ -148,6 +149,44 @@ class Calibration:
                     "check RECOLLECT_EMBEDDER_MODEL and RECOLLECT_EMBEDDER_DIMENSION.",
                     part="embedder",
                 )
+
+
+class Calibrated(ABC):
+    """The size and the levels of an embedder; what is neither given nor learned yet is asked of its model when it is
+    read. Raises Unavailable then.
+    """
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration = calibration
+
+    @abstractmethod
+    def _calibrate(self) -> None:
+        """Have the calibration learn from the model. Raises Unavailable."""
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a vector."""
+        if not self._calibration.dimension:
+            self._calibrate()
+        return self._calibration.dimension
+
+    @property
+    def unrelated(self) -> float:
+        if self._calibration.unrelated is None:
+            self._calibrate()
+        return self._calibration.unrelated or 0.0
+
+    @property
+    def unrelated_japanese(self) -> float:
+        if self._calibration.unrelated_japanese is None:
+            self._calibrate()
+        return self._calibration.unrelated_japanese or 0.0
+
+    @property
+    def novel(self) -> float:
+        if self._calibration.novel is None:
+            self._calibrate()
+        return self._calibration.novel or 0.0
 
 
 def unrelated_level(vectors: Sequence[Embedding]) -> float:

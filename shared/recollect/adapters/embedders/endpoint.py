@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
-from .calibration import Calibration
+from .calibration import Calibrated, Calibration
 from .post import SLOTS, Answer, AnswerTooLarge, OutOfTime, Poster
 from .vectors import placed, unit_vector, worded
 
@@ -37,7 +37,7 @@ class Failure:
     cause: Exception | None = None
 
 
-class EndpointEmbedder:
+class EndpointEmbedder(Calibrated):
     """Embeds by a server. Prefixes go before each query or stored text, for models that want them.
 
     `url` is the base, up to and with `/v1`. `dimension` above 0 is asked of the server and checked, 0
@@ -67,40 +67,12 @@ class EndpointEmbedder:
         self._model = model
         self._asked_dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(
-            dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel
+        super().__init__(
+            Calibration(dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
         )
         self._poster = Poster(_target(url), _headers(key), slots=slots)
         self._monotonic = monotonic
         self._sleep = sleep
-
-    @property
-    def dimension(self) -> int:
-        """Numbers in a vector; asks the server when nothing was embedded yet. Raises Unavailable."""
-        if not self._calibration.dimension:
-            self._embed([], self._monotonic() + PATIENCE)
-        return self._calibration.dimension
-
-    @property
-    def unrelated(self) -> float:
-        """Asks the server when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated is None:
-            self._embed([], self._monotonic() + PATIENCE)
-        return self._calibration.unrelated or 0.0
-
-    @property
-    def unrelated_japanese(self) -> float:
-        """Asks the server when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated_japanese is None:
-            self._embed([], self._monotonic() + PATIENCE)
-        return self._calibration.unrelated_japanese or 0.0
-
-    @property
-    def novel(self) -> float:
-        """Asks the server when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.novel is None:
-            self._embed([], self._monotonic() + PATIENCE)
-        return self._calibration.novel or 0.0
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the server can't be reached in time or
@@ -112,6 +84,9 @@ class EndpointEmbedder:
         prefix = self._prefixes[purpose]
         vectors = self._embed([prefix + texts[position] for position in positions], ends)
         return placed(vectors, positions, len(texts), self._calibration.dimension)
+
+    def _calibrate(self) -> None:
+        self._embed([], self._monotonic() + PATIENCE)
 
     def _embed(self, inputs: Sequence[str], ends: float) -> list[Embedding]:
         probes = [self._prefixes["document"] + text for text in self._calibration.probes()]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ...errors import Unavailable
 from ...model import Embedding
-from .calibration import Calibration
+from .calibration import Calibrated, Calibration
 from .vectors import placed, unit_vector, worded
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PATIENCE: Final = 60.0
 """Seconds for learning the model's size and levels when they are read before anything was embedded."""
 
 
-class FastEmbedEmbedder:
+class FastEmbedEmbedder(Calibrated):
     """Embeds by a model that fastembed knows; an empty `model` is `DEFAULT_MODEL`.
 
     The model is loaded at the first text, behind the call's back: when loading or downloading outlasts the
@@ -46,41 +46,13 @@ class FastEmbedEmbedder:
         self._model = model or DEFAULT_MODEL
         self.name = f"fastembed/{self._model}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(
-            dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel
+        super().__init__(
+            Calibration(dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
         )
         self._monotonic = monotonic
         self._starting = Lock()
         self._turn = Lock()
         self._loading: Future[TextEmbedding] | None = None
-
-    @property
-    def dimension(self) -> int:
-        """Numbers in a vector; asks the model when nothing was embedded yet. Raises Unavailable."""
-        if not self._calibration.dimension:
-            self._calibrate(self._monotonic() + PATIENCE)
-        return self._calibration.dimension
-
-    @property
-    def unrelated(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated is None:
-            self._calibrate(self._monotonic() + PATIENCE)
-        return self._calibration.unrelated or 0.0
-
-    @property
-    def unrelated_japanese(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated_japanese is None:
-            self._calibrate(self._monotonic() + PATIENCE)
-        return self._calibration.unrelated_japanese or 0.0
-
-    @property
-    def novel(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.novel is None:
-            self._calibrate(self._monotonic() + PATIENCE)
-        return self._calibration.novel or 0.0
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the model isn't there (yet), fails, or
@@ -89,11 +61,14 @@ class FastEmbedEmbedder:
             return []
         ends = self._monotonic() + timeout
         positions = worded(texts)
-        self._calibrate(ends)
+        self._learn(ends)
         vectors = self._vectors([texts[position] for position in positions], purpose, ends)
         return placed(vectors, positions, len(texts), self._calibration.dimension)
 
-    def _calibrate(self, ends: float) -> None:
+    def _calibrate(self) -> None:
+        self._learn(self._monotonic() + PATIENCE)
+
+    def _learn(self, ends: float) -> None:
         probes = self._calibration.probes()
         if probes:
             self._calibration.learn(self._vectors(probes, "document", ends))
