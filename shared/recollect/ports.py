@@ -1,4 +1,4 @@
-"""The capabilities that the engine needs, each with at least two adapters.
+"""The capabilities that the engine needs.
 
 Every adapter earns its port by one contract suite (`tests/contracts`). A `Space` is all that the engine
 ever holds of a store: one user's memories, from which nobody else's can be reached.
@@ -35,25 +35,29 @@ class Clock(Protocol):
         ...
 
 
-class Embedder(Protocol):
-    """Turns texts into unit vectors.
+class Scale(Protocol):
+    """What the cosines of an embedder mean, by three of them, 0 to 1.
 
-    `name` identifies model and version: vectors of two names never meet. Its calibration are three
-    cosines, 0 to 1: `unrelated`, between texts that have nothing to do with each other; `unrelated_japanese`,
-    between such texts in Japanese, which many models crowd; and `novel`, no lower than the first, between a turn
-    that says something new in a long conversation, its speaker's name in front, and the nearest before it.
+    `unrelated` is that between texts that have nothing to do with each other; `unrelated_japanese` that between
+    such texts in Japanese, which many models crowd; and `novel`, no lower than the first, that between a turn that
+    says something new in a long conversation, its speaker's name in front, and the nearest before it.
     """
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def dimension(self) -> int: ...
     @property
     def unrelated(self) -> float: ...
     @property
     def unrelated_japanese(self) -> float: ...
     @property
     def novel(self) -> float: ...
+
+
+class Embedder(Scale, Protocol):
+    """Turns texts into unit vectors. `name` identifies model and version: vectors of two names never meet."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order, within `timeout` seconds.

@@ -2,9 +2,10 @@
 
 import re
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 from ..model import Link, Surroundings
+from ..ports import Scale
 from .fusion import calibrated
 from .ranking import label_of
 
@@ -25,17 +26,6 @@ UNLABELLED: Final = 5 / 6
 that begin with their speakers' names have at least those in common."""
 
 _KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
-
-
-class Scale(Protocol):
-    """What an embedder's cosines mean, as `ports.Embedder` tells."""
-
-    @property
-    def unrelated(self) -> float: ...
-    @property
-    def unrelated_japanese(self) -> float: ...
-    @property
-    def novel(self) -> float: ...
 
 
 def surprise(text: str, around: Surroundings, scale: Scale) -> float:
