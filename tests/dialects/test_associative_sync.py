@@ -3,17 +3,18 @@
 import base64
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from clock import SettableClock
 from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, stored, told
+from embedding import HashedWords
 from recollect.engine import sync_file
 from recollect.invoke import Door
-from recollect.model import Caller
+from recollect.model import Caller, Embedding
 from recollect.ports import ExportFiles
 
 STRATEGIES = ["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
@@ -228,6 +229,28 @@ def test_create_versions_saves_beside_it_under_a_new_id_associated_with_the_old(
     assert counts(imported(ana, "a.json", merge_strategy="create_versions")) == {"skipped": 1}
 
 
+def test_a_version_is_made_once_however_often_the_file_is_imported(
+    ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    id = stored(ana, LONG, tags=["old"])
+    exported(ana, file_path="a.json")
+    told(ana, "memory_manage", operation="update", memory_id=id, tags=["new"])
+    made = []
+    for _ in range(3):
+        clock.advance(hours=1)
+        made.append(counts(imported(ana, "a.json", merge_strategy="create_versions")))
+    assert made == [{"versions": 1}, {"skipped": 1}, {"skipped": 1}]
+
+
+def test_overwrite_takes_away_what_the_file_does_not_have(ana: Callable[..., Any]) -> None:
+    id = stored(ana, LONG)
+    exported(ana, file_path="a.json")
+    ana("core.update", id=id, category="fact", context="since yesterday", metadata={"a": 1}, tags=["b"])
+    done = [counts(imported(ana, "a.json", merge_strategy="overwrite")) for _ in range(2)]
+    assert done == [{"overwritten": 1}, {"skipped": 1}]
+    assert not {"category", "context", "metadata", "tags"} & ana("core.get", id=id).body.keys()
+
+
 def test_merge_metadata_adds_tags_and_metadata_and_keeps_the_text(ana: Callable[..., Any]) -> None:
     id = changed_since(ana)
     assert counts(imported(ana, "a.json", merge_strategy="merge_metadata")) == {"merged": 1}
@@ -270,6 +293,40 @@ def test_a_memory_that_was_deleted_here_comes_back_under_a_new_id(ana: Callable[
     assert memory["id"] != id
     assert counts(imported(ana, "a.json")) == {"skipped": 1}
     assert ana("core.undo", id=id).error is None
+
+
+class Interrupted(HashedWords):
+    """Something else happens before the first text is embedded."""
+
+    def __init__(self, happens: Callable[[], object]) -> None:
+        super().__init__(dimension=256)
+        self._happens: Callable[[], object] | None = happens
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        if self._happens is not None:
+            happens, self._happens = self._happens, None
+            happens()
+        return super().embed(texts, purpose=purpose, timeout=timeout)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("user", "scope"), [("ben", None), ("ben", "imported"), ("ana", "imported")])
+def test_of_two_imports_at_once_one_writes_and_the_other_skips(
+    ana: Callable[..., Any], agent: Callable[..., Any], door: Door, user: str, scope: str | None, strategy: str
+) -> None:
+    """In Ana's space the ids of the file are taken, so that both need others."""
+    for text in (LONG, NEAR, OTHER):
+        stored(ana, text)
+    exported(ana, file_path="a.json")
+    hand_over(door, "a.json")
+    arguments = {"merge_strategy": strategy} | ({} if scope is None else {"scope": scope})
+    first: list[Any] = []
+    embedder = Interrupted(lambda: first.append(imported(agent(user), "a.json", **arguments)))
+    sync = {"operation": "import", "file_path": "a.json", "response_level": "full", **arguments}
+    second = replace(door, embedder=embedder).invoke("associative.memory_sync", sync, Caller(user)).body
+    assert (counts(first[0]), counts(second)) == ({"imported": 3}, {"skipped": 3})
+    assert (second["item_count"], second["detailed_summary"]["associations"]) == (0, 0)
+    assert "failed_count" not in second
 
 
 def test_what_has_expired_since_is_skipped(ana: Callable[..., Any], clock: SettableClock) -> None:

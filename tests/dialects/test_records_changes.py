@@ -150,6 +150,24 @@ def test_demotion_to_short_term_lets_it_expire(run: Tools) -> None:
     assert run("memory_get", id=id)["expires_at"] == "2026-01-02T12:00:00Z"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "expires"),
+    [
+        ("working", "short_term", "2026-01-01T12:01:00Z"),
+        ("long_term", "short_term", "2026-01-01T12:01:00Z"),
+        ("long_term", "working", "2026-01-01T12:01:00Z"),
+        ("short_term", "working", None),
+        ("working", "long_term", None),
+    ],
+)
+def test_a_time_to_live_is_kept_in_another_tier_that_does_not_end_it(
+    run: Tools, before: str, after: str, expires: str | None
+) -> None:
+    id = stored(run, memory_tier=before, ttl_seconds=60)
+    run("memory_update", id=id, memory_tier=after)
+    assert run("memory_get", id=id)["expires_at"] == expires
+
+
 # memory_delete
 
 

@@ -1,10 +1,13 @@
 """Import from a file: the memories of an exported file, with a choice for those that are there already."""
 
-from collections import Counter
+import json
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
+from uuid import UUID, uuid5
 
+from .. import record
 from ..errors import Conflict, RecollectError, Unavailable
 from ..model import Filter, Link, Memory
 from ..ports import Create
@@ -18,7 +21,7 @@ from .export_file import files_of, pages
 from .limits import check_file_name
 from .save import Draft
 from .sync_file import MAX_FILE_BYTES, Item, decode, expand, under
-from .update import Edit
+from .update import CLEARABLE, Edit
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
@@ -53,7 +56,8 @@ def import_file(
     A memory is there already when its id is (under a prefix: in that place), or its normalised text in the
     same scope. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions`
     saves the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata.
-    What the file has exactly as it is here is skipped. Nothing is written unless the whole file fits.
+    What the file has exactly as it is here is skipped, also what another import of it writes just now. Nothing is
+    written unless the whole file fits.
     """
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
@@ -68,7 +72,7 @@ def import_file(
         plain_size=len(plain),
         total=len(items),
         fates=Counter(step.fate for step in steps if step.index not in errors),
-        associations=sum(len(step.links) for step in steps),
+        associations=sum(len(step.links) for step in steps if step.fate != "skipped" and step.index not in errors),
         errors=errors,
     )
 
@@ -91,7 +95,8 @@ class _Step:
 
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
-    taken = call.space.get([item.memory.id for item in items], deleted=True)
+    spare = [_spare_id(item.memory) for item in items]
+    taken = call.space.get([*(item.memory.id for item in items), *spare], deleted=True)
     texts = _texts(call, {item.memory.scope for item in items})
     now = call.now()
     steps: list[_Step] = []
@@ -100,11 +105,12 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
         by_id = taken.get(given.id)
         if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
             by_id = None
-        by_text = texts.get((given.scope, text_digest(given.content)))
-        there = [memory for memory in (by_id, by_text) if memory is not None]
+        by_text = texts.get((given.scope, text_digest(given.content)), [])
+        there = by_text if by_id is None else [by_id, *by_text]
         fate, old = _fate(given, there, strategy) if given.is_visible(now) else ("skipped", None)
         if fate in _CREATED:
-            id = saving.new_id(call, given.source, index) if given.id in taken else given.id
+            free = next((id for id in (given.id, spare[index]) if id not in taken), None)
+            id = free or saving.new_id(call, given.source, index)
         else:
             id = given.id if old is None else old.id
         steps.append(_Step(index=index, given=given, fate=fate, id=id, old=old))
@@ -161,11 +167,20 @@ def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, RecollectError]
     except Conflict as conflict:
         # Someone wrote one of these ids since the plan was made.
         if len(block) == 1:
-            return {block[0].index: conflict}
+            return _overtaken(call, block[0], conflict)
     errors: dict[int, RecollectError] = {}
     for step in block:
         errors |= _create_all(call, [step])
     return errors
+
+
+def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, RecollectError]:
+    """Nothing where the other one wrote just what the file has, else why this one was left out."""
+    there = call.space.get([step.id]).get(step.id)
+    if there is None or _differs(there, step.given):
+        return {step.index: conflict}
+    step.fate = "skipped"
+    return {}
 
 
 def _create(call: Call, block: Sequence[_Step]) -> None:
@@ -236,6 +251,7 @@ def _overwriting(old: Memory, given: Memory) -> Edit:
         content_type=given.content_type,
         tier=given.tier,
         scope=given.scope,
+        clear=tuple(name for name in CLEARABLE if getattr(given, name) is None),
     )
 
 
@@ -249,12 +265,16 @@ def _merging(old: Memory, given: Memory) -> Edit:
     )
 
 
-def _texts(call: Call, scopes: set[str]) -> dict[tuple[str, bytes], Memory]:
-    """The oldest memory of each text in each of the scopes."""
+def _texts(call: Call, scopes: set[str]) -> dict[tuple[str, bytes], list[Memory]]:
+    """The memories of each text in each of the scopes, the oldest first."""
     # A store that answers ids by (scope, digest) would spare reading the scopes.
-    stored = call.space.scopes()
-    return {
-        (scope, text_digest(memory.content)): memory
-        for scope in sorted(scopes & stored.keys())
-        for memory in pages(call, Filter(scope=scope))
-    }
+    texts: dict[tuple[str, bytes], list[Memory]] = defaultdict(list)
+    for scope in sorted(scopes & call.space.scopes().keys()):
+        for memory in pages(call, Filter(scope=scope)):
+            texts[scope, text_digest(memory.content)].insert(0, memory)
+    return texts
+
+
+def _spare_id(given: Memory) -> str:
+    """Where its own id is taken: the same for every import of the same, so that two at once make one of it."""
+    return str(uuid5(UUID(given.id), json.dumps(record.encode(given), sort_keys=True)))

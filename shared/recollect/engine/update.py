@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from ..errors import Conflict, InvalidInput
 from ..model import ContentType, Importance, JsonObject, Link, Memory, Revision, Tier
@@ -16,7 +16,10 @@ from .save import look_around
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed."""
+    """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
+
+    `clear` names fields, of `CLEARABLE`, that have no value any more.
+    """
 
     content: str | None = None
     tags: tuple[str, ...] | None = None
@@ -35,6 +38,7 @@ class Edit:
     ttl: timedelta | None = None
     importance: Importance | None = None
     add_link: Link | None = None
+    clear: tuple[str, ...] = ()
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
@@ -110,6 +114,7 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     for name in _PLAIN:
         if (value := getattr(edit, name)) is not None:
             new[name] = value
+    new |= dict.fromkeys(edit.clear)
     if edit.content is not None:
         limits.check_content(edit.content)
     if edit.tags is not None:
@@ -121,7 +126,7 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     if edit.scope is not None:
         new["scope"] = limits.check_scope(edit.scope)
     if edit.tier is not None and edit.tier != old.tier:
-        new["expires_at"] = now + call.rules.short_term_ttl if edit.tier == "short_term" else None
+        new["expires_at"] = _expiry_in(edit.tier, old, now + call.rules.short_term_ttl)
     if edit.ttl is not None:
         if edit.ttl < timedelta(0):
             raise InvalidInput("the time to live must be 0 seconds or more.")
@@ -132,6 +137,16 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     return replace(old, **new)
 
 
+def _expiry_in(tier: Tier, old: Memory, short: datetime) -> datetime | None:
+    """When a memory expires in its new tier: one that was given a time to live keeps it, unless it is to stay."""
+    if tier == "long_term":
+        return None
+    if tier == "short_term":
+        return short if old.expires_at is None else old.expires_at
+    return None if old.tier == "short_term" else old.expires_at
+
+
+CLEARABLE: Final = ("category", "context")
 _PLAIN = (
     "content",
     "content_type",
