@@ -1,5 +1,6 @@
 """An embedder for tests: hashed word stems, quick, the same on every machine, and a real one by contract."""
 
+import math
 import re
 import zlib
 from collections.abc import Sequence
@@ -50,6 +51,28 @@ class HashedWords:
         for stem in _stems(text) or list(text):
             counts[zlib.crc32(stem.encode()) % self.dimension] += 1
         return counts
+
+
+class Placed(HashedWords):
+    """Texts at chosen cosines from one: `cosines` says how near each is to it, 0 when it doesn't.
+
+    Among each other they have only that in common. As many texts as `dimension` has room for.
+    """
+
+    def __init__(self, about: str, *, unrelated: float = 0.1, dimension: int = 160) -> None:
+        super().__init__(dimension=dimension)
+        self.unrelated = unrelated
+        self.cosines = {about: 1.0}
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        return [self._at(text) for text in texts]
+
+    def _at(self, text: str) -> Embedding:
+        cosine = self.cosines.setdefault(text, 0.0)
+        numbers = [0.0] * self.dimension
+        numbers[0] = cosine
+        numbers[1 + list(self.cosines).index(text)] = math.sqrt(1 - cosine**2)
+        return unit_vector(numbers)
 
 
 def _stems(text: str) -> list[str]:

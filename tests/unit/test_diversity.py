@@ -46,7 +46,7 @@ def test_the_best_stays_and_what_is_like_it_goes(alike: Alike, limit: int, chose
     assert spread(["a", "b", "c", "d"], alike, limit) == chosen
 
 
-@pytest.mark.parametrize(("limit", "looked_at"), [(4, [10]), (3, [8]), (1, [3])])
+@pytest.mark.parametrize(("limit", "looked_at"), [(8, [20]), (4, [10]), (3, [8]), (1, [3])])
 def test_two_and_a_half_times_the_limit_are_looked_at_first(limit: int, looked_at: list[int]) -> None:
     looks = Looks({})
     assert diversified(IDS, looks, limit, Diversity()) == IDS[:limit]
@@ -77,6 +77,10 @@ def test_all_there_is_is_looked_at_once() -> None:
 )
 def test_the_pool_is_the_larger_expansion_rounded_up(diversity: Diversity, pool: int) -> None:
     assert diversity.pool(3) == pool
+
+
+def test_the_pool_is_five_times_the_limit() -> None:
+    assert Diversity().pool(20) == 100
 
 
 def test_two_memories_say_the_same_from_a_cosine_of_0_8() -> None:

@@ -1,19 +1,17 @@
 """Which scope a text is filed under, and how sure that is: texts placed at chosen cosines from the one asked about."""
 
 from collections.abc import Callable, Iterator, Sequence
-from math import sqrt
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from clock import SettableClock
-from embedding import HashedWords
-from recollect.adapters.embedders.vectors import unit_vector
+from embedding import Placed
 from recollect.adapters.sqlite import SqliteStore
 from recollect.engine.suggest_scope import DESCRIBED
 from recollect.invoke import Door
-from recollect.model import Caller, Embedding
+from recollect.model import Caller
 from recollect.toolsets import CATALOGUE
 
 ASKED = "the text to file"
@@ -21,29 +19,9 @@ LONG = "a" * 640 + "b" * 60
 Suggest = Callable[..., dict[str, Any]]
 
 
-class Placed(HashedWords):
-    """`cosines` says how near each text is to ASKED; among each other texts have only that in common."""
-
-    unrelated = 0.2
-
-    def __init__(self) -> None:
-        super().__init__(dimension=160)
-        self.cosines = {ASKED: 1.0}
-
-    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
-        return [self._at(text) for text in texts]
-
-    def _at(self, text: str) -> Embedding:
-        cosine = self.cosines.setdefault(text, 0.0)
-        numbers = [0.0] * self.dimension
-        numbers[0] = cosine
-        numbers[1 + list(self.cosines).index(text)] = sqrt(1 - cosine**2)
-        return unit_vector(numbers)
-
-
 @pytest.fixture
 def embedder() -> Placed:
-    return Placed()
+    return Placed(ASKED, unrelated=0.2)
 
 
 @pytest.fixture
