@@ -46,7 +46,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
     if not isinstance(arguments, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
     given = _mend_fields(tool.input_schema, arguments)
-    check_json(given)
+    check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
     try:
         return tool.input.model_validate(given)
     except ValidationError as error:
@@ -67,7 +67,7 @@ def check_json(value: object, depth: int = 0, where: str = "") -> None:
         for key, item in value.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"`{where}` has a key that is not a string.")
-            check_text(where, key)
+            check_text(where or "arguments", key)
             check_json(item, depth + 1, where or key)
     elif isinstance(value, list | tuple):
         for item in value:

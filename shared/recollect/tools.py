@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Literal, get_type_hints
+from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -26,9 +26,13 @@ WRITE_SECONDS: Final = 10.0
 
 
 class Input(BaseModel):
-    """A tool's arguments: unknown fields and numbers that aren't finite are refused."""
+    """A tool's arguments: unknown fields and numbers that aren't finite are refused.
+
+    `one_by_one` names lists whose items answer for themselves, so that the call is not refused for one.
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    one_by_one: ClassVar[tuple[str, ...]] = ()
 
 
 class Answer(BaseModel):
@@ -52,7 +56,7 @@ class Tool:
     access: Access
     timeout: float
     description: str
-    input: type[BaseModel]
+    input: type[Input]
     run: Callable[[Call, Any], Any]
     answer: Any
     examples: tuple[JsonObject, ...]

@@ -73,6 +73,10 @@ BAD_ITEMS = [
     ({"content": "x", "tags": ["t" * 200]}, "ValidationError", "128 characters"),
     ({"content": "x", "metadata": "soon"}, "ValidationError", "`metadata` must be a JSON object"),
     ({"content": "x", "ttl_seconds": 5}, "ValidationError", "`ttl_seconds` is not a field here"),
+    ({"content": "nul \x00"}, "ValidationError", "`content` has a NUL character"),
+    ({"content": "x", "metadata": {"a": "\ud800"}}, "ValidationError", "`metadata` has half of a surrogate pair"),
+    ({"content": "x", "metadata": {"a": [2**63]}}, "ValidationError", "`metadata` must be an integer of at most 64"),
+    ({"content": "x", "\x00": 1}, "ValidationError", "`arguments` has a NUL character"),
     ({"content": "語" * 20_000}, "TooLargeError", "32,768"),
     ({"content": "x", "metadata": {"a": "b" * 17_000}}, "TooLargeError", "16,384"),
 ]
@@ -172,6 +176,7 @@ BAD_UPDATES = [
     ({"content": "x"}, "ValidationError", "`id` is required"),
     ("an id", "ValidationError", "a JSON object with at least `id`"),
     ({"id": 5}, "ValidationError", "`id` must be a string"),
+    ({"id": UNKNOWN, "content": "\x00"}, "ValidationError", "`content` has a NUL character"),
     ({"id": UNKNOWN, "content": ""}, "ValidationError", "Content cannot be empty"),
     ({"id": UNKNOWN, "memory_tier": "gone"}, "ValidationError", "one of"),
     ({"id": UNKNOWN, "contents": "x"}, "ValidationError", "did you mean `content`?"),

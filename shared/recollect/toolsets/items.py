@@ -2,22 +2,25 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from ..arguments import sentence, show
+from ..arguments import check_json, sentence, show
 from ..errors import InvalidInput
 from ..model import JsonObject
 from ..tools import plain_schema
+
+_DEPTH: Final = 2
+"""How deep an item lies in the arguments."""
 
 
 @dataclass(frozen=True)
 class OneByOne:
     """`list[Annotated[Item | InvalidInput, OneByOne(Item)]]`: an item that doesn't fit becomes the refusal of it.
 
-    The schema that a model reads is the item's own.
+    The schema that a model reads is the item's own. The list's name stands in its input's `one_by_one`.
     """
 
     model: type[BaseModel]
@@ -34,6 +37,9 @@ class OneByOne:
             fields = ", ".join(f"`{name}`" for name in self._schema.get("required", ()))
             return InvalidInput(f"an item must be a JSON object with at least {fields}; got {show(item)}.")
         try:
+            check_json(item, _DEPTH)
             return read(item)
+        except InvalidInput as refusal:
+            return refusal
         except ValidationError as error:
             return InvalidInput(sentence(error, self._schema, "an item"))

@@ -33,6 +33,8 @@ class ItemError(Answer):
 
 
 class BatchStoreInput(Input):
+    one_by_one = ("items",)
+
     items: list[Annotated[MemoryInput | InvalidInput, OneByOne(MemoryInput)]] = Field(
         min_length=1, max_length=100, description="保存するメモリのリスト（最大100件） (the memories to store)"
     )
@@ -73,6 +75,8 @@ def memory_batch_store(call: Call, input: BatchStoreInput) -> BatchStoredView:
 
 
 class BatchUpdateInput(Input):
+    one_by_one = ("updates",)
+
     updates: list[Annotated[EditInput | InvalidInput, OneByOne(EditInput)]] = Field(
         min_length=1,
         max_length=100,
