@@ -176,6 +176,17 @@ def test_an_episode_knows_who_when_where_and_how_new(ana: Ask, clock: SettableCl
     assert told(ana("episodic.retrieve_memory", query="京都")).startswith("## Memory 1 [rank: 1, score: ")
 
 
+def test_an_episode_begins_with_the_earliest_and_ends_with_the_latest_of_its_times(
+    ana: Ask, clock: SettableClock
+) -> None:
+    for minute in (5, 9, 2):
+        message = {"role": "user", "content": f"It is {minute} past ten.", "time": f"2025-05-01T10:0{minute}:00Z"}
+        told(ana("core.append_messages", messages=[message], conversation_id="chat"))
+    [id] = closed(ana, clock)
+    memory = told(ana("core.get", id=id))
+    assert (memory["occurred_at"], memory["occurred_until"]) == ("2025-05-01T10:02:00Z", "2025-05-01T10:09:00Z")
+
+
 def test_what_was_said_before_is_no_key_moment(ana: Ask, clock: SettableClock) -> None:
     for _ in range(2):
         say(ana, "The heron fishes in the pond.", "Herons fish at the pond.")

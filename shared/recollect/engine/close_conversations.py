@@ -108,7 +108,9 @@ def _split(call: Call, turns: list[Memory]) -> list[list[Memory]]:
 
 def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     """The new episode, None when it was there already: another closer or an import made it."""
-    first, last = turns[0], turns[-1]
+    first = turns[0]
+    # Clients may send what was said earlier behind what was said later.
+    times = [_said_at(turn) for turn in turns]
     messages = tuple(_message(turn) for turn in turns)
     draft = Draft(
         content=summary(messages),
@@ -116,8 +118,8 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
         scope=first.scope,
         agent_label=first.agent_label,
         conversation_id=first.conversation_id,
-        occurred_at=_said_at(first),
-        occurred_until=_said_at(last),
+        occurred_at=min(times),
+        occurred_until=max(times),
     )
     id = str(uuid5(UUID(first.id), "episode"))
     memory = replace(saving.compose(call, draft), id=id, agent_id=first.agent_id)
