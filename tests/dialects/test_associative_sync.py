@@ -415,7 +415,7 @@ BAD = {
     "no base64": (b"# Compressed\n%%%=", "damaged|no base64|no JSON"),
     "a text for a memory": (file_of("x"), "must be a JSON object"),  # type: ignore[arg-type]
     "no id": (file_of({"content": "x"}), "`memory_id` is required"),
-    "no UUID": (file_of({"memory_id": "1", "content": "x"}), "UUID"),
+    "no UUID": (file_of({"memory_id": "1", "content": "x"}), "`memory_id` must be a UUID"),
     "no content": (file_of({"memory_id": UNKNOWN}), "`content` is required"),
     "blank content": (file_of({**MEMORY, "content": "  "}), "must not be empty"),
     "huge content": (file_of({**MEMORY, "content": "x" * 40_000}), "32,768"),
@@ -432,8 +432,11 @@ BAD = {
     "twice": (file_of(MEMORY, MEMORY), "that of memory 0 too"),
     "associations no list": (file_of({**MEMORY, "associations": "x"}), "`associations` must be a list"),
     "an association to nothing": (file_of({**MEMORY, "associations": [{}]}), "`associations`"),
-    "an association to no id": (file_of({**MEMORY, "associations": ["x"]}), "UUID"),
-    "too strong": (file_of({**MEMORY, "associations": [{"target_id": UNKNOWN, "strength": 2}]}), "from 0 to 1"),
+    "an association to no id": (file_of({**MEMORY, "associations": ["x"]}), "`associations.0.target_id` must"),
+    "too strong": (
+        file_of({**MEMORY, "associations": [{"target_id": UNKNOWN, "strength": 2}]}),
+        "`associations.0.strength` must",
+    ),
     "NaN": (file_of({**MEMORY, "confidence": float("nan")}), "confidence|JSON|finite"),
 }
 

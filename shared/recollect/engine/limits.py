@@ -138,16 +138,16 @@ def check_manual_links(links: Sequence[Link]) -> None:
         raise InvalidInput(f"a memory has at most {MAX_MANUAL_LINKS} associations made by hand.")
 
 
-def check_links(links: Sequence[Link]) -> tuple[Link, ...]:
+def check_links(links: Sequence[Link], name: str = "links") -> tuple[Link, ...]:
     """At most 1,000, each target once, as a UUID in its one form, with a strength from 0 to 1."""
     if len(links) > MAX_STORED_LINKS:
-        raise InvalidInput(f"`links` has {len(links):,} links; at most {MAX_STORED_LINKS:,} fit.")
+        raise InvalidInput(f"`{name}` has {len(links):,} links; at most {MAX_STORED_LINKS:,} fit.")
     kept: dict[str, Link] = {}
     for i, link in enumerate(links):
         target = check_id(link.target_id)
         if not target:
-            raise InvalidInput(f"`links.{i}.target_id` must be a memory's id, a UUID.")
-        check_range(f"links.{i}.strength", link.strength, 0, 1)
+            raise InvalidInput(f"`{name}.{i}.target_id` must be a memory's id, a UUID.")
+        check_range(f"{name}.{i}.strength", link.strength, 0, 1)
         kept.setdefault(target, replace(link, target_id=target))
     return tuple(kept.values())
 

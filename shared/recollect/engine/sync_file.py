@@ -148,6 +148,8 @@ def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
         raise InvalidInput(f"a memory of an exported file has no field `{found[0]}`.")
     if "memory_id" not in given:
         raise InvalidInput("`memory_id` is required.")
+    if not limits.check_id(str(given["memory_id"])):
+        raise InvalidInput("`memory_id` must be a UUID.")
     created = given.setdefault("created_at", now.isoformat())
     given.setdefault("updated_at", created)
     given["id"] = given.pop("memory_id")
@@ -156,7 +158,7 @@ def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
         raise InvalidInput("`source` must be 'user_memory': what was said in a conversation is not exchanged here.")
     if prefix is not None:
         memory = replace(memory, scope=limits.check_scope(f"{prefix}/{memory.scope}"))
-    return Item(memory=memory, links=limits.check_links(_links(raw.get("associations"))))
+    return Item(memory=memory, links=limits.check_links(_links(raw.get("associations")), "associations"))
 
 
 def _links(raw: object) -> list[Link]:
