@@ -11,7 +11,9 @@ FOUR = "romp limb tote sail."
 FIVE = "bax dax fax gax hax."
 SEVEN = "bo zu fe gi ku ja x."
 FIVE_ASKED = "bax dax fax gax hax?"
+FOUR_WITH_A_FIGURE = "romp limb tote 1777."
 FIVE_WITH_A_FIGURE = "bax dax fax gax 777."
+SIX_WITH_A_FIGURE = "wa vu ri ty kuj 777."
 
 
 def _said(*said: str | tuple[str, str]) -> list[Message]:
@@ -29,17 +31,33 @@ def _said(*said: str | tuple[str, str]) -> list[Message]:
         ((FOUR, FIVE_WITH_A_FIGURE), FIVE_WITH_A_FIGURE),
         (("mux nux pux qux rux.", FIVE_WITH_A_FIGURE), FIVE_WITH_A_FIGURE),
         ((SEVEN, FIVE_WITH_A_FIGURE), SEVEN),
+        ((FOUR_WITH_A_FIGURE, FIVE), FIVE),
+        ((SEVEN, SIX_WITH_A_FIGURE), SIX_WITH_A_FIGURE),
         (("mux nux pux qux rux.", FIVE), "mux nux pux qux rux."),
     ],
-    ids=["words", "more words", "half a question", "a question", "a figure", "a fifth more", "no more", "the first"],
+    ids=[
+        "words",
+        "more words",
+        "half a question",
+        "a question",
+        "a figure",
+        "a fifth more",
+        "no more",
+        "5 to 4",
+        "7 to 6",
+        "the first",
+    ],
 )
 def test_the_sentence_with_the_most_weight_of_words_is_told(said: tuple[str, ...], told: str) -> None:
     assert summary(_said(*said), 26) == f"User: {told}"
 
 
-@pytest.mark.parametrize(("own", "told"), [(THREE, f"Assistant: {FIVE}"), (FOUR, f"User: {FOUR}")])
-def test_an_assistants_words_count_seven_tenths(own: str, told: str) -> None:
-    assert summary(_said(own, ("assistant", FIVE)), 31) == told
+@pytest.mark.parametrize(
+    ("own", "other", "told"),
+    [(TWO, THREE, f"Assistant: {THREE}"), (THREE, FIVE, f"Assistant: {FIVE}"), (FIVE, SEVEN, f"User: {FIVE}")],
+)
+def test_an_assistants_words_count_seven_tenths(own: str, other: str, told: str) -> None:
+    assert summary(_said(own, ("assistant", other)), 31) == told
 
 
 @pytest.mark.parametrize(
