@@ -1,5 +1,9 @@
 """Which sentences an extract is made of, and where a text is cut: a worked example of each rule."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from recollect.engine.sentences import cut, extract
@@ -37,6 +41,23 @@ from recollect.engine.sentences import cut, extract
 )
 def test_an_extract_says_most(why: str, text: str, budget: int, extracted: str) -> None:
     assert extract(text, budget) == extracted, why
+
+
+def test_every_process_extracts_the_same() -> None:
+    # Sets come in another order in every process, and so do the roundings of a sum over one.
+    text = "Zoe naps. Ana drinks tea. Ana likes tea."
+    program = f"from recollect.engine.sentences import extract; print(extract({text!r}, 15))"
+    extracts = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2", "3")
+    ]
+    assert len(set(extracts)) == 1
 
 
 @pytest.mark.parametrize(

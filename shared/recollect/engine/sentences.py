@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable
-from math import log
+from math import fsum, log
 from typing import Final
 
 from .analysis import tokens
@@ -93,7 +93,7 @@ def _worth(parts: list[str]) -> Callable[[int], float]:
     def worth(i: int) -> float:
         if not analysed[i]:
             return 0.0
-        mean = sum(log(1 + mentions[token]) for token in analysed[i]) / len(analysed[i])
+        mean = fsum(log(1 + mentions[token]) for token in analysed[i]) / len(analysed[i])
         figures = 0.1 if any(char.isdigit() for char in parts[i]) else 0.0
         return mean + figures + (0.2 if i == 0 else 0.0)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from math import log
+from math import fsum, log
 from typing import Final, NamedTuple
 
 from ..model import Message
@@ -75,7 +75,7 @@ def _by_worth(parts: Sequence[_Sentence], chosen: Sequence[int]) -> Iterator[int
 
 
 def _worth(part: _Sentence, mentions: Counter[str], new: frozenset[str]) -> float:
-    worth: float = sum(log(1 + mentions[token]) for token in new) / len(part.text) ** 0.5
+    worth: float = fsum(log(1 + mentions[token]) for token in new) / len(part.text) ** 0.5
     if part.text.endswith(("?", "？")):
         worth *= _QUESTION
     if part.role == "assistant":
