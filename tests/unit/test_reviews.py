@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 from fsrs import Card
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clock import NOON
@@ -59,6 +59,8 @@ def test_a_memory_falls_below_a_share_on_the_first_day_that_it_is_less(share: fl
 
 
 @given(st.integers(0, 2000))
+@example(1)
+@example(4)
 def test_what_a_day_still_has_is_not_below(days: int) -> None:
     share = retrievability(MEMORY, Usage(), NOON + timedelta(days=days))
     assert falls_below(MEMORY, Usage(), share) == NOON + timedelta(days=days + 1)

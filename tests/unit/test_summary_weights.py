@@ -96,6 +96,11 @@ def test_where_no_sentence_fits_the_first_is_cut() -> None:
     assert summary(_said("ruminations lumbers onward", FIVE), 20) == "User: ruminations"
 
 
+def test_a_sentence_without_a_telling_word_is_never_told() -> None:
+    too_long = "A sentence of telling words fills far more room than there is."
+    assert summary(_said(too_long, "So it is.", TWO), 40) == f"User: {TWO}"
+
+
 def test_what_fits_whole_is_told_whole() -> None:
     assert summary(_said(TWO, TWO), 47) == f"User: {TWO} {TWO}"
     assert summary(_said(TWO, TWO), 46) == f"User: {TWO}"
