@@ -92,19 +92,12 @@ class UserFolder:
         ):
             raise InvalidInput(f"{name[:60]!r} is no name of a file here: give a relative path of plain letters.")
         path = self._folder.joinpath(*parts)
-        if _real(path) != _real(self._folder.parent).joinpath(self._folder.name, *parts):
-            # A link inside the folder leads where it wants to; without one the path is its own real path.
+        if any(self._folder.joinpath(*parts[:n]).is_symlink() for n in range(len(parts) + 1)):
+            # A link leads where it wants to; without one the path stays below the folder.
             raise InvalidInput(f"`{name}` leads out of the folder of exported files.")
         if path.is_dir() or any(self._folder.joinpath(*parts[:n]).is_file() for n in range(1, len(parts))):
             raise InvalidInput(f"`{name}` can't be a file here: a folder and a file would have one name.")
         return path
-
-
-def _real(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except RuntimeError:  # links in a circle, before Python 3.13
-        return Path()
 
 
 @contextmanager
