@@ -6,9 +6,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.recollect
+PARTS ?= opensearch dynamodb aws
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test lint format docs bench mutants clean
+.PHONY: help install serve test test-aws up down lint format docs bench mutants clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,7 +22,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 $(TESTABLE): $(INSTALLED)
-	$(PIP) -c constraints.txt -e '.[local,lambda]' --group dev --group bench
+	$(PIP) -c constraints.txt -e '.[local,lambda,bedrock,aws]' --group dev --group bench
 	@touch $@
 
 install: $(TESTABLE) ## Make .venv with everything in it
@@ -32,6 +33,15 @@ serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765, memories in 
 test: $(TESTABLE) ## Lint, check types and rooms, run every test
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n auto
+
+test-aws: $(TESTABLE) ## Run the dialects and the isolation of users on DynamoDB Local and OpenSearch
+	RECOLLECT_TEST_STORE=aws RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
+
+up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS here, without Docker (PARTS="opensearch dynamodb")
+	@$(PYTHON) localstack/launch.py up $(PARTS)
+
+down: ## End those that `make up` started
+	@$(PYTHON) localstack/launch.py down $(PARTS)
 
 lint: $(TESTABLE) ## Ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -1,11 +1,15 @@
-"""Hypothesis without deadlines, the same examples at every run in CI; a clock that stands still."""
+"""Hypothesis without deadlines, the same examples at every run in CI; a clock that stands still; the store of a run."""
 
 import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from clock import SettableClock
+from stores import Opening, chosen, opening
 
 _QUIET = {
     "deadline": None,
@@ -20,3 +24,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 @pytest.fixture
 def clock() -> SettableClock:
     return SettableClock()
+
+
+@pytest.fixture(scope="session")
+def open_store() -> Iterator[Opening]:
+    """Opens stores of the kind that RECOLLECT_TEST_STORE names."""
+    with opening(chosen()) as found:
+        yield found
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """One line on what was left out, and why."""
+    skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())]
+    if skipped:
+        why = "; ".join(f"{reason} ({count})" for reason, count in Counter(skipped).most_common())
+        terminalreporter.write_line(f"left out: {len(skipped)} tests: {why}")

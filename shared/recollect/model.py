@@ -74,7 +74,8 @@ class Memory:
 
     `version` counts 1, 2, 3 ... and is the optimistic lock. `surprise` (0 to 1) is None where the
     look-around could not be done. Expired or deleted means absent at read time. `restored_version` is
-    the version that an undo brought back, so that the next undo goes one further.
+    the version that an undo brought back, so that the next undo goes one further. `lookaround_pending`
+    says that the index did not answer when it was written: a sweep makes up for it.
     """
 
     id: str
@@ -104,6 +105,7 @@ class Memory:
     pinned: bool = False
     links: tuple[Link, ...] = ()
     restored_version: int | None = None
+    lookaround_pending: bool = False
 
     def is_visible(self, now: datetime) -> bool:
         """Whether a reader sees it: neither deleted nor expired."""

@@ -6,15 +6,17 @@ ever holds of a store: one user's memories, from which nobody else's can be reac
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
+from .errors import RecollectError
 from .model import (
     Association,
     Embedding,
     Filter,
+    JsonObject,
     Matches,
     Memory,
     Page,
@@ -279,6 +281,252 @@ class Space(Protocol):
 
     def statistics(self) -> Mapping[str, int]:
         """`memories`, `turns`, `deleted` (expired ones too, until they are purged), `chunks`, `bytes` on disk."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A memory as an index holds it: what it is found and filtered by, and nothing to show.
+
+    `user` is `UserRef.key`. `index_version` only grows along a memory's writes. Times are in microseconds since
+    1970. `conversation_id` is where it was said, `position` counts up along that conversation. `tokens` are the
+    analysed text, repeats kept, and `embeddings` one a chunk. What is deleted is no document but a tombstone.
+    """
+
+    user: str
+    id: str
+    index_version: int
+    turn: bool
+    tier: str
+    content_type: str
+    scope: str
+    created_at: int
+    category: str | None = None
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    position: int = 0
+    speaker: str | None = None
+    occurred_at: int | None = None
+    expires_at: int | None = None
+    pinned: bool = False
+    surprise: float | None = None
+    importance: float | None = None
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
+    embeddings: tuple[Embedding, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """What an index keeps of a memory that is deleted or forgotten, so that no late write brings it back."""
+
+    user: str
+    id: str
+    index_version: int
+
+
+class IndexedCandidate(NamedTuple):
+    """A document that a leg returned.
+
+    `cosine` is the best chunk's, None without a semantic leg. `frequencies` says how often each distinct query
+    token occurs in it, () without a keyword leg, and `length` counts its tokens.
+    """
+
+    id: str
+    index_version: int
+    created: int
+    cosine: float | None = None
+    frequencies: tuple[int, ...] = ()
+    length: int = 0
+    pinned: bool = False
+    surprise: float | None = None
+    importance: float | None = None
+    conversation: str | None = None
+    position: int = 0
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """What an index found of one user: candidates in no order, and what BM25 needs.
+
+    `stored` counts the documents that the user sees without any filter, turns where the query includes them,
+    `length` their tokens, and `frequencies` in how many of them each distinct query token is; `admitted` counts
+    those that the filter lets through. `newest` is the highest index version of all the user's documents,
+    tombstones too, below the bound that was asked for; None when there is none. `degraded` says which part of
+    the index did not answer.
+    """
+
+    candidates: tuple[IndexedCandidate, ...]
+    stored: int
+    admitted: int
+    length: int = 0
+    frequencies: tuple[int, ...] = ()
+    newest: int | None = None
+    degraded: str | None = None
+
+
+class IndexedNeighbour(NamedTuple):
+    """A document near a probe: the cosine of the nearest chunks."""
+
+    id: str
+    cosine: float
+    created: int
+    index_version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedSurroundings:
+    """The documents nearest to a probe, nearest first: anywhere, and those of its scope above the floor."""
+
+    anywhere: tuple[IndexedNeighbour, ...] = ()
+    near: tuple[IndexedNeighbour, ...] = ()
+
+
+class Index(Protocol):
+    """Finds memories for a store that holds the truth elsewhere; it may be behind that store.
+
+    `before` bounds what a search looks at: documents whose index version is lower. The store knows the rest
+    better. `leave_out` are documents that it knows to have changed, counted nowhere either.
+    """
+
+    def search(
+        self,
+        user: str,
+        query: Query,
+        *,
+        now: int,
+        timeout: float,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> Indexed:
+        """At least the `query.per_leg` best documents of each leg, with true scores in both; no turns unless the
+        filter includes them. Raises Unavailable, Throttled."""
+        ...
+
+    def look_around(
+        self,
+        user: str,
+        probes: Sequence[Probe],
+        *,
+        now: int,
+        floor: float,
+        top_k: int,
+        timeout: float,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> list[IndexedSurroundings]:
+        """For each probe, turns aside, the nearest documents anywhere, at least one, and the `top_k` of its scope
+        with a cosine of at least `floor`. Raises Unavailable, Throttled."""
+        ...
+
+    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, RecollectError]:
+        """Take in documents; the errors by position, of which some may pass later (`can_retry`).
+
+        What is older than what the index has is left out, which is a success. Raises Unavailable, Throttled
+        when nothing could be written.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raises Unavailable when the index can't serve."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """A change that an index will never take: whose it is, and why. Nothing of its text."""
+
+    user: str
+    id: str
+    index_version: int
+    error: str
+
+
+class Held(NamedTuple):
+    """What is kept of a memory somewhere: which version, and whether that is more than a tombstone."""
+
+    index_version: int
+    is_there: bool
+
+
+class Truth(Protocol):
+    """All that an index has to hold, read block by block for its upkeep. It may take as long as it takes."""
+
+    def users(self) -> Iterator[str]:
+        """The `UserRef.key` of everyone with a space. Raises Unavailable, Throttled."""
+        ...
+
+    def everything(self, *, after: str = "") -> Iterator[tuple[Sequence[Document | Tombstone], str]]:
+        """Everyone's documents and tombstones in blocks, each with the place behind it, from which another
+        reading goes on. Raises Unavailable, Throttled."""
+        ...
+
+    def documents(self, user: str) -> Iterator[Document | Tombstone]:
+        """One user's. Raises Unavailable, Throttled."""
+        ...
+
+    def held(self, user: str) -> dict[str, Held]:
+        """What one user's index has to hold, by id. Raises Unavailable, Throttled."""
+        ...
+
+
+class IndexUpkeep(Protocol):
+    """Looks after an index: makes it, builds another one beside it, and tells what it holds."""
+
+    def create(self) -> bool:
+        """Make the first index, empty. False when there is one. Raises Unavailable, Throttled."""
+        ...
+
+    def unfit(self) -> str | None:
+        """Why the index that is searched has to be built anew, for another embedder or form; None when it fits.
+
+        Raises Unavailable, Throttled.
+        """
+        ...
+
+    def begin(self) -> str:
+        """Make an index beside the one that is searched, or go on with one that was begun and still fits.
+
+        Answers the last place given to `reached`, "" when all is still to be done: whoever builds waits
+        `learned_seconds` then, until every writer writes to both. Raises Unavailable, Throttled.
+        """
+        ...
+
+    @property
+    def learned_seconds(self) -> float:
+        """How long a writer may not know of a new index."""
+        ...
+
+    def build(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, RecollectError]:
+        """Write to the new index only; otherwise as `Index.write`."""
+        ...
+
+    def reached(self, place: str) -> None:
+        """Keep how far the building is. Raises Unavailable, Throttled."""
+        ...
+
+    def switch(self) -> None:
+        """Search the new index, and remove the one before. Raises Unavailable, Throttled."""
+        ...
+
+    def mend(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, RecollectError]:
+        """Write to the index that is searched what it may have in the same version already."""
+        ...
+
+    def held(self, user: str) -> dict[str, Held]:
+        """What it holds of a user, by id. Raises Unavailable, Throttled."""
+        ...
+
+    def refresh(self) -> None:
+        """Let `held` and `count` see all that was written. Raises Unavailable, Throttled."""
+        ...
+
+    def count(self, *, before: int) -> int:
+        """How many documents, tombstones aside, it holds of everyone with a lower index version."""
         ...
 
 

@@ -1,13 +1,17 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .engine.call import Rules
+from .errors import InvalidInput
 from .invoke import Door
 from .ports import Clock, Embedder, FileStore, MemoryStore
 from .settings import Settings
 from .toolsets import CATALOGUE
+
+if TYPE_CHECKING:
+    from .runtime_aws import Following, Upkeep
 
 
 class SystemClock:
@@ -36,7 +40,11 @@ def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embed
 
 
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
-    """The store that the settings choose."""
+    """The store that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
+    if settings.store == "aws":
+        from . import runtime_aws
+
+        return runtime_aws.open_store(settings, embedder, clock)
     from .adapters.sqlite import SqliteStore
 
     return SqliteStore(
@@ -46,6 +54,49 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         cache_bytes=settings.cache_mb * 1024 * 1024,
         retention=settings.retention,
     )
+
+
+def open_indexer(settings: Settings) -> "Following":
+    """What feeds the index of `aws` from the table's stream. Raises InvalidInput for another store."""
+    _needs_aws(settings)
+    from . import runtime_aws
+
+    return runtime_aws.open_indexer(settings)
+
+
+def open_upkeep(settings: Settings, embedder: Embedder | None = None) -> "Upkeep":
+    """Table and index of `aws`, to be compared and built anew. Raises InvalidInput for another store."""
+    _needs_aws(settings)
+    from . import runtime_aws
+
+    return runtime_aws.open_upkeep(settings, embedder or open_embedder(settings))
+
+
+def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
+    """Make the tables and the first index of `aws` where they are missing; the names of what was made.
+
+    Raises InvalidInput for another store.
+    """
+    _needs_aws(settings)
+    from . import runtime_aws
+
+    return runtime_aws.set_up(settings, embedder or open_embedder(settings))
+
+
+def tear_down(settings: Settings) -> None:
+    """Remove tables and indices of `aws` with all that is in them. For benchmarks, which have some of their own.
+
+    Raises InvalidInput for another store.
+    """
+    _needs_aws(settings)
+    from . import runtime_aws
+
+    runtime_aws.tear_down(settings)
+
+
+def _needs_aws(settings: Settings) -> None:
+    if settings.store != "aws":
+        raise InvalidInput("This needs RECOLLECT_STORE=aws: a file has no index beside it that could differ.")
 
 
 def open_files(settings: Settings) -> FileStore:
@@ -77,3 +128,7 @@ def open_embedder(settings: Settings) -> Embedder:
             from .adapters.embedders.fastembed import FastEmbedEmbedder
 
             return FastEmbedEmbedder(settings.embedder_model, **tuning)
+        case "bedrock":
+            from .adapters.embedders.bedrock import BedrockEmbedder
+
+            return BedrockEmbedder(settings.embedder_model, **tuning)

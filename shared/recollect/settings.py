@@ -21,16 +21,50 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: Path = Field(default_factory=lambda: Path.home() / ".recollect", description="Folder of the memories.")
+    store: Literal["sqlite", "aws"] = Field(
+        "sqlite", description="Where memories are kept: files in the folder, or DynamoDB with OpenSearch (`aws`)."
+    )
+    memory_table: str = Field("recollect", min_length=3, description="DynamoDB's table of memories.")
+    usage_table: str = Field("recollect-usage", min_length=3, description="DynamoDB's table of how they are read.")
+    dynamodb_url: str = Field("", description="Where DynamoDB answers; AWS's own address when not given.")
+    opensearch_url: str = Field("", description="Where OpenSearch answers; `aws` needs it.", repr=False)
+    opensearch_index: str = Field(
+        "recollect",
+        min_length=1,
+        description="The alias of the search index; the indices behind it have its name and a number.",
+    )
+    opensearch_auth: Literal["none", "es", "aoss"] = Field(
+        "none",
+        description="How requests to OpenSearch are signed: not (name and password may stand in the URL), for a "
+        "managed domain (`es`), or a serverless collection (`aoss`), by the machine's own credentials and region.",
+    )
+    opensearch_engine: Literal["lucene", "faiss"] = Field(
+        "lucene", description="What a new index keeps its vectors in."
+    )
+    opensearch_refresh: str = Field(
+        "",
+        pattern=r"^(|-1|\d+(ms|s))$",
+        description="A new index's refresh interval, such as 5s; OpenSearch's own when not given.",
+    )
+    parked_queue: str = Field(
+        "", description="URL of the SQS queue for changes that the index never takes; they are logged when not given."
+    )
     user: str = Field("local", min_length=1, description="The user in local single-user mode.")
     agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
-    embedder: Literal["wordllama", "endpoint", "fastembed"] = Field("wordllama", description="What makes the vectors.")
-    embedder_model: str = Field("", description="The model's name, for `endpoint` and `fastembed`.")
+    embedder: Literal["wordllama", "endpoint", "fastembed", "bedrock"] = Field(
+        "wordllama",
+        description="What makes the vectors. `bedrock` finds region and credentials as every AWS client does.",
+    )
+    embedder_model: str = Field(
+        "",
+        description="The model's name, for `endpoint`, `fastembed` and `bedrock` (Titan v2 without one).",
+    )
     embedder_url: str = Field(
         "", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1."
     )
     embedder_key: str = Field("", description="API key of the endpoint, when it wants one.", repr=False)
     embedder_dimension: int = Field(
-        0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint."
+        0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint or Titan."
     )
     embedder_unrelated: float | None = Field(
         None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at start when not given."

@@ -16,7 +16,7 @@ from recollect.model import Embedding, Filter, Matches, Memory, Query, Revision
 from recollect.ports import Create, Entry, Guard, Probe, Replace, Space
 
 EMBEDDER = HashedWords()
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 def ids(count: int) -> list[str]:

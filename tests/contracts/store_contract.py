@@ -583,7 +583,9 @@ def test_a_filter_never_starves_a_search(space: Space, legs: tuple[str, str | No
 
 
 def test_each_leg_answers_its_best(space: Space) -> None:
-    space.commit([creation("fox " * (i + 1) + "den " * (40 - i), vectors=[vector(1, i)]) for i in range(40)], timeout=1)
+    space.commit(
+        [creation("fox " * (i + 1) + "den " * (40 - i), vectors=[vector(1, i)]) for i in range(40)], timeout=SECONDS
+    )
     by_content = {m.content.count("fox") - 1: m.id for m in space.walk()}
     assert found(search(space, near=vector(1, 0), per_leg=5)) == {by_content[i] for i in range(5)}
     assert found(search(space, "fox", per_leg=5)) == {by_content[i] for i in range(35, 40)}
@@ -634,8 +636,10 @@ def test_candidates_know_their_place_in_their_conversation(space: Space) -> None
     places = {c.id: (c.conversation, c.position) for c in search(space, "fox", include_turns=True).candidates}
     assert places[note.id][0] is None
     talk, walk = ([places[t.id] for t in said if t.id in places and t.conversation_id == name] for name in talks)
-    assert [position for _, position in talk] == [0, 1, 2]
-    assert [position for _, position in walk] == [0, 1]
+    # Neighbours stay neighbours; where something was purged a store may leave its place empty.
+    first, third, fourth = (position for _, position in talk)
+    assert (first < third, fourth) == (True, third + 1)
+    assert walk[1][1] == walk[0][1] + 1
     assert len({conversation for conversation, _ in talk}) == 1
     assert talk[0][0] != walk[0][0]
 

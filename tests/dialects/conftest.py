@@ -9,18 +9,18 @@ import pytest
 from clock import SettableClock
 from embedding import HashedWords
 from recollect.adapters.folder import FolderFiles
-from recollect.adapters.sqlite import SqliteStore
 from recollect.invoke import Door, Result
 from recollect.model import Caller
 from recollect.toolsets import CATALOGUE
+from stores import Opening
 
 Ask = Callable[..., Result]
 
 
 @pytest.fixture
-def door(tmp_path: Path, clock: SettableClock) -> Iterator[Door]:
+def door(tmp_path: Path, clock: SettableClock, open_store: Opening) -> Iterator[Door]:
     embedder = HashedWords(dimension=256)
-    store = SqliteStore(tmp_path, embedder, clock)
+    store = open_store(tmp_path, embedder, clock)
     yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock, files=FolderFiles(tmp_path))
     store.close()
 

@@ -27,7 +27,7 @@ def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["http", "mcp", "save"])
+@pytest.mark.parametrize("name", ["http", "mcp", "save", "indexer"])
 def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_DATA", "/dev/null/nowhere")
     spec = importlib.util.spec_from_file_location(f"function_{name}", FUNCTIONS / name / "handler.py")

@@ -47,6 +47,10 @@ def test_an_empty_value_is_no_value() -> None:
         ("RECOLLECT_RETENTION_DAYS", "inf"),
         ("RECOLLECT_RETENTION_DAYS", "nan"),
         ("RECOLLECT_SHORT_TERM_HOURS", "1e300"),
+        ("RECOLLECT_STORE", "cassandra"),
+        ("RECOLLECT_OPENSEARCH_AUTH", "basic"),
+        ("RECOLLECT_OPENSEARCH_ENGINE", "nmslib"),
+        ("RECOLLECT_OPENSEARCH_REFRESH", "now"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str) -> None:
@@ -59,7 +63,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str)
     [
         ("RETENTION_DAYS", "x", "a number from 0 to 100000"),
         ("SHORT_TERM_HOURS", "0", "a number above 0 and of at most 1000000"),
-        ("EMBEDDER", "magic", "one of 'wordllama', 'endpoint', 'fastembed'"),
+        ("EMBEDDER", "magic", "one of 'wordllama', 'endpoint', 'fastembed', 'bedrock'"),
         ("EMBEDDER_UNRELATED", "1", "a number of at least 0 and below 1"),
         ("VECTOR_WEIGHT", "heavy", "a number from 0 to 1 or 'auto'"),
         ("CACHE_MB", "lots", "an integer of at least 1"),

@@ -1,11 +1,12 @@
 """Save: validate, embed, look around, write."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4, uuid5
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, RecollectError
 from ..model import (
     DEFAULT_SCOPE,
     MAX_LINKS,
@@ -14,6 +15,8 @@ from ..model import (
     JsonObject,
     Memory,
     Message,
+    Outcome,
+    OutcomeKind,
     Source,
     Surroundings,
     Tier,
@@ -24,6 +27,9 @@ from .analysis import text_digest
 from .call import Call
 from .entry import embed_chunks, embed_memories, entry
 
+_log = logging.getLogger("recollect")
+
+PENDING = "what is written is safe, and its surprise and links are pending."
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 
@@ -124,14 +130,27 @@ def look_around(
     call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
 ) -> list[Surroundings | None]:
     """What lies around each of the memories in the user's space, in one request; None for a turn, which is
-    neither looked around at nor linked."""
+    neither looked around at nor linked.
+
+    None for all when the index does not answer: a write does without, the call's outcome says so, and a sweep
+    makes up for it (`complete`). Raises Unavailable when the store does not answer.
+    """
     quiet = _in_lower_case(call, memories)
     probes = {
         memory.id: Probe(embeddings=vectors + quiet.get(memory.id, ()), scope=memory.scope, leave_out=memory.id)
         for memory, vectors in zip(memories, embeddings, strict=True)
         if memory.source != "conversation"
     }
-    found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    try:
+        found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    except RecollectError as error:
+        if error.details.get("part") != "index":
+            raise
+        _log.warning("saved without a look around: %s", error.message)
+        call.outcome = Outcome(
+            kind=OutcomeKind.DEGRADED, message=f"{error.message.partition(';')[0].rstrip('.')}: {PENDING}"
+        )
+        return [None] * len(memories)
     around = dict(zip(probes, found, strict=True))
     return [around.get(memory.id) for memory in memories]
 
@@ -146,7 +165,7 @@ def _in_lower_case(call: Call, memories: Sequence[Memory]) -> dict[str, tuple[Em
 def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings | None) -> Memory:
     """The memory with its surprise (the caller's own where given) and its automatic links."""
     if around is None:
-        return memory
+        return memory if memory.source == "conversation" else replace(memory, lookaround_pending=True)
     surprise = draft.surprise
     if surprise is None:
         surprise = novelty.surprise(memory.content, around, call.embedder)

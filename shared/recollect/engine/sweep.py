@@ -1,7 +1,9 @@
-"""Sweep: purge what expired or was deleted longer ago than the retention time, and close idle conversations."""
+"""Sweep: purge what expired or was deleted longer ago than the retention time, close idle conversations, and make
+up for what was saved while the index did not answer."""
 
 from .call import Call
 from .close_conversations import close_idle
+from .complete import complete
 
 
 def sweep(call: Call) -> int:
@@ -9,4 +11,5 @@ def sweep(call: Call) -> int:
     purged = len(call.space.purge(call.space.stale(call.now() - call.rules.retention), timeout=call.deadline.left()))
     while close_idle(call):
         call.deadline.left()
+    complete(call)
     return purged

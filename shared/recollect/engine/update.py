@@ -98,7 +98,8 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     entries = [unchanged_text(image) for image in images]
     for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):
         if surroundings is None:
-            entries[i] = entry(images[i], embeddings)
+            pending = images[i].source != "conversation"
+            entries[i] = entry(replace(images[i], lookaround_pending=pending), embeddings)
             continue
         manual = tuple(link for link in images[i].links if link.manual)
         kept = {link.target_id for link in manual}

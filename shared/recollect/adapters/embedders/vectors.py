@@ -42,6 +42,12 @@ def unit_vector(numbers: Iterable[float]) -> Embedding:
     return struct.pack(f"<{len(values)}f", *(value / length for value in values) if length else values)
 
 
+def mean_vector(vectors: Sequence[Embedding], weights: Sequence[float]) -> Embedding:
+    """The unit vector in the direction of the weighted mean; zeros where they cancel out."""
+    columns = zip(*map(_numbers, vectors), strict=True)
+    return unit_vector(sum(weight * n for weight, n in zip(weights, column, strict=True)) for column in columns)
+
+
 def cosine(one: Embedding, other: Embedding) -> float:
     """The cosine between two unit vectors."""
     return sum(a * b for a, b in zip(_numbers(one), _numbers(other), strict=True))

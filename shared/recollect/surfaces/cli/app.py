@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from ...errors import RecollectError
-from . import looking, memories, moving, serving, upkeep
+from . import indexing, looking, memories, moving, serving, upkeep
 from .bench import commands as bench
 from .exits import EPILOG, Exit, exit_code
 from .output import complain
@@ -25,7 +25,8 @@ class Commands(TyperGroup):
             package = (error.name or "").partition(".")[0]
             if package in ("", "recollect"):
                 raise  # ours are always there: this is a fault to be seen
-            complain(f'The package {package} is not installed: run `pip install "recollect[local]"`.')
+            extra = "aws" if package in ("boto3", "botocore", "opensearchpy") else "local"
+            complain(f'The package {package} is not installed: run `pip install "recollect[{extra}]"`.')
             raise typer.Exit(Exit.UNAVAILABLE) from None
         except BrokenPipeError:
             raise  # whoever read the output has gone; the group's own main ends quietly
@@ -53,6 +54,7 @@ for register in (
     memories.register,
     moving.register,
     upkeep.register,
+    indexing.register,
     bench.register,
 ):
     register(app)

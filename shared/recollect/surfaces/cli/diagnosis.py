@@ -38,6 +38,8 @@ class Finding:
 def examine(settings: "Settings") -> list[Finding]:
     """Every check, in the order in which one would mend them."""
     embedder, finding = _embedder(settings)
+    if settings.store == "aws":
+        return [finding, *_cloud(settings, embedder)]
     return [
         *_sqlite(),
         finding,
@@ -75,6 +77,33 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
         found = f"{embedder.name} answers {len(vector) // 4} dimensions where {embedder.dimension} are set."
         return None, Finding("embedder", "broken", found, "Set RECOLLECT_EMBEDDER_DIMENSION to what the model answers.")
     return embedder, Finding("embedder", "fine", f"{embedder.name}, {embedder.dimension} dimensions.")
+
+
+def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Finding]:
+    """Tables and index, when there is an embedder to open them with."""
+    from ... import runtime
+
+    if embedder is None:
+        return
+    mend = "Start it or mend its address and permissions; `recollect setup` makes what is missing."
+    try:
+        store = runtime.open_store(settings, embedder, runtime.SystemClock())
+        try:
+            store.check()
+        finally:
+            store.close()
+        upkeep = runtime.open_upkeep(settings, embedder)
+        try:
+            unfit = upkeep.index.unfit()
+        finally:
+            upkeep.close()
+    except RecollectError as error:
+        yield Finding("store", "broken", error.message, mend)
+        return
+    found = f"{settings.memory_table}, {settings.usage_table}; {settings.opensearch_index} finds."
+    yield Finding("store", "fine", found)
+    if unfit:
+        yield Finding("index", "broken", unfit, "Run `recollect reindex`, or set RECOLLECT_EMBEDDER back.")
 
 
 def _folder(folder: Path) -> Finding:

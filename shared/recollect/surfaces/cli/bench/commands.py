@@ -6,10 +6,14 @@ from typing import Annotated
 import typer
 
 from .. import options
+from .stores import Store
 
 LoCoMo = Annotated[Path, typer.Argument(metavar="PATH", help="The LoCoMo file, locomo10.json.")]
 First = Annotated[
     int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
+]
+Where = Annotated[
+    Store, typer.Option("--store", help="`aws`: tables and an index of its own on the parts that the settings name.")
 ]
 
 
@@ -21,16 +25,18 @@ def register(app: typer.Typer) -> None:
     app.add_typer(bench, name="bench")
 
 
-def locomo(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
+def locomo(
+    path: LoCoMo, limit_conversations: First = None, store: Where = Store.SQLITE, as_json: options.Json = False
+) -> None:
     """Recall of the turns that answer LoCoMo's questions, categories 1 to 4, by the ordinary search tool.
 
-    Every conversation is loaded into a space of its own, a memory a turn, in a folder that is removed
-    afterwards.
+    Every conversation is loaded into a space of its own, a memory a turn, in a folder, or tables and an
+    index, that are removed afterwards.
     """
     from .locomo import TITLES, measure
     from .report import show
 
-    show(measure(path.expanduser(), limit_conversations), as_json, TITLES)
+    show(measure(path.expanduser(), limit_conversations, store), as_json, TITLES)
 
 
 def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
@@ -49,9 +55,10 @@ def speed(
     against: Annotated[
         str | None, typer.Option("--against", metavar="PEER", help="Measure a peer in the same run: langgraph.")
     ] = None,
+    store: Where = Store.SQLITE,
     as_json: options.Json = False,
 ) -> None:
-    """Search, save and import, in this process, on a folder that is removed afterwards.
+    """Search, save and import, in this process, on a store that is removed afterwards.
 
     Ratios: search_ratio is our median over the peer's (1 or less is good), save_ratio our saves a second
     over the peer's (1 or more is good).
@@ -59,4 +66,4 @@ def speed(
     from .report import show
     from .speed import TITLES, measure
 
-    show(measure(size, users, against), as_json, TITLES)
+    show(measure(size, users, against, store), as_json, TITLES)

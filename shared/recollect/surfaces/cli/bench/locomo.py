@@ -8,7 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -20,9 +20,11 @@ from ....engine.save import Draft
 from ....errors import InvalidInput, NotFound
 from ....model import Caller
 from ..importing import BLOCK_ITEMS
-from ..opening import Opened, opened
+from ..opening import Opened
 from ..progress import shown
+from .place import opened
 from .report import milliseconds
+from .stores import Store
 
 CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 TITLES: Final = {
@@ -52,7 +54,7 @@ class Asked:
     seconds: float
 
 
-def measure(path: Path, most: int | None = None) -> dict[str, Any]:
+def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) -> dict[str, Any]:
     """The figures, recall in percent. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
     conversations = read(path)[:most]
     asked: list[Asked] = []
@@ -60,14 +62,15 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     seconds = 0.0
     with (
         TemporaryDirectory(prefix="recollect-bench-") as folder,
-        opened(data=Path(folder)) as own,
+        opened(Path(folder), store) as place,
         shown("LoCoMo", len(conversations)) as advance,
     ):
         for number, conversation in enumerate(conversations, 1):
-            by_user = replace(own, caller=Caller(f"locomo-{number}", "default"))
+            by_user = Opened(place.door, Caller(f"locomo-{number}", "default"), place.settings)
             began = time.perf_counter()
             loaded += _load(by_user, conversation["conversation"])
             seconds += time.perf_counter() - began
+            place.settle()
             asked += _ask_all(by_user, conversation["qa"])
             advance(number, loaded)
     if not asked:

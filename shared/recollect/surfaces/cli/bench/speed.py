@@ -11,19 +11,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from .... import runtime
 from ....engine.import_ import import_drafts
 from ....engine.save import Draft
 from ....errors import InvalidInput
 from ....invoke import Door
 from ....model import Caller
-from ....settings import read_settings
 from ..importing import BLOCK_ITEMS
 from ..progress import shown
 from ..server import raise_descriptor_limit
 from .corpus import Corpus
 from .peer import LangGraph
+from .place import opened
 from .report import milliseconds
+from .stores import Store
 
 TITLES: Final = {
     "size": "memories",
@@ -65,7 +65,7 @@ class Pair:
     peers: list[float] = field(default_factory=list)
 
 
-def measure(size: int, users: int, against: str | None) -> dict[str, Any]:
+def measure(size: int, users: int, against: str | None, store: Store = Store.SQLITE) -> dict[str, Any]:
     """The figures; the peer's are None without `against`. Raises InvalidInput for an unknown peer."""
     if against not in (None, *_PEERS):
         raise InvalidInput(f"There is no peer `{against}`; there is: {', '.join(_PEERS)}.")
@@ -78,9 +78,10 @@ def measure(size: int, users: int, against: str | None) -> dict[str, Any]:
     shares = [texts[number::users] for number in range(users)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="recollect-bench-")))
-        door = runtime.open_door(read_settings(data=folder / "ours"))
-        stack.callback(door.store.close)
+        place = stack.enter_context(opened(folder / "ours", store))
+        door = place.door
         loading = _load(door, callers, shares)
+        place.settle()
         room = _bytes(door, callers, texts)
         questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
         for question, caller in zip(questions[:_WARM], callers, strict=False):

@@ -1,0 +1,3 @@
+from recollect.surfaces.lambda_stream import stream_handler
+
+handler = stream_handler()

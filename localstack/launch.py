@@ -1,0 +1,149 @@
+"""Starts and ends the parts that production runs on, without Docker: `launch.py up|down|status [part ...]`.
+
+Everything binds to the loopback. `up` leaves alone what runs already, `down` ends only what `up` started.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+from parts import PARTS, STATE, Missing, Part
+
+HEALTHY_SECONDS = 90
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("action", choices=("up", "down", "status"))
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(part.name for part in PARTS)}")
+    arguments = parser.parse_args()
+    known = {part.name: part for part in PARTS}
+    if unknown := set(arguments.parts) - set(known):
+        parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(known)}")
+    chosen = [known[name] for name in arguments.parts or known]
+    try:
+        return {"up": up, "down": down, "status": status}[arguments.action](chosen)
+    except Missing as missing:
+        print(missing, file=sys.stderr)
+        return 1
+
+
+def up(parts: list[Part]) -> int:
+    """Start what isn't running and wait until all of it answers."""
+    for part in parts:
+        if answers(part):
+            continue
+        part.check()
+        part.prepare()
+        start(part)
+    for part in parts:
+        wait(part)
+    return status(parts)
+
+
+def down(parts: list[Part]) -> int:
+    """End what `up` started, and nothing else."""
+    for part in parts:
+        if (process := running(part)) is None:
+            print(f"{part.name:<11} was not started here")
+            continue
+        with suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGTERM)
+        _until(lambda process=process: not _alive(process), f"{part.name} does not end")
+        _note(part).unlink(missing_ok=True)
+        print(f"{part.name:<11} ended")
+    return 0
+
+
+def status(parts: list[Part]) -> int:
+    """Say what runs where."""
+    for part in parts:
+        state = part.url if answers(part) else "is not running"
+        print(f"{part.name:<11} {state}")
+    return 0
+
+
+def start(part: Part) -> None:
+    """Start a part as a process group of its own, its output in a log."""
+    with (part.home / "log").open("w") as log:
+        process = subprocess.Popen(
+            part.command(part.home),
+            cwd=part.home,
+            env={**os.environ, **dict(part.environment)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _note(part).write_text(json.dumps({"pid": process.pid, "started": _started(process.pid)}))
+
+
+def wait(part: Part) -> None:
+    """Return when a part answers. Raises Missing with the end of its log when it doesn't."""
+    ends = time.monotonic() + HEALTHY_SECONDS
+    while not answers(part):
+        if time.monotonic() > ends or running(part) is None:
+            log = (part.home / "log").read_text(errors="replace").strip()[-2000:]
+            raise Missing(f"{part.name} does not answer on port {part.port}; its log ends:\n{log}")
+        time.sleep(0.2)
+
+
+def answers(part: Part) -> bool:
+    """Whether something healthy listens on a part's port."""
+    try:
+        with _OPENER.open(part.url + part.health, timeout=2):
+            return True
+    except urllib.error.HTTPError as refused:
+        return refused.code < 500
+    except OSError:
+        return False
+
+
+def running(part: Part) -> int | None:
+    """The process that `up` started for a part, while it lives; a number that was used again is not ours."""
+    try:
+        note = json.loads(_note(part).read_text())
+    except (OSError, ValueError):
+        return None
+    pid = int(note["pid"])
+    return pid if _alive(pid) and _started(pid) == note["started"] else None
+
+
+def _note(part: Part) -> Path:
+    return STATE / f"{part.name}.json"
+
+
+def _alive(pid: int) -> bool:
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _started(pid: int) -> str:
+    told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return told.stdout.strip()
+
+
+def _until(done: "callable", otherwise: str) -> None:  # type: ignore[valid-type]
+    ends = time.monotonic() + 20
+    while not done():
+        if time.monotonic() > ends:
+            raise Missing(otherwise)
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

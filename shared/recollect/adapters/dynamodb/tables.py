@@ -1,0 +1,93 @@
+"""The two tables, as an account needs them; `infra` and tests make them from the same words."""
+
+from collections.abc import Container
+from typing import Any, Final
+
+CREATED: Final = "by-creation"
+WRITTEN: Final = "by-write"
+SPEAKER: Final = "by-speaker"
+OPEN: Final = "open-turns"
+FOLD: Final = "by-text"
+EVERYONE: Final = "everyone"
+
+_PLACE: Final = ("scope", "agent_id", "conversation_id", "expires_at", "deleted_at", "created_at")
+LISTED: Final = (
+    *_PLACE,
+    *("tier", "category", "content_type", "agent_label", "occurred_at", "updated_at", "tags", "facts"),
+    *("chunks", "image_bytes", "search_bytes"),
+)
+"""What the index by creation holds beside its keys: all that a filter asks for, and what is counted."""
+
+
+def memory_table(name: str, *, fetches: bool = True) -> dict[str, Any]:
+    """The table of memories.
+
+    DynamoDB fetches from the table what an index by write time has not, which keeps that index small. An emulator
+    that doesn't (`fetches`) needs all of it there.
+    """
+    return {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            {"AttributeName": attribute, "AttributeType": kind}
+            for attribute, kind in (
+                *(("u", "S"), ("k", "S"), ("listed", "S"), ("w", "N")),
+                *(("speaker", "S"), ("open", "S"), ("fold", "S"), ("everyone", "S")),
+            )
+        ],
+        "KeySchema": _keys("u", "k"),
+        "LocalSecondaryIndexes": [
+            _index(CREATED, _keys("u", "listed"), LISTED),
+            _index(WRITTEN, _keys("u", "w"), (), whole=not fetches),
+            _index(SPEAKER, _keys("u", "speaker")),
+            _index(OPEN, _keys("u", "open"), ("conversation_id", "created_at", "expires_at", "deleted_at")),
+            _index(FOLD, _keys("u", "fold"), ("listed", *_PLACE)),
+        ],
+        "GlobalSecondaryIndexes": [_index(EVERYONE, _keys("everyone", "u"), ("user_id", "tenant"))],
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    }
+
+
+def usage_table(name: str) -> dict[str, Any]:
+    """The table of how memories are read. It has no stream, so that reading re-indexes nothing."""
+    return {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            {"AttributeName": "u", "AttributeType": "S"},
+            {"AttributeName": "k", "AttributeType": "S"},
+        ],
+        "KeySchema": _keys("u", "k"),
+    }
+
+
+TIME_TO_LIVE: Final = {"Enabled": True, "AttributeName": "ttl"}
+
+
+def create_tables(
+    client: Any,
+    memory: str,
+    usage: str,
+    *,
+    fetches: bool = True,
+    expire: bool = False,
+    only: Container[str] | None = None,
+) -> None:
+    """Make both tables, or those named by `only`, and wait until they serve. `expire` turns the time to live on."""
+    for table in (memory_table(memory, fetches=fetches), usage_table(usage)):
+        if only is None or table["TableName"] in only:
+            client.create_table(**table)
+        client.get_waiter("table_exists").wait(TableName=table["TableName"], WaiterConfig={"Delay": 1})
+    if expire and (only is None or memory in only):
+        client.update_time_to_live(TableName=memory, TimeToLiveSpecification=TIME_TO_LIVE)
+
+
+def _keys(partition: str, sort: str) -> list[dict[str, str]]:
+    return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+def _index(name: str, keys: list[dict[str, str]], held: tuple[str, ...] = (), *, whole: bool = False) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": "ALL" if whole else "INCLUDE" if held else "KEYS_ONLY"}
+    if held and not whole:
+        projection["NonKeyAttributes"] = list(held)
+    return {"IndexName": name, "KeySchema": keys, "Projection": projection}

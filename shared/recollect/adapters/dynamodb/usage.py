@@ -1,0 +1,172 @@
+"""How memories are read: buffered, so that reading never waits for a write.
+
+Counts are added, a card is replaced only where it is still the one the review began from. What is in the buffer when
+a process dies is lost, by contract.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from ...errors import RecollectError
+from ...model import Usage, from_micros, to_micros
+from . import keys
+from .partition import Partition
+from .table import READ_SECONDS, Cancelled, Deadline
+from .transaction import Action, run
+from .wire import Item, Value, number, text
+
+_log = logging.getLogger("recollect")
+
+_MANY: Final = 1_000
+"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
+_FLUSH_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    count: int = 0
+    at: datetime | None = None
+    reviews: tuple[tuple[str | None, str], ...] = ()
+
+
+class UsageBuffer:
+    """What was read of one user's memories since the last flush. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, _Pending] = {}
+        self._lock = threading.Lock()
+        self._flushing = threading.Lock()
+
+    def settled(self) -> threading.Lock:
+        """Held while pending numbers move into the table, where a reader would miss them or count them twice."""
+        return self._flushing
+
+    def add(self, ids: Iterable[str], at: datetime) -> None:
+        with self._lock:
+            for id in ids:
+                known = self._pending.get(id, _Pending())
+                self._pending[id] = replace(known, count=known.count + 1, at=at)
+
+    def review(self, id: str, previous: str | None, card: str) -> None:
+        with self._lock:
+            known = self._pending.get(id, _Pending())
+            self._pending[id] = replace(known, reviews=(*known.reviews, (previous, card)))
+
+    def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
+        """The stored usage with what is pending."""
+        with self._lock:
+            pending = {id: self._pending[id] for id in ids if id in self._pending}
+        merged = dict(stored)
+        for id, more in pending.items():
+            usage = stored.get(id, Usage())
+            card = usage.card
+            for previous, reviewed in more.reviews:
+                card = reviewed if card == previous else card
+            merged[id] = Usage(
+                access_count=usage.access_count + more.count,
+                last_accessed_at=more.at or usage.last_accessed_at,
+                card=card,
+            )
+        return merged
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Forget what is pending of these memories."""
+        with self._lock:
+            for id in ids:
+                self._pending.pop(id, None)
+
+    def take(self) -> dict[str, _Pending]:
+        """Empty the buffer."""
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        return pending
+
+    def __bool__(self) -> bool:
+        return bool(self._pending)
+
+
+def flush(partition: Partition, buffer: UsageBuffer) -> None:
+    """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
+    with buffer.settled():
+        if pending := buffer.take():
+            _flush(partition, pending)
+
+
+def _flush(partition: Partition, pending: Mapping[str, _Pending]) -> None:
+    deadline = Deadline.after(_FLUSH_SECONDS)
+    try:
+        wanted = [key for id in pending if (key := _key(id))]
+        there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
+        known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
+        partition.each(
+            lambda each: _write(partition, *each, deadline),
+            [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
+        )
+    except RecollectError as error:
+        _log.warning("reading statistics were not kept: %s", error.message)
+
+
+def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
+    """Put a card in place of `previous`. False when another came first, or the memory is not there."""
+    there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
+    if not keys.canonical(id):
+        return False
+    try:
+        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], deadline)
+    except Cancelled:
+        return False
+    return True
+
+
+def read(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
+    """What is known of the reading of these memories."""
+    deadline = Deadline.after(READ_SECONDS)
+    known = {keys.canonical(id): id for id in ids}
+    known.pop("", None)
+    if len(known) < _MANY:
+        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, deadline).values()
+    else:
+        found = partition.tables.usage_items(partition.key, deadline)
+    return {known[text(item, "k")]: _usage(item) for item in found if text(item, "k") in known}
+
+
+def _usage(item: Item) -> Usage:
+    return Usage(
+        access_count=number(item, "count"),
+        last_accessed_at=from_micros(number(item, "at")) if "at" in item else None,
+        card=text(item, "card") if "card" in item else None,
+    )
+
+
+def _write(partition: Partition, id: str, more: _Pending, deadline: Deadline) -> None:
+    if more.count and more.at:
+        request: Any = {
+            "TableName": partition.tables.usage,
+            "Key": {"u": {"S": partition.key}, "k": {"S": id}},
+            # Of two processes the last to flush may have read first; a second's difference is no matter.
+            "UpdateExpression": "ADD #count :count SET #at = :at",
+            "ExpressionAttributeNames": {"#count": "count", "#at": "at"},
+            "ExpressionAttributeValues": {":count": {"N": str(more.count)}, ":at": {"N": str(to_micros(more.at))}},
+        }
+        partition.tables.call("update_item", request, deadline)
+    for previous, card in more.reviews:
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [_review(partition, id, previous, card)], deadline)
+
+
+def _review(partition: Partition, id: str, previous: str | None, card: str) -> Action:
+    table = partition.tables.usage
+    if previous is None:
+        return Action(id, "attribute_not_exists(#card)", set={"card": card}, table=table, own=True)
+    values: dict[str, Value] = {":previous": previous}
+    return Action(id, "#card = :previous", values, set={"card": card}, table=table, own=True)
+
+
+def _key(id: str) -> str:
+    known = keys.canonical(id)
+    return keys.memory(known) if known else ""

@@ -1,0 +1,97 @@
+"""A card: what a search needs of a document beside its scores, in one small binary field.
+
+One field costs a fetch one read. The numbers come first, then the distinct tokens as 8-byte digests, then
+how often each occurs, then two names.
+"""
+
+import struct
+from array import array
+from binascii import a2b_base64, b2a_base64
+from collections import Counter
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import Final, NamedTuple
+
+from ...ports import Document
+from .terms import token_digest
+
+_HEAD: Final = struct.Struct("<qqiIddBHHH")
+_MOST: Final = 65_535
+
+
+class Card(NamedTuple):
+    """A card that was read. `frequencies` are of the tokens that were asked for."""
+
+    index_version: int
+    created: int
+    position: int
+    length: int
+    surprise: float | None
+    importance: float | None
+    pinned: bool
+    conversation: str | None
+    speaker: str | None
+    frequencies: tuple[int, ...]
+
+
+def write(document: Document) -> str:
+    """A document's card, in base64."""
+    counts = Counter(document.tokens)
+    conversation = _name(document.conversation_id)
+    speaker = _name(document.speaker)
+    head = _HEAD.pack(
+        document.index_version,
+        document.created_at,
+        document.position,
+        len(document.tokens),
+        nan if document.surprise is None else document.surprise,
+        nan if document.importance is None else document.importance,
+        document.pinned,
+        len(counts),
+        len(conversation),
+        len(speaker),
+    )
+    often = array("H", [min(count, _MOST) for count in counts.values()])
+    whole = b"".join((head, *map(token_digest, counts), _little(often), conversation, speaker))
+    return b2a_base64(whole, newline=False).decode()
+
+
+def read(text: str, digests: Sequence[bytes]) -> Card:
+    """A card from base64, padded or not, with the frequencies of the tokens of these digests."""
+    blob = a2b_base64(text + "==")
+    version, created, position, length, surprise, importance, pinned, terms, of_talk, of_name = _HEAD.unpack_from(blob)
+    first = _HEAD.size
+    counts = first + 8 * terms
+    talk = counts + 2 * terms
+    name = talk + of_talk
+    return Card(
+        version,
+        created,
+        position,
+        length,
+        None if isnan(surprise) else surprise,
+        None if isnan(importance) else importance,
+        bool(pinned),
+        blob[talk + 1 : name].decode() if of_talk else None,
+        blob[name + 1 : name + of_name].decode() if of_name else None,
+        tuple([_frequency(blob, digest, first, counts) for digest in digests]),
+    )
+
+
+def _frequency(blob: bytes, digest: bytes, first: int, counts: int) -> int:
+    at = blob.find(digest, first, counts)
+    while at >= 0 and (at - first) % 8:
+        at = blob.find(digest, at + 1, counts)
+    if at < 0:
+        return 0
+    there = counts + (at - first) // 4
+    return int.from_bytes(blob[there : there + 2], "little")
+
+
+def _name(name: str | None) -> bytes:
+    # A mark in front tells an empty name from none.
+    return b"" if name is None else b"=" + name.encode()
+
+
+def _little(numbers: "array[int]") -> bytes:
+    return struct.pack(f"<{len(numbers)}H", *numbers)

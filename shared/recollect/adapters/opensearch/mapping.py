@@ -1,0 +1,85 @@
+"""What an index is made of: its fields, its settings, and how a query's words are weighed in it.
+
+A user's words are terms of their own (`terms.py`), so that Lucene's count of documents with a term is the
+user's count, and what others write moves nothing. The similarity below is BM25, with two numbers of the
+user's that Lucene can't know, packed into the boost. Its scores only choose candidates; the true scores are
+computed from what comes back.
+"""
+
+from collections.abc import Mapping
+from math import log2
+from typing import Any, Final, Literal
+
+Engine = Literal["lucene", "faiss"]
+
+VERSION: Final = 1
+"""Counts up with every change of fields or similarity: an index of another version is built anew beside."""
+
+_SHIFT: Final = 1024
+_STEPS: Final = 16
+UNKNOWN: Final = (10_000, 16.0)
+"""Documents, and tokens a document, of a user of whom nothing is known yet."""
+
+_WEIGHT: Final = (
+    f"int packed = (int) query.boost; double documents = Math.pow(2, (packed / {_SHIFT}) / {_STEPS}.0); "
+    "double others = Math.max(0.0, documents - term.docFreq); "
+    "return Math.log(1 + (others + 0.5) / (term.docFreq + 0.5));"
+)
+_SCORE: Final = (
+    f"double average = ((int) query.boost) % {_SHIFT}; double norm = 1.2 * (0.25 + 0.75 * doc.length / average); "
+    "return weight * doc.freq * 2.2 / (doc.freq + norm);"
+)
+
+_TERMS: Final = (
+    *("user", "tier", "content_type", "category", "agent_id", "agent_label", "conversation"),
+    *("scope", "within", "tags", "metadata", "links"),
+)
+
+
+def packed(documents: int, average_length: float) -> int:
+    """Both numbers as the one that a query can hand to a similarity; exact enough in a float of 32 bits."""
+    return round(log2(max(2, documents)) * _STEPS) * _SHIFT + min(_SHIFT - 1, max(1, round(average_length)))
+
+
+def index_body(
+    dimension: int, embedder: str, *, engine: Engine = "lucene", settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Settings and mappings for vectors of this many dimensions, made by an embedder of this name.
+
+    `settings` are index settings that go on top: shards, replicas, refresh interval.
+    """
+    own = {"type": "scripted", "weight_script": {"source": _WEIGHT}, "script": {"source": _SCORE}}
+    return {
+        "settings": {"index": {"knn": True, "similarity": {"own": own}, **(settings or {})}},
+        "mappings": {
+            "dynamic": "strict",
+            "_meta": {"version": VERSION, "embedder": embedder, "dimension": dimension, "engine": engine},
+            "_routing": {"required": True},
+            # Nothing is shown from here, and what is not kept can't come back after a forget.
+            "_source": {"enabled": False},
+            "properties": {
+                **{key: {"type": "keyword", "doc_values": False, "norms": False} for key in _TERMS},
+                "id": {"type": "keyword", "index": False},
+                **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "directed")},
+                **{key: {"type": "long"} for key in ("index_version", "created_at", "occurred_at", "expires_at")},
+                "length": {"type": "integer", "index": False},
+                "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
+                "card": {"type": "binary", "doc_values": True},
+                "chunks": {
+                    "type": "nested",
+                    "properties": {
+                        "embedding": {
+                            "type": "knn_vector",
+                            "dimension": dimension,
+                            "method": {
+                                "name": "hnsw",
+                                "engine": engine,
+                                "space_type": "cosinesimil",
+                                "parameters": {"m": 16, "ef_construction": 128},
+                            },
+                        }
+                    },
+                },
+            },
+        },
+    }

@@ -1,0 +1,83 @@
+"""What a request may look at: the one place where a user's filter is put into a query.
+
+Every query in this package begins with a `View`, and a `View` begins with its user.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...model import Filter, to_micros
+from .terms import document_id, exact, metadata_term, present, tag_term
+
+Clause = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One user's documents as they are at `now` (microseconds), those written before `before`, without some."""
+
+    user: str
+    now: int
+    before: int | None = None
+    leave_out: tuple[str, ...] = ()
+
+    def everything(self) -> Clause:
+        """All of the user's documents, tombstones and what has expired too."""
+        return _all_of(self._bounds())
+
+    def visible(self, filter: Filter, *more: Clause, without: Sequence[str] = ()) -> Clause:
+        """What the user sees, turns only where the filter includes them, and nothing else of the filter."""
+        gone = [*self.leave_out, *without]
+        clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *more]
+        if not gone:
+            return _all_of(clauses)
+        hidden = {"ids": {"values": [document_id(self.user, id) for id in gone]}}
+        return {"bool": {"filter": clauses, "must_not": [hidden]}}
+
+    def admitted(self, filter: Filter) -> Clause:
+        """What the user sees and the whole filter lets through."""
+        return self.visible(filter, *conditions(filter))
+
+    def _bounds(self) -> list[Clause]:
+        of_user: list[Clause] = [{"term": {"user": self.user}}]
+        return of_user if self.before is None else [*of_user, {"range": {"index_version": {"lt": self.before}}}]
+
+
+def conditions(filter: Filter) -> list[Clause]:
+    """The clauses that a filter adds, turns aside."""
+    named = {
+        "tier": filter.tier,
+        "category": filter.category,
+        "content_type": filter.content_type,
+        "agent_id": filter.agent_id,
+        "agent_label": filter.agent_label,
+        "conversation": filter.conversation_id,
+        "within" if filter.include_child_scopes else "scope": filter.scope,
+    }
+    clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(named.items())]
+    for field, first, end in (
+        ("created_at", filter.created_after, filter.created_before),
+        ("occurred_at", filter.occurred_after, filter.occurred_before),
+    ):
+        if bounds := {name: to_micros(at) for name, at in present([("gte", first), ("lt", end)])}:
+            clauses.append({"range": {field: bounds}})
+    if filter.categories:
+        clauses.append({"terms": {"category": [exact(category) for category in filter.categories]}})
+    clauses += [{"term": {"tags": tag_term(tag)}} for tag in filter.tags]
+    clauses += [{"term": {"metadata": metadata_term(key, value)}} for key, value in filter.metadata.items()]
+    return clauses
+
+
+def _turns(filter: Filter) -> list[Clause]:
+    memories: Clause = {"term": {"turn": False}}
+    if not filter.include_turns:
+        return [memories]
+    if filter.turns_of is None:
+        return []
+    said: Clause = {"term": {"conversation": exact(filter.turns_of)}}
+    return [{"bool": {"should": [memories, said], "minimum_should_match": 1}}]
+
+
+def _all_of(clauses: list[Clause]) -> Clause:
+    return {"bool": {"filter": clauses}}

@@ -1,0 +1,5 @@
+"""A queue of SQS for what an index will never take. Here: sending. Not here: what is parked, and why."""
+
+from .parking import Parking
+
+__all__ = ["Parking"]

@@ -1,0 +1,203 @@
+"""The cloud's part of the composition root: DynamoDB holds, OpenSearch finds. `runtime` and maintenance ask it.
+
+Addresses that are not set are AWS's own; region and credentials are found as every AWS client finds them.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .adapters.dynamodb import DynamoStore, create_tables
+from .adapters.dynamodb.crossing import translate
+from .adapters.dynamodb.following import Follower
+from .adapters.dynamodb.indexing import Indexer
+from .adapters.dynamodb.store import connecting
+from .adapters.dynamodb.table import READ_SECONDS, Connect, Deadline, Tables
+from .adapters.dynamodb.truth import DynamoTruth
+from .adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
+from .errors import InvalidInput, NotFound, Unavailable
+from .ports import Clock, Embedder, IndexUpkeep, Parked, Truth
+from .settings import Settings
+
+_log = logging.getLogger("recollect")
+
+
+def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoStore:
+    """The tables with the index behind them. Nothing is asked yet."""
+    wire = _wire(settings)
+    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
+    tables = (settings.memory_table, settings.usage_table)
+    return DynamoStore(*tables, embedder, clock, index, connect=_connect(settings), at_close=wire.close)
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What feeds the index from the table's stream, record by record or all that the stream has."""
+
+    indexer: Indexer
+    tables: Tables
+    wire: Wire
+    settings: Settings
+
+    def take(self, records: Sequence[Any], *, timeout: float) -> list[str]:
+        """The sequence numbers of the records that have to come again."""
+        return self.indexer.take(records, timeout=timeout)
+
+    def drain(self) -> int:
+        """Take what the stream has; how many records. Raises NotFound without a stream, Unavailable."""
+        return self._follower().drain()
+
+    def follow(self, stop: threading.Event) -> None:
+        """Take what the stream has and will have, until `stop`. Raises NotFound without a stream, Unavailable."""
+        self._follower().follow(stop)
+
+    def close(self) -> None:
+        self.tables.close()
+        self.wire.close()
+
+    def _follower(self) -> Follower:
+        import boto3
+
+        asked = {"TableName": self.tables.memory}
+        arn = self.tables.call("describe_table", asked, Deadline.after(READ_SECONDS))["Table"].get("LatestStreamArn")
+        if arn is None:
+            raise NotFound(f"The table {self.tables.memory} has no stream; make it anew by `recollect setup`.")
+        return Follower(boto3.session.Session().client("dynamodbstreams", **_options(self.settings)), arn, self.indexer)
+
+
+def open_indexer(settings: Settings) -> Following:
+    """What feeds the index. It needs no embedder: the table has the vectors."""
+    wire = _wire(settings)
+    tables = _tables(settings)
+    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
+    return Following(Indexer(tables, index, _parking(settings)), tables, wire, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Both sides, as maintenance sees them."""
+
+    truth: Truth
+    index: IndexUpkeep
+    close: Callable[[], None]
+
+
+def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
+    """The table and the index for an index that fits the embedder."""
+    wire = _wire(settings)
+    tables = _tables(settings)
+
+    def close() -> None:
+        tables.close()
+        wire.close()
+
+    index = OpenSearchUpkeep(
+        wire,
+        settings.opensearch_index,
+        embedder=embedder.name,
+        dimension=embedder.dimension,
+        engine=settings.opensearch_engine,
+        settings={"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else None,
+    )
+    return Upkeep(DynamoTruth(tables), index, close)
+
+
+def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:
+    """Make the tables and the first index where they are missing; the names of what was made.
+
+    `expire` turns on that DynamoDB removes what has expired long ago. Raises Unavailable.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError, WaiterError
+
+    made: list[str] = []
+    client = _connect(settings)(READ_SECONDS)
+    try:
+        missing = [name for name in (settings.memory_table, settings.usage_table) if not _is_there(client, name)]
+        if missing:
+            create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
+            made += missing
+    except WaiterError:
+        raise Unavailable("The tables were made, and don't serve yet; try again.", part="store") from None
+    except (BotoCoreError, ClientError) as error:
+        raise translate(error) from None
+    finally:
+        client.close()
+    upkeep = open_upkeep(settings, embedder)
+    try:
+        if upkeep.index.create():
+            made.append(settings.opensearch_index)
+    finally:
+        upkeep.close()
+    return made
+
+
+def tear_down(settings: Settings) -> None:
+    """Remove tables and indices, those that are there. Raises Unavailable."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    client = _connect(settings)(READ_SECONDS)
+    try:
+        for name in (settings.memory_table, settings.usage_table):
+            if _is_there(client, name):
+                client.delete_table(TableName=name)
+    except (BotoCoreError, ClientError) as error:
+        raise translate(error) from None
+    finally:
+        client.close()
+    wire = _wire(settings)
+    try:
+        Indices(wire, settings.opensearch_index).remove()
+    finally:
+        wire.close()
+
+
+def _is_there(client: Any, table: str) -> bool:
+    try:
+        client.describe_table(TableName=table)
+    except client.exceptions.ResourceNotFoundException:
+        return False
+    return True
+
+
+def _tables(settings: Settings) -> Tables:
+    return Tables(_connect(settings), settings.memory_table, settings.usage_table)
+
+
+def _connect(settings: Settings) -> Connect:
+    return connecting(**_options(settings))
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    return {"endpoint_url": settings.dynamodb_url} if settings.dynamodb_url else {}
+
+
+def _wire(settings: Settings) -> Wire:
+    if not settings.opensearch_url:
+        raise InvalidInput("RECOLLECT_OPENSEARCH_URL must be set with RECOLLECT_STORE=aws: where OpenSearch answers.")
+    if settings.opensearch_auth == "none":
+        return Wire(connect(settings.opensearch_url))
+    import boto3
+
+    session = boto3.session.Session()
+    region, credentials = session.region_name, session.get_credentials()
+    if region is None:
+        raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
+    if credentials is None:
+        raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
+    service = settings.opensearch_auth
+    return Wire(connect(settings.opensearch_url, region=region, service=service, credentials=credentials))
+
+
+def _parking(settings: Settings) -> Callable[[Parked], None]:
+    if not settings.parked_queue:
+        return _log_parked
+    from .adapters.sqs import Parking
+
+    return Parking(settings.parked_queue)
+
+
+def _log_parked(parked: Parked) -> None:
+    what = (parked.id, parked.index_version, parked.user, parked.error)
+    _log.error("the index never takes memory %s, version %s, of user %s: %s", *what)

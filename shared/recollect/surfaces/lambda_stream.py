@@ -1,0 +1,42 @@
+"""AWS Lambda behind the memory table's stream: changes into the search index.
+
+The event source has to ask for it: FunctionResponseTypes `ReportBatchItemFailures`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Protocol
+
+from ..model import JsonObject
+from ..runtime import open_indexer
+from ..settings import read_settings
+
+_MARGIN_SECONDS: Final = 2.0
+_SECONDS: Final = 25.0
+
+
+class Taking(Protocol):
+    """Takes records of the stream; answers the sequence numbers of those that have to come again."""
+
+    def take(self, records: Sequence[Mapping[str, Any]], *, timeout: float) -> list[str]: ...
+
+
+@cache
+def opened_indexer() -> Taking:
+    """The indexer by the function's environment, opened at the first call of an instance."""
+    return open_indexer(read_settings())
+
+
+def stream_handler(*, open: Callable[[], Taking] = opened_indexer) -> Callable[[Any, Any], JsonObject]:
+    """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it."""
+
+    def handler(event: Any, context: Any) -> JsonObject:
+        again = open().take(event["Records"], timeout=_time_left(context))
+        return {"batchItemFailures": [{"itemIdentifier": place} for place in again]}
+
+    return handler
+
+
+def _time_left(context: Any) -> float:
+    left = getattr(context, "get_remaining_time_in_millis", None)
+    return _SECONDS if left is None else max(1.0, left() / 1000 - _MARGIN_SECONDS)

@@ -1,0 +1,104 @@
+"""setup, index, reindex and verify, on DynamoDB Local and OpenSearch."""
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from components import dynamodb_url, opensearch_url
+from contracts.dynamodb_stores import local
+from recollect import runtime_aws
+from recollect.adapters.opensearch import OpenSearchUpkeep
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Tables and index of this name, as the settings say; nothing is there yet."""
+    name = f"cli-{uuid4().hex[:12]}"
+    monkeypatch.setattr(OpenSearchUpkeep, "learned_seconds", 0.0)
+    monkeypatch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
+    addresses = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "RECOLLECT_STORE": "aws",
+        "RECOLLECT_MEMORY_TABLE": name,
+        "RECOLLECT_USAGE_TABLE": f"{name}-usage",
+        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
+        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
+        "RECOLLECT_OPENSEARCH_INDEX": name,
+    }
+    for variable, value in addresses.items():
+        monkeypatch.setenv(variable, value)
+    yield name
+    client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
+    for table in {name, f"{name}-usage"} & set(client.list_tables()["TableNames"]):
+        client.delete_table(TableName=table)
+    client.close()
+    for path in (f"{name}-*", f"_index_template/{name}*"):
+        request = urllib.request.Request(f"{opensearch_url()}/{path}", method="DELETE")
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30):
+            pass
+
+
+@pytest.mark.slow
+def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> None:
+    assert run("doctor").exit_code == 1
+    assert json.loads(run("setup", "--json").stdout) == {"made": [name, f"{name}-usage", name]}
+    assert run("setup").stdout == "Everything is there.\n"
+    assert run("remember", "the heron eats fish").exit_code == 0
+
+    verified = run("verify")
+    assert (verified.exit_code, verified.stdout.split()[0]) == (1, "missing")
+    assert json.loads(run("index", "--once", "--json").stdout)["records"] >= 1
+    assert run("verify").stdout == "The index is as the table says.\n"
+
+    assert json.loads(run("reindex", "--user", "local", "--json").stdout) == {
+        "written": 1,
+        "refused": 0,
+        "switched": False,
+    }
+    assert run("reindex").stdout == "1 memories and tombstones were written, and the new index is searched.\n"
+    assert run("verify", "--user", "local").exit_code == 0
+    assert "the heron eats fish" in run("recall", "heron").stdout
+    doctor = run("doctor")
+    assert doctor.exit_code == 0, doctor.stdout
+    assert name in doctor.stdout
+
+
+@pytest.mark.parametrize("command", ["setup", "index", "reindex", "verify"])
+def test_what_looks_after_the_index_asks_for_the_store_that_has_one(command: str, run: Run) -> None:
+    result = run(command)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("This needs RECOLLECT_STORE=aws")
+
+
+@pytest.mark.parametrize("command", ["verify", "recall heron"])
+def test_a_missing_address_is_refused_by_its_name(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "aws")
+    result = run(*command.split())
+    assert result.exit_code == 2
+    assert "RECOLLECT_OPENSEARCH_URL must be set" in result.stderr
+
+
+@pytest.mark.parametrize("missing", ["region", "credentials"])
+def test_signing_asks_for_what_it_needs(missing: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"STORE": "aws", "OPENSEARCH_URL": "https://search.example", "OPENSEARCH_AUTH": "es"}
+    for variable, value in settings.items():
+        monkeypatch.setenv(f"RECOLLECT_{variable}", value)
+    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(variable, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    if missing == "credentials":
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    result = run("recall", "heron")
+    assert result.exit_code == 2
+    assert missing in result.stderr

@@ -1,0 +1,43 @@
+"""Where the real parts run that some tests need: `make up` starts them.
+
+A part that isn't running leaves its tests out and says so; with RECOLLECT_REQUIRE_ALL=1 it fails them.
+RECOLLECT_TEST_PARTS=0 leaves them out whatever runs, and with them the stores of the cloud on emulators.
+"""
+
+import os
+import urllib.error
+import urllib.request
+
+import pytest
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def opensearch_url() -> str:
+    """Where OpenSearch answers."""
+    return _running("opensearch", os.environ.get("RECOLLECT_TEST_OPENSEARCH", "http://127.0.0.1:9250"))
+
+
+def dynamodb_url() -> str:
+    """Where DynamoDB Local answers."""
+    return _running("dynamodb", os.environ.get("RECOLLECT_TEST_DYNAMODB", "http://127.0.0.1:8250"))
+
+
+def check_wanted(part: str) -> None:
+    """Skip a test of a part that is left out on purpose."""
+    if os.environ.get("RECOLLECT_TEST_PARTS") == "0":
+        pytest.skip(f"{part} is left out by RECOLLECT_TEST_PARTS=0")
+
+
+def _running(part: str, url: str) -> str:
+    check_wanted(part)
+    try:
+        with _OPENER.open(url, timeout=2):
+            return url
+    except urllib.error.HTTPError:
+        return url
+    except OSError:
+        reason = f"{part} does not answer at {url}: `make up` starts it"
+    if os.environ.get("RECOLLECT_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -1,0 +1,221 @@
+"""The same memories and questions on SQLite and on DynamoDB with OpenSearch are answered alike.
+
+Some memories are found by the index, the latest by DynamoDB. `pytest tests/congruence --locomo FILE` asks the
+questions of real conversations.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from clock import NOON, SettableClock
+from embedding import HashedWords
+from recollect.adapters.sqlite import SqliteStore
+from recollect.engine.analysis import query_tokens
+from recollect.engine.call import Call
+from recollect.engine.entry import embed_memories, entry
+from recollect.engine.search import Mode, Search, search
+from recollect.invoke import Door
+from recollect.model import Caller, Filter, Hit, Memory, Message, Query
+from recollect.ports import Create, Embedder
+from recollect.surfaces.cli.bench.corpus import Corpus
+from recollect.toolsets import CATALOGUE
+from stores import parts
+
+ANA, BEN = Caller("ana"), Caller("ben")
+EXACT = 1e-4
+"""How far two scores may lie apart: both stores keep single precision."""
+_BLOCK = 20
+_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two doors over the same memories."""
+
+    sqlite: Door
+    aws: Door
+    questions: list[str]
+
+    def calls(self) -> tuple[Call, Call]:
+        return self.sqlite.call_for(ANA, seconds=_SECONDS), self.aws.call_for(ANA, seconds=_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    path: Path | None = request.config.getoption("--locomo", default=None)
+    memories, questions = _made() if path is None else _real(path)
+    embedder: Embedder = HashedWords(dimension=256)
+    if path is not None:
+        from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+
+        embedder = WordLlamaEmbedder()
+    clock = SettableClock()
+    with parts() as found:
+        sqlite = SqliteStore(tmp_path_factory.mktemp("congruence"), embedder, clock)
+        aws = found.open(embedder, clock, window=timedelta(minutes=5))
+        doors = [Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock) for store in (sqlite, aws)]
+        _fill(doors, clock, memories, ANA)
+        yield Pair(doors[0], doors[1], questions)
+        sqlite.close()
+        aws.close()
+
+
+def _made() -> tuple[list[Memory], list[str]]:
+    corpus = Corpus()
+    texts = list(corpus.texts(300))
+    memories = [_memory(i, text, speaker="Ana" if i % 3 else "Ben", said=i % 5 == 0) for i, text in enumerate(texts)]
+    return memories, corpus.questions(texts, 60)
+
+
+def _real(path: Path) -> tuple[list[Memory], list[str]]:
+    conversations = json.loads(path.read_text())
+    turns = [
+        (turn["speaker"], turn["text"])
+        for conversation in conversations
+        for name, session in conversation["conversation"].items()
+        if name.startswith("session_") and isinstance(session, list)
+        for turn in session
+    ]
+    questions = [str(asked["question"]) for conversation in conversations[:2] for asked in conversation["qa"]]
+    memories = [
+        _memory(i, f"{speaker}: {text}", speaker=speaker, said=i % 5 == 0)
+        for i, (speaker, text) in enumerate(turns[:1000])
+    ]
+    return memories, questions[:200]
+
+
+def _memory(at: int, text: str, *, speaker: str, said: bool) -> Memory:
+    made = NOON + timedelta(minutes=at // _BLOCK)
+    memory = Memory(
+        id=str(UUID(int=at + 1, version=4)),
+        content=text,
+        created_at=made,
+        updated_at=made,
+        tags=("odd",) if at % 2 else ("even", speaker.lower()),
+        scope=("user/default", "work/infra", "work")[at % 3],
+        category="fact" if at % 4 == 0 else None,
+        metadata={"part": at % 7},
+        conversation_id=f"talk-{at // 50}",
+        surprise=0.5,
+    )
+    if said:
+        return replace(memory, source="conversation", messages=(Message(role="user", content=text, speaker=speaker),))
+    return memory
+
+
+def _fill(doors: Sequence[Door], clock: SettableClock, memories: Sequence[Memory], whose: Caller) -> None:
+    for block in (memories[i : i + _BLOCK] for i in range(0, len(memories), _BLOCK)):
+        for door in doors:
+            call = door.call_for(whose, seconds=_SECONDS)
+            vectors = embed_memories(call, block)
+            changes = [Create(entry=entry(*one)) for one in zip(block, vectors, strict=True)]
+            call.space.commit(changes, timeout=60)
+        clock.advance(minutes=1)
+
+
+def _found(call: Call, question: str, mode: Mode, **how: Any) -> list[Hit]:
+    return search(call, Search(query=question, mode=mode, limit=10, **how)).hits
+
+
+def _scores(hits: Sequence[Hit]) -> list[float]:
+    return [hit.score for hit in hits]
+
+
+def _settled(hits: Sequence[Hit]) -> list[str | None]:
+    """The ids in order, None where a neighbour has the same score as far as single precision tells."""
+    close = {id(hit) for pair in pairwise(hits) if pair[0].score - pair[1].score <= 2 * EXACT for hit in pair}
+    return [None if id(hit) in close or hit is hits[-1] else hit.memory.id for hit in hits]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "keyword"])
+def test_order_and_scores_are_the_same(pair: Pair, mode: Mode) -> None:
+    sqlite, aws = pair.calls()
+    for question in pair.questions:
+        expected, found = _found(sqlite, question, mode), _found(aws, question, mode)
+        assert _scores(found) == pytest.approx(_scores(expected), abs=EXACT), question
+        assert _settled(found) == _settled(expected), question
+
+
+@pytest.mark.parametrize("per_leg", [100, None])
+def test_every_candidate_has_the_same_cosine_and_the_same_bm25(pair: Pair, per_leg: int | None) -> None:
+    sqlite, aws = pair.calls()
+    for question in pair.questions[:: 1 if per_leg else 10]:
+        [vector] = sqlite.embed([question], "query")
+        query = Query(tokens=tuple(query_tokens(question)), embedding=vector, filter=Filter(), per_leg=per_leg)
+        expected = {c.id: c for c in sqlite.space.search(query).candidates}
+        found = {c.id: c for c in aws.space.search(query).candidates}
+        both = expected.keys() & found.keys()
+        # Where a hundred are cut off, ties may fall on either side.
+        assert len(both) >= (0.9 * len(expected) if per_leg else len(expected | found))
+        for id in both:
+            assert found[id].cosine == pytest.approx(expected[id].cosine, abs=EXACT)
+            assert found[id].bm25 == pytest.approx(expected[id].bm25, abs=EXACT)
+
+
+@pytest.mark.parametrize("admitted", [Filter(), Filter(include_turns=True)], ids=["memories", "with turns"])
+def test_the_best_ten_of_both_legs_overlap(pair: Pair, admitted: Filter) -> None:
+    sqlite, aws = pair.calls()
+    shared = wanted = 0
+    for question in pair.questions:
+        expected = {hit.memory.id for hit in _found(sqlite, question, "hybrid", filter=admitted)}
+        found = {hit.memory.id for hit in _found(aws, question, "hybrid", filter=admitted)}
+        shared += len(expected & found)
+        wanted += len(expected)
+    print(f"the best ten overlap by {shared / wanted:.2%}")
+    assert shared >= 0.98 * wanted
+
+
+_FILTERS = {
+    "none": Filter(),
+    "tag": Filter(tags=("odd",)),
+    "two tags": Filter(tags=("even", "odd")),
+    "scope": Filter(scope="work"),
+    "scope and below": Filter(scope="work", include_child_scopes=True),
+    "category": Filter(category="fact"),
+    "conversation": Filter(conversation_id="talk-1"),
+    "metadata": Filter(metadata={"part": 3}),
+    "since": Filter(created_after=NOON + timedelta(minutes=8)),
+    "nothing": Filter(tags=("neither",)),
+}
+
+
+@pytest.mark.parametrize("name", _FILTERS)
+def test_filters_and_totals_are_equal(pair: Pair, name: str) -> None:
+    sqlite, aws = pair.calls()
+    filter = _FILTERS[name]
+    expected, found = (call.space.page(filter, limit=50) for call in (sqlite, aws))
+    assert (found.total, [m.id for m in found.memories]) == (expected.total, [m.id for m in expected.memories])
+    for question in pair.questions[:10]:
+        query = Query(tokens=tuple(query_tokens(question)), embedding=None, filter=filter, per_leg=100)
+        one, other = sqlite.space.search(query), aws.space.search(query)
+        assert (other.stored, other.admitted) == (one.stored, one.admitted)
+        assert {c.id for c in other.candidates} == {c.id for c in one.candidates}
+        if filter != Filter():
+            assert _scores(_found(aws, question, "semantic", filter=filter)) == pytest.approx(
+                _scores(_found(sqlite, question, "semantic", filter=filter)), abs=EXACT
+            )
+
+
+def test_scores_stay_when_another_user_writes(pair: Pair) -> None:
+    _, aws = pair.calls()
+
+    def scores() -> list[Any]:
+        return [[(hit.memory.id, hit.score, hit.bm25) for hit in _found(aws, q, "hybrid")] for q in pair.questions[:10]]
+
+    before = scores()
+    clock = aws.clock
+    assert isinstance(clock, SettableClock)
+    memories = [_memory(10_000 + i, f"{q} {q}", speaker="Ana", said=False) for i, q in enumerate(pair.questions[:40])]
+    call = pair.aws.call_for(BEN, seconds=_SECONDS)
+    changes = [Create(entry=entry(*one)) for one in zip(memories, embed_memories(call, memories), strict=True)]
+    for start in range(0, len(changes), _BLOCK):
+        call.space.commit(changes[start : start + _BLOCK], timeout=60)
+    assert scores() == before

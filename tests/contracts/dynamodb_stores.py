@@ -1,0 +1,160 @@
+"""DynamoDB stores as tests open them: tables of their own, and an index that is told of every write."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from hashlib import sha256
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+
+from components import check_wanted
+from recollect.adapters.dynamodb import DynamoStore, create_tables
+from recollect.adapters.dynamodb.documents import documents
+from recollect.adapters.dynamodb.store import connecting
+from recollect.adapters.dynamodb.table import Connect, Deadline
+from recollect.ports import Clock, Embedder, Index, MemoryStore
+
+SECONDS = 10.0
+_ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+_PATIENCE = 20.0
+_numbers = count()
+
+Opening = Callable[[Clock, Embedder], MemoryStore]
+Indexing = Callable[[Embedder], Index]
+
+
+@contextmanager
+def emulated() -> Iterator[Connect]:
+    """DynamoDB in this process, by moto."""
+    check_wanted("dynamodb")
+    from moto import mock_aws
+
+    with mock_aws(), _copying_once():
+        yield connecting(**_ACCOUNT)
+
+
+@contextmanager
+def _copying_once() -> Iterator[None]:
+    """moto copies the whole table for each action of a transaction, before the first: one copy does."""
+    from moto.dynamodb.models import DynamoDBBackend
+    from moto.dynamodb.models import copy as copying
+
+    class Once:
+        def __init__(self) -> None:
+            self.copies: dict[int, Any] = {}
+
+        def deepcopy(self, original: Any) -> Any:
+            if type(original).__name__ != "Table":
+                return copying.deepcopy(original)
+            return self.copies.setdefault(id(original), None) or self._keep(original)
+
+        def _keep(self, original: Any) -> Any:
+            self.copies[id(original)] = copying.deepcopy(original)
+            return self.copies[id(original)]
+
+    write = DynamoDBBackend.transact_write_items
+
+    def writing(backend: DynamoDBBackend, actions: Any) -> None:
+        with patch("moto.dynamodb.models.copy", Once()):
+            write(backend, actions)
+
+    with patch.object(DynamoDBBackend, "transact_write_items", writing):
+        yield
+
+
+def local(url: str) -> Connect:
+    """DynamoDB Local at an address, with patience: on a busy machine it may take seconds."""
+    connect = connecting(endpoint_url=url, **_ACCOUNT)
+    return lambda seconds: connect(max(seconds, _PATIENCE))
+
+
+@contextmanager
+def tables(connect: Connect, *, fetches: bool) -> Iterator[tuple[str, str]]:
+    """The two tables under names of their own, gone in the end."""
+    name = f"recollect-{os.getpid()}-{next(_numbers)}"
+    client = connect(3.0)
+    create_tables(client, name, f"{name}-usage", fetches=fetches)
+    yield name, f"{name}-usage"
+    for each in (name, f"{name}-usage"):
+        client.delete_table(TableName=each)
+    client.close()
+
+
+@contextmanager
+def stores(connect: Connect, names: tuple[str, str], indexing: Indexing, window: timedelta) -> Iterator[Opening]:
+    """Opens stores over the same tables. Each write is told to the index behind it at once."""
+    opened: list[DynamoStore] = []
+
+    def open_store(clock: Clock, embedder: Embedder) -> MemoryStore:
+        index = indexing(embedder)
+        opened.append(DynamoStore(*names, embedder, clock, index, connect=connect, window=window))
+        tell(opened[-1], index)
+        return opened[-1]
+
+    yield open_store
+    for each in opened:
+        each.close()
+
+
+def tell(store: DynamoStore, index: Index) -> None:
+    """Tell an index of each memory that a request to DynamoDB wrote, as the stream and its indexer do elsewhere."""
+    tables, call = store.tables, store.tables.call
+
+    def telling(operation: str, request: Any, deadline: Deadline) -> Any:
+        answer = call(operation, request, deadline)
+        by_user: dict[str, set[str]] = {}
+        for user, key in _written(operation, request):
+            if key.startswith("m#"):
+                by_user.setdefault(user, set()).add(key)
+        for user, written in by_user.items():
+            ends = Deadline.after(SECONDS)
+            items = list(tables.get(user, written, (), ends).values())
+            assert index.write(list(documents(tables, user, items, ends)), timeout=SECONDS) == {}
+        return answer
+
+    tables.call = telling  # type: ignore[method-assign]
+
+
+def _written(operation: str, request: Any) -> Iterator[tuple[str, str]]:
+    match operation:
+        case "put_item":
+            actions = [request["Item"]]
+        case "update_item":
+            actions = [request["Key"]]
+        case "transact_write_items":
+            actions = [one.get("Item", one.get("Key")) for each in request["TransactItems"] for one in each.values()]
+        case "batch_write_item":
+            writes = [each for some in request["RequestItems"].values() for each in some]
+            actions = [each["PutRequest"]["Item"] for each in writes if "PutRequest" in each]
+        case _:
+            actions = []
+    return ((each["u"]["S"], each["k"]["S"]) for each in actions)
+
+
+class Apart:
+    """One test's part of an index that many share: users get names of their own."""
+
+    def __init__(self, index: Any, part: str, refresh: Callable[[], None]) -> None:
+        self._index = index
+        self._part = part
+        self._refresh = refresh
+
+    def write(self, documents: Any, *, timeout: float) -> Any:
+        errors = self._index.write([replace(d, user=self._user(d.user)) for d in documents], timeout=timeout)
+        self._refresh()
+        return errors
+
+    def search(self, user: str, *arguments: Any, **named: Any) -> Any:
+        return self._index.search(self._user(user), *arguments, **named)
+
+    def look_around(self, user: str, *arguments: Any, **named: Any) -> Any:
+        return self._index.look_around(self._user(user), *arguments, **named)
+
+    def check(self) -> None:
+        self._index.check()
+
+    def _user(self, user: str) -> str:
+        return sha256(f"{self._part}/{user}".encode()).hexdigest()

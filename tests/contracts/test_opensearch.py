@@ -1,0 +1,558 @@
+"""OpenSearch earns the contract of an index, and keeps what only OpenSearch can break."""
+
+import json
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Literal
+from uuid import uuid4
+
+import pytest
+from botocore.credentials import Credentials
+from index_contract import *  # noqa: F403 - the suite
+from index_contract import ANA, HERON, NOW, OTHERS, OTTER, document, found, gone, look_around, score, search, write
+from opensearchpy import exceptions
+
+from clock import SettableClock
+from components import opensearch_url
+from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
+from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire, connect
+from recollect.adapters.opensearch.errors import MAPPED, crossing
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Conflict, Internal, NotFound, Throttled, TooLarge, Unavailable
+from recollect.model import Query, to_micros
+from recollect.ports import Document, Entry
+
+ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
+
+
+@pytest.fixture(scope="module")
+def wire() -> Iterator[Wire]:
+    wire = Wire(connect(opensearch_url()))
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def indices(wire: Wire) -> Iterator[Indices]:
+    indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+    indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
+    yield indices
+    wire.send("DELETE", f"/{indices.alias}-*", timeout=30)
+    wire.send("DELETE", f"/_index_template/{indices.alias}", timeout=30)
+
+
+@pytest.fixture
+def index(wire: Wire, indices: Indices) -> OpenSearchIndex:
+    return OpenSearchIndex(wire, indices)
+
+
+@pytest.fixture
+def settle(indices: Indices) -> Callable[[], None]:
+    return indices.refresh
+
+
+class Recording(Wire):
+    """A wire that keeps the bodies of every `_msearch`, and may spoil an answer."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._to = wire
+        self.requests: list[list[dict[str, Any]]] = []
+        self.spoil: dict[int, dict[str, Any]] = {}
+
+    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        answer = self._to.send(method, path, body, **options)
+        if path == "/_msearch":
+            self.requests.append([json.loads(line) for line in body.splitlines()])
+            for at, part in self.spoil.items():
+                answer["responses"][at] = part
+        return answer
+
+
+@pytest.fixture
+def recording(wire: Wire, indices: Indices) -> tuple[Recording, OpenSearchIndex]:
+    recording = Recording(wire)
+    return recording, OpenSearchIndex(recording, indices)
+
+
+# Isolation
+
+
+def _queries(body: Any) -> Iterator[dict[str, Any]]:
+    """What chooses documents in a body: its query, every filter of a k-NN clause, every aggregation's filter."""
+    if "query" in body:
+        yield body["query"]
+    yield from _filters({key: value for key, value in body.items() if key != "rescore"})
+
+
+def _filters(part: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(part, list):
+        for each in part:
+            yield from _filters(each)
+    elif isinstance(part, dict):
+        if "knn" in part:
+            [clause] = part["knn"].values()
+            yield clause["filter"]
+        for name, agg in part.get("aggs", {}).items():
+            if name in ("seen", "admitted"):
+                yield agg["filter"]
+        for each in part.values():
+            yield from _filters(each)
+
+
+def _needs_user(query: dict[str, Any]) -> bool:
+    """Whether a query can match nothing but ANA's documents."""
+    if query == {"term": {"user": ANA}}:
+        return True
+    if "nested" in query:
+        return _needs_user(query["nested"]["query"])
+    if "knn" in query:
+        return all(_needs_user(clause["filter"]) for clause in query["knn"].values())
+    if "dis_max" in query:
+        return all(_needs_user(each) for each in query["dis_max"]["queries"])
+    clauses = query.get("bool", {})
+    must = [*clauses.get("filter", []), *clauses.get("must", [])]
+    should = clauses.get("should", [])
+    return any(map(_needs_user, must)) or (not must and bool(should) and all(map(_needs_user, should)))
+
+
+_NEAR = vector(1, 1)
+_WHOLE = {"tags": ("a",), "scope": "team", "include_child_scopes": True, "include_turns": True, "turns_of": "talk"}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        query("heron"),
+        query(near=_NEAR),
+        query("heron dawn", near=_NEAR),
+        query("heron dawn", near=_NEAR, **_WHOLE),
+        query("heron", near=bytes(4 * EMBEDDER.dimension)),
+        query("heron", near=_NEAR, per_leg=None),
+        query("heron", per_leg=None),
+    ],
+)
+def test_every_leg_of_a_search_is_routed_to_and_filtered_by_the_user(
+    recording: tuple[Recording, OpenSearchIndex], asked: Query
+) -> None:
+    seen, index = recording
+    index.search(ANA, asked, now=NOW, timeout=SECONDS, before=NOW, leave_out=[HERON])
+    _are_the_users(seen)
+
+
+def test_every_leg_of_a_look_around_is_routed_to_and_filtered_by_the_user(
+    recording: tuple[Recording, OpenSearchIndex],
+) -> None:
+    seen, index = recording
+    probes = [probe("heron"), probe("heron", scope=None, leave_out=HERON)]
+    probes += [replace(probe("x"), embeddings=(vector(1), vector(0, 1)))]
+    index.look_around(ANA, probes, now=NOW, floor=0.5, top_k=3, timeout=SECONDS)
+    _are_the_users(seen)
+
+
+def _are_the_users(seen: Recording) -> None:
+    for request in seen.requests:
+        for header, body in zip(request[::2], request[1::2], strict=True):
+            assert header["routing"] == ANA
+            found = list(_queries(body))
+            assert found
+            assert all(map(_needs_user, found)), body
+
+
+# One round trip
+
+
+def test_every_match_comes_in_blocks(
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.adapters.opensearch.queries.MOST", 30)
+    seen, index = recording
+    write(index, settle, *(document(f"heron {i}", id) for i, id in enumerate(OTHERS[:70])))
+    for near in (None, embed("heron")[0]):
+        assert found(search(index, "heron", near=near, per_leg=None)) == set(OTHERS[:70])
+    assert len(seen.requests) == 6
+    _are_the_users(seen)
+
+
+def test_a_search_and_a_look_around_are_one_request_each(
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None]
+) -> None:
+    seen, index = recording
+    write(index, settle, document("heron"))
+    search(index, "heron", near=_NEAR)
+    assert len(seen.requests) == 1
+    look_around(index, *["heron"] * 20)
+    assert len(seen.requests) == 2
+
+
+def test_a_leg_brings_no_text_and_no_vector(
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], wire: Wire
+) -> None:
+    _, index = recording
+    write(index, settle, document("heron"))
+    everything = {"query": {"match_all": {}}, "stored_fields": ["*"]}
+    told = json.dumps(wire.send("POST", f"/{index.alias}/_search", everything, timeout=SECONDS))
+    assert HERON in told
+    assert "heron" not in told
+    assert "embedding" not in told
+
+
+# When something is broken
+
+
+def test_one_leg_that_fails_leaves_the_other_and_a_word(
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None]
+) -> None:
+    seen, index = recording
+    write(index, settle, document("heron"))
+    broken = {"error": {"type": "script_exception", "reason": "secret heron"}, "status": 400}
+    for at, leg in ((1, "keyword"), (2, "semantic")):
+        seen.spoil = {at: broken}
+        asked = search(index, "heron", near=embed("heron")[0])
+        assert found(asked) == {HERON}
+        assert leg in str(asked.degraded)
+        assert "secret" not in str(asked.degraded)
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "error"),
+    [
+        ({"error": {"type": "index_not_found_exception"}, "status": 404}, Unavailable),
+        ({"error": {"type": "cluster_block_exception"}, "status": 403}, Unavailable),
+        ({"error": {"type": "rejected_execution_exception"}, "status": 429}, Throttled),
+        ({"error": {"type": "search_phase_execution_exception"}, "status": 503}, Unavailable),
+        ({"timed_out": True, "hits": {}}, Unavailable),
+        ({"timed_out": False, "_shards": {"failed": 1}, "hits": {}}, Unavailable),
+    ],
+)
+@pytest.mark.parametrize("parts", [(0,), (1, 2)])
+def test_half_an_answer_is_an_error_never_an_empty_one(
+    recording: tuple[Recording, OpenSearchIndex], spoiled: dict[str, Any], error: type[Exception], parts: tuple[int]
+) -> None:
+    seen, index = recording
+    seen.spoil = dict.fromkeys(parts, spoiled)
+    with pytest.raises(error) as raised:
+        search(index, "heron", near=_NEAR)
+    assert raised.value.can_retry
+    seen.spoil = {0: spoiled}
+    with pytest.raises(error):
+        look_around(index, "heron")
+
+
+def test_an_index_that_is_missing_is_never_invented(wire: Wire) -> None:
+    missing = Indices(wire, f"test-{uuid4().hex[:12]}")
+    index = OpenSearchIndex(wire, missing)
+    refused = index.write([document("heron"), gone(OTTER)], timeout=SECONDS)
+    assert [error.can_retry for error in refused.values()] == [True, True]
+    with pytest.raises(Unavailable):
+        search(index, "heron")
+    with pytest.raises(Unavailable):
+        index.check()
+    assert missing.current() is None
+
+
+def test_a_name_that_is_an_index_and_no_alias_is_not_written_to(wire: Wire, indices: Indices) -> None:
+    bare = Indices(wire, f"{indices.alias}-1")
+    refused = OpenSearchIndex(wire, bare).write([document("heron")], timeout=SECONDS)
+    assert refused[0].can_retry
+
+
+def test_a_server_that_is_down_is_unavailable() -> None:
+    index = OpenSearchIndex(nowhere := Wire(connect("http://127.0.0.1:9")), Indices(nowhere, "x"))
+    for ask in (
+        lambda: search(index, "heron"),
+        lambda: look_around(index, "heron"),
+        lambda: index.write([document("heron")], timeout=SECONDS),
+        index.check,
+    ):
+        with pytest.raises(Unavailable) as raised:
+            ask()
+        assert raised.value.details["part"] == "index"
+        assert raised.value.can_retry
+    nowhere.close()
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each request with the next of its answers: a status and a body, or None to hang up."""
+
+    daemon_threads = True
+
+    def __init__(self, *answers: tuple[int, str] | None) -> None:
+        super().__init__(("127.0.0.1", 0), Answering)
+        self.answers = list(answers)
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.released = Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        server = self.server
+        assert isinstance(server, Server)
+        server.asked.append((self.path, dict(self.headers)))
+        answer = server.answers.pop(0) if server.answers else (200, "{}")
+        if answer is None:
+            self.close_connection = True
+            return
+        status, body = answer
+        if status == 0:
+            server.released.wait(30)
+            return
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    do_GET = do_POST
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[..., Server]]:
+    servers: list[Server] = []
+
+    def serve(*answers: tuple[int, str] | None) -> Server:
+        servers.append(Server(*answers))
+        Thread(target=servers[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return servers[-1]
+
+    yield serve
+    for server in servers:
+        server.released.set()
+        server.shutdown()
+        server.server_close()
+
+
+_REASON = json.dumps({"error": {"type": "some_exception", "reason": "a secret", "root_cause": []}, "status": 1})
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "can_retry"),
+    [
+        (400, Internal, False),
+        (401, Unavailable, True),
+        (403, Unavailable, True),
+        (404, Unavailable, True),
+        (408, Throttled, True),
+        (413, TooLarge, False),
+        (429, Throttled, True),
+        (500, Unavailable, True),
+        (502, Unavailable, True),
+        (503, Unavailable, True),
+    ],
+)
+def test_a_refusal_becomes_an_error_without_its_reason(
+    serving: Callable[..., Server], status: int, error: type[Exception], can_retry: bool
+) -> None:
+    server = serving((status, _REASON))
+    wire = Wire(connect(server.url))
+    with pytest.raises(error) as raised:
+        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
+    wire.close()
+    assert raised.value.can_retry is can_retry
+    assert raised.value.details["status"] == status
+    assert raised.value.details["reason"] == "some_exception"
+    assert "secret" not in "".join(traceback.format_exception(raised.value))
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_does_not_answer_is_left_after_the_timeout(serving: Callable[..., Server]) -> None:
+    wire = Wire(connect(serving((0, "")).url))
+    with pytest.raises(Unavailable, match="in time"):
+        wire.send("POST", "/_msearch", b"{}\n", timeout=0.05)
+    wire.close()
+
+
+def test_no_time_left_is_no_request(serving: Callable[..., Server]) -> None:
+    server = serving()
+    wire = Wire(connect(server.url))
+    with pytest.raises(Unavailable):
+        wire.send("POST", "/_msearch", b"{}\n", timeout=0)
+    wire.close()
+    assert server.asked == []
+
+
+def test_what_is_no_json_is_unavailable(serving: Callable[..., Server]) -> None:
+    wire = Wire(connect(serving((200, "<html>")).url))
+    with pytest.raises(Unavailable):
+        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
+    wire.close()
+
+
+def test_a_connection_that_the_other_end_closed_is_replaced_once(serving: Callable[..., Server]) -> None:
+    server = serving((200, "{}"), None, (200, '{"at": 3}'))
+    wire = Wire(connect(server.url))
+    wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
+    assert wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS) == {"at": 3}
+    server.answers = [None, None]
+    with pytest.raises(Unavailable):
+        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
+    wire.close()
+
+
+def test_every_exception_of_the_client_has_crossed() -> None:
+    of_queries_in_python = {
+        exceptions.OpenSearchException,
+        exceptions.OpenSearchDslException,
+        exceptions.UnknownDslObject,
+        exceptions.ValidationException,
+        exceptions.IllegalOperation,
+    }
+    known = {
+        each
+        for each in vars(exceptions).values()
+        if isinstance(each, type) and issubclass(each, Exception) and not issubclass(each, Warning)
+    }
+    assert known == MAPPED.keys() | of_queries_in_python
+    for kind, ours in MAPPED.items():
+        status = next((code for code, each in exceptions.HTTP_EXCEPTIONS.items() if each is kind), "N/A")
+        assert type(crossing(kind(status, "", {}))) is ours
+
+
+@pytest.mark.parametrize("service", ["es", "aoss"])
+def test_requests_are_signed_for_a_region(serving: Callable[..., Server], service: Literal["es", "aoss"]) -> None:
+    server = serving()
+    keys = Credentials("AKIAEXAMPLE", "not a real one", "a token")
+    wire = Wire(connect(server.url, region="eu-central-1", service=service, credentials=keys))
+    wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS, params={"filter_path": "a,b"})
+    wire.close()
+    [(_, headers)] = server.asked
+    sent = {name.lower(): value for name, value in headers.items()}
+    assert f"/eu-central-1/{service}/aws4_request" in sent["authorization"]
+    assert {"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"} <= sent.keys()
+
+
+# Writing
+
+
+def test_a_late_create_is_refused_after_opensearch_has_forgotten_the_delete(
+    index: OpenSearchIndex, settle: Callable[[], None], wire: Wire
+) -> None:
+    write(index, settle, document("heron"))
+    write(index, settle, gone(index_version=2))
+    # `gc_deletes` is 1 ms here; what counts is that a tombstone is a document, which no collection takes.
+    wire.send("POST", f"/{index.alias}/_forcemerge", timeout=30, params={"max_num_segments": "1"})
+    settle()
+    write(index, settle, document("heron"))
+    assert search(index, "heron").candidates == ()
+
+
+def test_large_writes_go_in_several_requests(
+    index: OpenSearchIndex, settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.adapters.opensearch.index.BULK_BYTES", 5000)
+    many = [document(f"heron {i}", id) for i, id in enumerate(OTHERS[:40])]
+    many[25] = replace(many[25], embeddings=(b"\0\0\x80?",))
+    refused = index.write(many, timeout=SECONDS)
+    settle()
+    assert list(refused) == [25]
+    assert search(index, "heron").stored == 39
+
+
+# Indices
+
+
+def test_a_new_index_is_built_beside_the_old_one_and_switched(
+    wire: Wire, indices: Indices, settle: Callable[[], None]
+) -> None:
+    index = OpenSearchIndex(wire, indices)
+    write(index, settle, document("heron"))
+    assert indices.build(EMBEDDER.dimension, "another", settings=ONE_NODE) == f"{indices.alias}-2"
+    with pytest.raises(Conflict):
+        indices.build(EMBEDDER.dimension, "a third")
+    write(index, settle, document("heron", OTTER))
+    assert found(search(index, "heron")) == {HERON, OTTER}
+    assert indices.switch() == f"{indices.alias}-1"
+    assert found(search(index, "heron")) == {OTTER}
+    current = indices.current()
+    assert current is not None
+    assert (current.name, current.embedder) == (f"{indices.alias}-2", "another")
+    with pytest.raises(Conflict):
+        indices.drop(f"{indices.alias}-2")
+    indices.drop(f"{indices.alias}-1")
+    assert indices.write_set() == (indices.alias,)
+    with pytest.raises(NotFound):
+        indices.switch()
+
+
+def test_an_unknown_field_is_refused(wire: Wire, indices: Indices) -> None:
+    with pytest.raises(Internal):
+        wire.send("POST", f"/{indices.alias}/_doc", {"surprise": 1}, timeout=SECONDS, params={"routing": "x"})
+
+
+# Against SQLite
+
+_CONDITIONS = [{}, {"tags": ("a",)}, {"scope": "team", "include_child_scopes": True}]
+
+
+def test_scores_and_order_are_those_of_sqlite(
+    index: OpenSearchIndex, settle: Callable[[], None], tmp_path: Path, clock: SettableClock
+) -> None:
+    pick = random.Random(7)
+    words = [f"{a}{b}" for a in ("heron", "otter", "pond", "dawn", "reed") for b in ("", "s", "y", "ia", "ton")]
+    words += ["山", "川魚", "señora", "it"]
+    texts = [" ".join(pick.choices(words, range(len(words), 0, -1), k=pick.choice([1, 4, 9, 30]))) for _ in range(400)]
+    kept = [
+        creation(text, tags=pick.choice([(), ("a",), ("A", "b")]), scope=pick.choice(["user/default", "team/x"]))
+        for text in texts
+    ]
+    store = SqliteStore(tmp_path, EMBEDDER, clock)
+    space = store.space("ana")
+    space.commit(kept, timeout=SECONDS)
+    write(index, settle, *(_document(change.entry, at) for at, change in enumerate(kept, 1)))
+    for number in range(40):
+        text = " ".join(pick.choices(words, k=1 + number % 6))
+        conditions: dict[str, Any] = pick.choice(_CONDITIONS)
+        asked = query(text, near=embed(text)[0], per_leg=pick.choice([5, 100, None]), **conditions)
+        theirs = space.search(asked)
+        ours = index.search(ANA, asked, now=NOW, timeout=SECONDS)
+        assert (ours.stored, ours.admitted) == (theirs.stored, theirs.admitted)
+        by_id = {c.id: c for c in ours.candidates}
+        for candidate in theirs.candidates:
+            if candidate.id not in by_id:  # one of several that tie for a last place
+                continue
+            assert by_id[candidate.id].cosine == pytest.approx(candidate.cosine, abs=1e-4)
+            assert score(ours, by_id[candidate.id]) == pytest.approx(candidate.bm25, abs=1e-4)
+        ours_best = _best([(c.cosine or 0.0, score(ours, c)) for c in ours.candidates], asked.per_leg)
+        theirs_best = _best([(c.cosine or 0.0, c.bm25 or 0.0) for c in theirs.candidates], asked.per_leg)
+        assert ours_best == [pytest.approx(leg, abs=1e-4) for leg in theirs_best]
+    probes = [probe(text) for text in pick.sample(texts, 20)]
+    around = index.look_around(ANA, probes, now=NOW, floor=0.3, top_k=10, timeout=SECONDS)
+    for one, other in zip(around, space.look_around(probes, floor=0.3, top_k=10), strict=True):
+        assert other.nearest is not None
+        assert one.anywhere[0].cosine == pytest.approx(other.nearest.cosine, abs=1e-4)
+        assert [round(n.cosine, 3) for n in one.near[:10]] == [round(n.cosine, 3) for n in other.near]
+    store.close()
+
+
+def _best(scores: list[tuple[float, float]], per_leg: int | None) -> list[list[float]]:
+    """The best scores of each leg, best first."""
+    near, words = ([pair[leg] for pair in scores] for leg in (0, 1))
+    return [sorted(near, reverse=True)[:per_leg], sorted(filter(None, words), reverse=True)[:per_leg]]
+
+
+def _document(entry: Entry, index_version: int) -> Document:
+    memory = entry.memory
+    return document(
+        memory.content,
+        memory.id,
+        index_version=index_version,
+        tags=memory.tags,
+        scope=memory.scope,
+        created_at=to_micros(memory.created_at),
+        tokens=entry.tokens,
+        embeddings=entry.embeddings,
+    )

@@ -1,0 +1,61 @@
+"""A DynamoDB store in this process, with a client that can be told to misbehave and an index in memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from contracts.dynamodb_stores import emulated, tables, tell
+from contracts.entries import EMBEDDER
+from contracts.memory_index import MemoryIndex
+from faults.unruly import Unruly
+from recollect.adapters.dynamodb import DynamoStore
+from recollect.ports import Clock, Embedder
+
+
+@dataclass
+class Cloud:
+    """What a test of faults works with. `pauses` are the seconds that were waited for, without waiting."""
+
+    unruly: Unruly
+    names: tuple[str, str]
+    index: MemoryIndex
+    clock: SettableClock
+    opened: list[DynamoStore]
+    pauses: list[float]
+
+    def store(
+        self,
+        *,
+        clock: Clock | None = None,
+        embedder: Embedder = EMBEDDER,
+        window: timedelta = timedelta(minutes=5),
+        telling: bool = True,
+    ) -> DynamoStore:
+        """One more process over the same tables. With `telling` the index knows of each write at once."""
+        store = DynamoStore(*self.names, embedder, clock or self.clock, self.index, connect=self.unruly, window=window)
+        store.tables._pause = self.pauses.append
+        if telling:
+            tell(store, self.index)
+        self.opened.append(store)
+        return store
+
+    def items(self, prefix: str) -> list[Any]:
+        """The sort keys that begin with something, of all users."""
+        client = self.unruly(3.0)._client
+        found = [item["k"]["S"] for item in client.scan(TableName=self.names[0])["Items"]]
+        return sorted(key for key in found if key.startswith(prefix))
+
+
+@pytest.fixture
+def cloud(clock: SettableClock) -> Iterator[Cloud]:
+    with emulated() as connect, tables(connect, fetches=False) as names:
+        made = Cloud(Unruly(connect), names, MemoryIndex(), clock, [], [])
+        yield made
+        made.unruly.always.clear()
+        made.unruly.faults.clear()
+        for store in made.opened:
+            store.close()

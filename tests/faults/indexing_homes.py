@@ -1,0 +1,180 @@
+"""Tables, an index and the indexer between them on the real parts, and one user's memories there.
+
+The index refreshes every 30 s and forgets what it deleted at once; nothing reaches it but by the records of the
+table's stream that a test hands over.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from clock import SettableClock
+from components import dynamodb_url, opensearch_url
+from contracts.dynamodb_stores import local
+from contracts.entries import delete, embed, save, search, update
+from contracts.entries import found as ids_of
+from embedding import HashedWords
+from recollect import runtime_aws
+from recollect.adapters.dynamodb.truth import DynamoTruth
+from recollect.adapters.opensearch import OpenSearchUpkeep
+from recollect.engine.verify import counted, verify
+from recollect.ports import Document, Space, UserRef
+from recollect.settings import Settings
+
+SECONDS = 60.0
+ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "30s", "gc_deletes": "1ms"}
+NOWHERE = "http://127.0.0.1:9"
+_numbers = count()
+
+Records = list[dict[str, Any]]
+
+
+@dataclass
+class Cloud:
+    """Tables and an index of their own for this module."""
+
+    settings: Settings
+    embedder: HashedWords
+    upkeep: OpenSearchUpkeep
+    streams: Any
+    arn: str
+
+    def records(self, user: str) -> Records:
+        """All that the stream says of one user, in order."""
+        shards = self.streams.describe_stream(StreamArn=self.arn)["StreamDescription"]["Shards"]
+        found: Records = []
+        for shard in shards:
+            asked = {"StreamArn": self.arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+            place = self.streams.get_shard_iterator(**asked)["ShardIterator"]
+            while place and (page := self.streams.get_records(ShardIterator=place))["Records"]:
+                found += page["Records"]
+                place = page.get("NextShardIterator")
+        return [record for record in found if record["dynamodb"]["Keys"]["u"]["S"] == user]
+
+
+@dataclass
+class Home:
+    """One user's memories in that cloud, nobody else's."""
+
+    cloud: Cloud
+    name: str
+    clock: SettableClock
+    store: Any
+    following: runtime_aws.Following
+
+    @property
+    def key(self) -> str:
+        return UserRef(user_id=self.name).key
+
+    @property
+    def space(self) -> Space:
+        return self.store.space(self.name)  # type: ignore[no-any-return]
+
+    @property
+    def truth(self) -> DynamoTruth:
+        return DynamoTruth(self.store.tables, block=2)
+
+    def records(self) -> Records:
+        return self.cloud.records(self.key)
+
+    def of(self, id: str) -> Records:
+        """The records of one memory."""
+        return [record for record in self.records() if record["dynamodb"]["Keys"]["k"]["S"] == f"m#{id}"]
+
+    def take(self, records: Sequence[Any]) -> list[str]:
+        return self.following.take(records, timeout=SECONDS)
+
+    def held(self) -> dict[str, bool]:
+        """Of each id, whether the index has more than a tombstone."""
+        self.cloud.upkeep.refresh()
+        return {id: held.is_there for id, held in self.cloud.upkeep.held(self.key).items()}
+
+    def found_by_the_index(self, text: str) -> set[str]:
+        """What a search finds when nothing is recent."""
+        self.cloud.upkeep.refresh()
+        self.clock.advance(minutes=6)
+        return ids_of(search(self.space, text))
+
+    def differences(self) -> dict[str, int]:
+        kinds = counted(verify(self.truth, self.cloud.upkeep, [self.key], pause=lambda seconds: None))
+        return {kind: number for kind, number in kinds.items() if number}
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[Cloud]:
+    name = f"indexing-{uuid4().hex[:12]}"
+    embedder = HashedWords()
+    settings = Settings(
+        store="aws",
+        memory_table=name,
+        usage_table=f"{name}-usage",
+        dynamodb_url=dynamodb_url(),
+        opensearch_url=opensearch_url(),
+        opensearch_index=name,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in (
+            ("ACCESS_KEY_ID", "test"),
+            ("SECRET_ACCESS_KEY", "test"),
+            ("DEFAULT_REGION", "us-east-1"),
+        ):
+            patch.setenv(f"AWS_{variable}", value)
+        # DynamoDB Local is slow where a machine has much to do, and no test here is about that.
+        patch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
+        wire = runtime_aws._wire(settings)
+        upkeep = OpenSearchUpkeep(wire, name, embedder=embedder.name, dimension=embedder.dimension, settings=ONE_NODE)
+        assert upkeep.create()
+        # The tests' time is long ago: what expires a month later by it would go at once.
+        assert runtime_aws.set_up(settings, embedder, expire=False) == [name, f"{name}-usage"]
+        assert runtime_aws.set_up(settings, embedder) == []
+        client = boto3.client("dynamodb", endpoint_url=settings.dynamodb_url)
+        streams = boto3.client("dynamodbstreams", endpoint_url=settings.dynamodb_url)
+        arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+        yield Cloud(settings, embedder, upkeep, streams, arn)
+        for table in (name, f"{name}-usage"):
+            client.delete_table(TableName=table)
+        for path in (f"/{name}-*", f"/_index_template/{name}"):
+            wire.send("DELETE", path, timeout=SECONDS)
+        client.close()
+        streams.close()
+        wire.close()
+
+
+@pytest.fixture
+def home(cloud: Cloud, clock: SettableClock) -> Iterator[Home]:
+    store = runtime_aws.open_store(cloud.settings, cloud.embedder, clock)
+    following = runtime_aws.open_indexer(cloud.settings)
+    yield Home(cloud, f"user-{next(_numbers)}", clock, store, following)
+    following.close()
+    store.close()
+
+
+def story(home: Home) -> dict[str, bool]:
+    """Some memories, some of them changed, deleted, forgotten; which of them are still there."""
+    kept, changed, deleted, forgotten = (save(home.space, f"the heron saw {what}") for what in "abcd")
+    home.clock.advance(seconds=1)
+    changed = update(home.space, changed, content="the otter swims", updated_at=home.clock.now())
+    update(home.space, changed, content="the otter dives", updated_at=home.clock.now())
+    delete(home.space, deleted, home.clock.now())
+    home.space.purge([forgotten.id], timeout=SECONDS)
+    return {kept.id: True, changed.id: True, deleted.id: False, forgotten.id: False}
+
+
+def document(user: str, id: str) -> Document:
+    return Document(
+        user=user,
+        id=id,
+        index_version=1,
+        turn=False,
+        tier="long_term",
+        content_type="text",
+        scope="user/default",
+        created_at=1,
+        tokens=("x",),
+        embeddings=embed("x"),
+    )

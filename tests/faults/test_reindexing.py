@@ -1,0 +1,175 @@
+"""Comparing the index with the table, building it anew, and searching what it doesn't know yet, on the real parts."""
+
+import os
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from indexing_homes import *  # noqa: F403 - the fixtures
+from indexing_homes import ONE_NODE, SECONDS, Home, document, story
+
+from contracts.entries import delete, save, update, vector
+from embedding import HashedWords
+from recollect import runtime_aws
+from recollect.adapters.dynamodb.truth import DynamoTruth
+from recollect.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
+from recollect.engine.reindex import mend, reindex
+from recollect.engine.verify import count_strays, verify
+from recollect.errors import Unavailable
+from recollect.invoke import Door
+from recollect.model import Caller, Memory, to_micros
+from recollect.ports import Tombstone, UserRef
+from recollect.toolsets import CATALOGUE
+
+ROUNDS = int(os.environ.get("RECOLLECT_ROUNDS", "100"))
+
+
+# Comparing and building anew
+
+
+def test_every_kind_of_difference_is_found_and_mended(home: Home) -> None:
+    missing, stale, deleted = (save(home.space, f"the heron saw {what}") for what in "abc")
+    assert home.take([*home.of(stale.id), *home.of(deleted.id)]) == []
+    home.clock.advance(seconds=1)
+    update(home.space, stale, content="the otter", updated_at=home.clock.now())
+    delete(home.space, deleted, home.clock.now())
+    stray = str(uuid4())
+    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
+    assert index.write([document(home.key, stray)], timeout=SECONDS) == {}
+    found = verify(home.truth, home.cloud.upkeep, [home.key], pause=lambda seconds: None)
+    assert {(one.id, one.kind) for one in found} == {
+        (missing.id, "missing"),
+        (stale.id, "stale"),
+        (deleted.id, "superfluous"),
+        (stray, "superfluous"),
+    }
+    mend(home.truth, home.cloud.upkeep, home.key)
+    assert home.differences() == {}
+    assert home.held() == {missing.id: True, stale.id: True, deleted.id: False, stray: False}
+
+
+def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
+    save(home.space, "the heron")
+
+    def pause(seconds: float) -> None:
+        assert home.take(home.records()) == []
+
+    assert list(verify(home.truth, home.cloud.upkeep, [home.key], pause=pause)) == []
+
+
+def test_documents_of_nobody_are_counted(home: Home) -> None:
+    now = to_micros(home.clock.now()) + 10**12
+    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
+    nobody, id = UserRef(user_id=f"nobody-{uuid4()}").key, str(uuid4())
+    before = count_strays(home.truth, home.cloud.upkeep, before=now)
+    assert index.write([document(nobody, id)], timeout=SECONDS) == {}
+    assert count_strays(home.truth, home.cloud.upkeep, before=now) == before + 1
+    assert index.write([Tombstone(user=nobody, id=id, index_version=2)], timeout=SECONDS) == {}
+    assert count_strays(home.truth, home.cloud.upkeep, before=now) == before
+
+
+def test_an_index_that_is_built_anew_has_what_is_written_meanwhile_and_is_searched_then(home: Home) -> None:
+    expected = story(home)
+    saved: list[Memory] = []
+    waited: list[float] = []
+
+    def write_on(written: int) -> None:
+        """What an agent does while the index is built, and the indexer behind it."""
+        if len(saved) == 3:
+            return
+        home.clock.advance(seconds=1)
+        saved.append(save(home.space, f"meanwhile {written}"))
+        with closing(runtime_aws.open_indexer(home.cloud.settings)) as other:
+            assert other.take(home.of(saved[-1].id), timeout=SECONDS) == []
+
+    old = home.cloud.upkeep._indices.current()
+    done = reindex(home.truth, home.cloud.upkeep, advance=write_on, pause=waited.append)
+    new = home.cloud.upkeep._indices.current()
+    assert old is not None
+    assert new is not None
+    assert done.switched
+    assert new.name != old.name
+    assert waited == [home.cloud.upkeep.learned_seconds]
+    assert home.held() == expected | dict.fromkeys((memory.id for memory in saved), True)
+    assert home.differences() == {}
+    # The indexer that knew of one index only goes on with the one that is searched.
+    home.clock.advance(seconds=1)
+    late = save(home.space, "late")
+    assert home.take(home.of(late.id)) == []
+    assert home.found_by_the_index("late") == {late.id}
+
+
+def test_a_building_that_was_cut_short_goes_on_where_it_was(home: Home) -> None:
+    expected = story(home)
+
+    class Cut(DynamoTruth):
+        def everything(self, *, after: str = "") -> Any:
+            for number, block in enumerate(super().everything(after=after)):
+                if number == 2:
+                    raise Unavailable("The memory store does not answer; try again.", part="store")
+                yield block
+
+    with pytest.raises(Unavailable):
+        reindex(Cut(home.store.tables, block=2), home.cloud.upkeep, pause=lambda seconds: None)
+    waited: list[float] = []
+    begun = home.cloud.upkeep.begin()
+    assert begun != ""
+    assert reindex(home.truth, home.cloud.upkeep, pause=waited.append).switched
+    assert waited == []
+    assert home.held() == expected
+
+
+def test_an_index_that_refuses_a_memory_is_not_searched_unless_that_is_accepted(home: Home) -> None:
+    save(home.space, "the heron", vectors=[vector(1)[:8]])
+    old = home.cloud.upkeep._indices.current()
+    done = reindex(home.truth, home.cloud.upkeep, pause=lambda seconds: None)
+    assert (done.refused >= 1, done.switched) == (True, False)
+    assert home.cloud.upkeep._indices.current() == old
+    assert reindex(home.truth, home.cloud.upkeep, accept_refused=True, pause=lambda seconds: None).switched
+    home.store.forget_user(home.name)
+
+
+def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(home: Home) -> None:
+    other = HashedWords(dimension=32)
+    wire, name = home.following.wire, home.cloud.settings.opensearch_index
+    upkeep = OpenSearchUpkeep(wire, name, embedder=other.name, dimension=other.dimension, settings=ONE_NODE)
+    assert home.cloud.upkeep.unfit() is None
+    assert "hashed-words/64" in str(upkeep.unfit())
+    assert upkeep.begin() == ""
+    upkeep.reached("somewhere")
+    assert upkeep.begin() == "somewhere"
+    assert home.cloud.upkeep.begin() == ""
+    home.cloud.upkeep.switch()
+
+
+# Read your writes
+
+
+@pytest.mark.slow
+def test_every_search_sees_the_last_save_update_and_delete_while_nothing_reaches_the_index(home: Home) -> None:
+    door = Door(catalogue=CATALOGUE, store=home.store, embedder=home.cloud.embedder, clock=home.clock)
+    me = Caller(home.name, "assistant")
+
+    def ask(tool: str, **arguments: Any) -> Any:
+        result = door.invoke(f"core.{tool}", arguments, me)
+        assert result.error is None, result.error
+        return result.body
+
+    def texts(query: str) -> dict[str, str]:
+        return {hit["id"]: hit["content"] for hit in ask("search", query=query, limit=5)["results"]}
+
+    indexed = [ask("save", content=f"kiwi{number} in the index")["id"] for number in range(10)]
+    assert home.take(home.records()) == []
+    home.cloud.upkeep.refresh()
+    home.clock.advance(minutes=6)
+    for number in range(ROUNDS):
+        home.clock.advance(seconds=5)
+        id = ask("save", content=f"heron{number} by the lake")["id"]
+        assert texts(f"heron{number}").get(id) == f"heron{number} by the lake"
+        ask("update", id=id, content=f"otter{number} in the river")
+        assert next(iter(texts(f"otter{number}").items())) == (id, f"otter{number} in the river")
+        ask("delete", id=id)
+        assert id not in texts(f"otter{number}")
+    for number, id in enumerate(indexed):
+        assert id in texts(f"kiwi{number}")

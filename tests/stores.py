@@ -1,0 +1,149 @@
+"""The store that a test's door stands over: SQLite, or with RECOLLECT_TEST_STORE=aws DynamoDB Local and OpenSearch.
+
+The real parts are asked for one pair of tables and one index a worker; every store that is opened over them has
+users of its own. The index is told of each write at once, and its answers are never older than a write.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Protocol
+from uuid import uuid4
+
+from components import dynamodb_url, opensearch_url
+from contracts import dynamodb_stores
+from recollect.adapters.sqlite import SqliteStore
+from recollect.model import Query
+from recollect.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe, UserRef
+
+Kind = Literal["sqlite", "aws"]
+
+FIRST_WRITES = timedelta(microseconds=-20)
+"""Versions count up from the clock, which stands still: the first writes are the index's, the others are recent."""
+_ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"}
+
+
+def chosen() -> Kind:
+    """The store that this run is about."""
+    kind = os.environ.get("RECOLLECT_TEST_STORE", "sqlite")
+    if kind not in ("sqlite", "aws"):
+        raise ValueError(f"RECOLLECT_TEST_STORE is {kind!r}: it may be sqlite or aws.")
+    return kind  # type: ignore[return-value]
+
+
+class Opening(Protocol):
+    """Opens a store that is empty. A folder is what SQLite keeps its files in."""
+
+    def __call__(self, folder: Path, embedder: Embedder, clock: Clock) -> MemoryStore: ...
+
+
+@contextmanager
+def opening(kind: Kind) -> Iterator[Opening]:
+    """Stores of a kind, as long as the block lasts."""
+    if kind == "sqlite":
+        yield SqliteStore
+        return
+    with parts() as found:
+        yield lambda folder, embedder, clock: found.open(embedder, clock)
+
+
+@contextmanager
+def parts() -> Iterator["Parts"]:
+    """The real parts, with tables that are gone in the end."""
+    connect = cache(dynamodb_stores.local(dynamodb_url()))
+    with ExitStack() as stack:
+        tables = stack.enter_context(dynamodb_stores.tables(connect, fetches=True))
+        yield Parts(connect, tables, stack)
+
+
+@dataclass
+class Parts:
+    """Tables, and an index for each kind of vector."""
+
+    connect: Any
+    tables: tuple[str, str]
+    stack: ExitStack
+    indices: dict[str, "Fresh"] = field(default_factory=dict)
+
+    def open(
+        self, embedder: Embedder, clock: Clock, *, window: timedelta = FIRST_WRITES, index: Index | None = None
+    ) -> MemoryStore:
+        """A store with users of its own, over an index of this worker or another one."""
+        from recollect.adapters.dynamodb import DynamoStore
+
+        index = index or self.index(embedder)
+        store = DynamoStore(*self.tables, embedder, clock, index, connect=self.connect, window=window)
+        dynamodb_stores.tell(store, index)
+        return Apart(store, uuid4().hex)
+
+    def index(self, embedder: Embedder) -> "Fresh":
+        """The index for an embedder's vectors."""
+        if embedder.name not in self.indices:
+            self.indices[embedder.name] = self._build(embedder)
+        return self.indices[embedder.name]
+
+    def _build(self, embedder: Embedder) -> "Fresh":
+        from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire, connect
+
+        wire = Wire(connect(opensearch_url()))
+        indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+        indices.build(embedder.dimension, embedder.name, settings=_ONE_NODE)
+        self.stack.callback(wire.close)
+        self.stack.callback(wire.send, "DELETE", f"/_index_template/{indices.alias}", timeout=30)
+        self.stack.callback(wire.send, "DELETE", f"/{indices.alias}-*", timeout=30)
+        return Fresh(OpenSearchIndex(wire, indices), indices)
+
+
+class Fresh:
+    """An index that finds what was just written."""
+
+    def __init__(self, index: Index, indices: Any) -> None:
+        self.index = index
+        self._indices = indices
+        self._is_behind = False
+
+    def write(self, documents: Any, *, timeout: float) -> Any:
+        self._is_behind = True
+        return self.index.write(documents, timeout=timeout)
+
+    def search(self, user: str, query: Query, **how: Any) -> Indexed:
+        self._refresh()
+        return self.index.search(user, query, **how)
+
+    def look_around(self, user: str, probes: Sequence[Probe], **how: Any) -> list[IndexedSurroundings]:
+        self._refresh()
+        return self.index.look_around(user, probes, **how)
+
+    def check(self) -> None:
+        self.index.check()
+
+    def _refresh(self) -> None:
+        if self._is_behind:
+            self._indices.refresh()
+            self._is_behind = False
+
+
+class Apart:
+    """A store over tables that many share: its users are of a tenant that nobody else has."""
+
+    def __init__(self, store: Any, part: str) -> None:
+        self.store = store
+        self._part = part
+
+    def space(self, user_id: str, *, tenant: str = "") -> Any:
+        return self.store.space(user_id, tenant=self._part + tenant)
+
+    def users(self) -> Iterator[UserRef]:
+        for user in self.store.users():
+            if user.tenant.startswith(self._part):
+                yield UserRef(user_id=user.user_id, tenant=user.tenant.removeprefix(self._part))
+
+    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+        return bool(self.store.forget_user(user_id, tenant=self._part + tenant))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)

@@ -1,0 +1,85 @@
+"""Every error of botocore and DynamoDB has its place in the map; a new one fails here."""
+
+import botocore.session
+import pytest
+from botocore import exceptions as foreign
+from botocore.exceptions import BotoCoreError, ClientError
+
+from recollect.adapters.dynamodb import crossing
+from recollect.errors import Internal, RecollectError, Throttled, TooLarge, Unavailable
+
+_WARNINGS = {"UnsupportedTLSVersionWarning", "ImminentRemovalWarning"}
+_KINDS = [
+    kind
+    for name, kind in vars(foreign).items()
+    if isinstance(kind, type) and issubclass(kind, Exception) and name not in _WARNINGS
+]
+_OPERATIONS = (
+    *("PutItem", "UpdateItem", "DeleteItem", "Query", "BatchGetItem", "BatchWriteItem", "TransactWriteItems"),
+    "DescribeTable",
+)
+_CODES = (
+    crossing.THROTTLED,
+    crossing.BUSY,
+    crossing.FULL,
+    frozenset(crossing.LASTING),
+    crossing.MISTAKES,
+    crossing.ASKED_FOR,
+)
+
+
+def _refused(code: str, *, status: int = 400, reasons: tuple[str, ...] = ()) -> ClientError:
+    answer = {
+        "Error": {"Code": code, "Message": "a secret"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+        "CancellationReasons": [{"Code": reason} for reason in reasons],
+    }
+    return ClientError(answer, "PutItem")  # type: ignore[arg-type]
+
+
+def test_every_exception_of_botocore_has_a_place_in_the_map() -> None:
+    places = (crossing.PASSING, tuple(crossing.SETUP), crossing.OURS, (ClientError,))
+    unmapped = {
+        kind.__name__
+        for kind in _KINDS
+        if kind is not BotoCoreError and not any(issubclass(kind, place) for place in places)
+    }
+    assert unmapped == set()
+
+
+def test_every_error_that_dynamodb_declares_for_what_we_ask_is_in_one_place_of_the_map() -> None:
+    model = botocore.session.get_session().get_service_model("dynamodb")
+    declared = {shape.name for name in _OPERATIONS for shape in model.operation_model(name).error_shapes}
+    assert declared
+    assert {code: sum(code in place for place in _CODES) for code in declared} == dict.fromkeys(declared, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "retryable"),
+    [
+        (_refused("ThrottlingException"), Throttled, True),
+        (_refused("ProvisionedThroughputExceededException"), Throttled, True),
+        (_refused("InternalServerError", status=500), Unavailable, True),
+        (_refused("NeverHeardOf", status=503), Unavailable, True),
+        (_refused("TransactionCanceledException", reasons=("None", "TransactionConflict")), Unavailable, True),
+        (_refused("TransactionCanceledException", reasons=("ThrottlingError",)), Throttled, True),
+        (_refused("TransactionCanceledException", reasons=("ItemCollectionSizeLimitExceeded",)), TooLarge, False),
+        (_refused("TransactionCanceledException", reasons=("ValidationError",)), Internal, False),
+        (_refused("ItemCollectionSizeLimitExceededException"), TooLarge, False),
+        (_refused("ResourceNotFoundException"), Unavailable, False),
+        (_refused("AccessDeniedException"), Unavailable, False),
+        (_refused("ValidationException"), Internal, False),
+        (_refused("NeverHeardOf"), Internal, False),
+        (foreign.EndpointConnectionError(endpoint_url="http://secret"), Unavailable, True),
+        (foreign.ReadTimeoutError(endpoint_url="http://secret"), Unavailable, True),
+        (foreign.NoCredentialsError(), Unavailable, False),
+        (foreign.ParamValidationError(report="a secret"), Internal, False),
+    ],
+)
+def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
+    error: Exception, kind: type[RecollectError], retryable: bool
+) -> None:
+    ours = crossing.translate(error)
+    assert type(ours) is kind
+    assert ours.can_retry is retryable
+    assert "secret" not in ours.message

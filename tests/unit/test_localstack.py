@@ -1,0 +1,64 @@
+"""The launcher of the real parts says what is missing, and leaves alone what it did not start."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def launch(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "localstack"))
+    launch = importlib.import_module("launch")
+    monkeypatch.setattr(launch, "STATE", tmp_path)
+    monkeypatch.setattr(launch, "answers", lambda part: False)
+    return launch
+
+
+def _command(folder: Path, name: str, says: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("there", "missing"), [([], "a JDK of version 17"), (["java"], "Apache Maven"), (["java", "mvn"], None)]
+)
+def test_a_missing_tool_is_named_with_what_brings_it(
+    launch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: list[str], missing: str | None
+) -> None:
+    for name in there:
+        _command(tmp_path, name, 'openjdk version "17.0.9" 2023-10-17')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [part] = [part for part in launch.PARTS if part.name == "opensearch"]
+    if missing is None:
+        part.check()
+    else:
+        with pytest.raises(launch.Missing, match=missing):
+            launch.up([part])
+
+
+def test_a_java_that_is_too_old_is_refused(launch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("java", "npm"):
+        _command(tmp_path, name, 'openjdk version "11.0.2" 2019-01-15')
+    monkeypatch.setenv("PATH", str(tmp_path))
+    [part] = [part for part in launch.PARTS if part.name == "dynamodb"]
+    with pytest.raises(launch.Missing, match="Java 17 or newer, and `java` is 11"):
+        launch.up([part])
+
+
+def test_down_ends_nothing_that_up_did_not_start(launch: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert launch.down(list(launch.PARTS)) == 0
+    assert capsys.readouterr().out.count("was not started here") == len(launch.PARTS)
+
+
+def test_a_process_number_that_was_used_again_is_not_ended(
+    launch: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [part] = [part for part in launch.PARTS if part.name == "dynamodb"]
+    (tmp_path / "dynamodb.json").write_text('{"pid": 1, "started": "another time"}')
+    assert launch.down([part]) == 0
+    assert "was not started here" in capsys.readouterr().out
