@@ -8,12 +8,12 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Final
 
 from ...errors import RecollectError
 from ...model import Usage, from_micros, to_micros
+from .. import reading
+from ..reading import Pending
 from . import keys
 from .partition import Partition
 from .table import READ_SECONDS, Cancelled, Deadline
@@ -27,67 +27,16 @@ _MANY: Final = 1_000
 _FLUSH_SECONDS: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    count: int = 0
-    at: datetime | None = None
-    reviews: tuple[tuple[str | None, str], ...] = ()
-
-
-class UsageBuffer:
-    """What was read of one user's memories since the last flush. Safe for threads."""
+class UsageBuffer(reading.UsageBuffer):
+    """The buffer of one user."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, _Pending] = {}
-        self._lock = threading.Lock()
+        super().__init__()
         self._flushing = threading.Lock()
 
     def settled(self) -> threading.Lock:
         """Held while pending numbers move into the table, where a reader would miss them or count them twice."""
         return self._flushing
-
-    def add(self, ids: Iterable[str], at: datetime) -> None:
-        with self._lock:
-            for id in ids:
-                known = self._pending.get(id, _Pending())
-                self._pending[id] = replace(known, count=known.count + 1, at=at)
-
-    def review(self, id: str, previous: str | None, card: str) -> None:
-        with self._lock:
-            known = self._pending.get(id, _Pending())
-            self._pending[id] = replace(known, reviews=(*known.reviews, (previous, card)))
-
-    def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
-        """The stored usage with what is pending."""
-        with self._lock:
-            pending = {id: self._pending[id] for id in ids if id in self._pending}
-        merged = dict(stored)
-        for id, more in pending.items():
-            usage = stored.get(id, Usage())
-            card = usage.card
-            for previous, reviewed in more.reviews:
-                card = reviewed if card == previous else card
-            merged[id] = Usage(
-                access_count=usage.access_count + more.count,
-                last_accessed_at=more.at or usage.last_accessed_at,
-                card=card,
-            )
-        return merged
-
-    def drop(self, ids: Iterable[str]) -> None:
-        """Forget what is pending of these memories."""
-        with self._lock:
-            for id in ids:
-                self._pending.pop(id, None)
-
-    def take(self) -> dict[str, _Pending]:
-        """Empty the buffer."""
-        with self._lock:
-            pending, self._pending = self._pending, {}
-        return pending
-
-    def __bool__(self) -> bool:
-        return bool(self._pending)
 
 
 def flush(partition: Partition, buffer: UsageBuffer) -> None:
@@ -97,7 +46,7 @@ def flush(partition: Partition, buffer: UsageBuffer) -> None:
             _flush(partition, pending)
 
 
-def _flush(partition: Partition, pending: Mapping[str, _Pending]) -> None:
+def _flush(partition: Partition, pending: Mapping[str, Pending]) -> None:
     deadline = Deadline.after(_FLUSH_SECONDS)
     try:
         wanted = [key for id in pending if (key := _key(id))]
@@ -143,7 +92,7 @@ def _usage(item: Item) -> Usage:
     )
 
 
-def _write(partition: Partition, id: str, more: _Pending, deadline: Deadline) -> None:
+def _write(partition: Partition, id: str, more: Pending, deadline: Deadline) -> None:
     if more.count and more.at:
         request: Any = {
             "TableName": partition.tables.usage,

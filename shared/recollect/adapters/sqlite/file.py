@@ -18,10 +18,10 @@ import apsw
 
 from ...errors import Conflict, RecollectError, Unavailable
 from ...ports import UserRef
+from ..reading import UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, WRITER_KIB, crossing, open_file, writing
 from .index import Index
 from .schema import TABLES
-from .usage import UsageBuffer
 from .usage import write as write_usage
 
 _log = logging.getLogger("recollect")

@@ -1,0 +1,72 @@
+"""What was read and is not written down yet, for a store that keeps usage apart from memories.
+
+Counts are added, a card is replaced only where it is still the one the review began from. What is in the buffer when
+a process dies is lost, by contract.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ..model import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The readings of one memory, and its reviews in order: each a card and the one it takes the place of."""
+
+    count: int = 0
+    at: datetime | None = None
+    reviews: tuple[tuple[str | None, str], ...] = ()
+
+
+class UsageBuffer:
+    """What was read since the last flush. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, Pending] = {}
+        self._lock = threading.Lock()
+
+    def add(self, ids: Iterable[str], at: datetime) -> None:
+        with self._lock:
+            for id in ids:
+                known = self._pending.get(id, Pending())
+                self._pending[id] = replace(known, count=known.count + 1, at=at)
+
+    def review(self, id: str, previous: str | None, card: str) -> None:
+        with self._lock:
+            known = self._pending.get(id, Pending())
+            self._pending[id] = replace(known, reviews=(*known.reviews, (previous, card)))
+
+    def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
+        """The stored usage with what is pending."""
+        with self._lock:
+            pending = {id: self._pending[id] for id in ids if id in self._pending}
+        merged = dict(stored)
+        for id, more in pending.items():
+            usage = stored.get(id, Usage())
+            card = usage.card
+            for previous, reviewed in more.reviews:
+                card = reviewed if card == previous else card
+            merged[id] = Usage(
+                access_count=usage.access_count + more.count,
+                last_accessed_at=more.at or usage.last_accessed_at,
+                card=card,
+            )
+        return merged
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Forget what is pending of these memories."""
+        with self._lock:
+            for id in ids:
+                self._pending.pop(id, None)
+
+    def take(self) -> dict[str, Pending]:
+        """Empty the buffer."""
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        return pending
+
+    def __bool__(self) -> bool:
+        return bool(self._pending)
