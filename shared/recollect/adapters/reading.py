@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from ..model import Usage
 
@@ -62,11 +63,11 @@ class UsageBuffer:
             for id in ids:
                 self._pending.pop(id, None)
 
-    def take(self) -> dict[str, Pending]:
-        """Empty the buffer."""
+    def take(self, most: int | None = None) -> dict[str, Pending]:
+        """Take out what is pending, of so many memories at most."""
         with self._lock:
-            pending, self._pending = self._pending, {}
-        return pending
+            ids = list(islice(self._pending, most))
+            return {id: self._pending.pop(id) for id in ids}
 
     def __bool__(self) -> bool:
         return bool(self._pending)

@@ -15,7 +15,8 @@ from .space import DynamoSpace, Speakers
 from .table import READ_SECONDS, Connect, Deadline, Tables
 from .usage import UsageBuffer
 
-FLUSH_SECONDS: Final = 1.0
+FLUSH_SECONDS: Final = 5.0
+"""What is read again within it costs one write."""
 WINDOW: Final = timedelta(minutes=5)
 _FORGET_SECONDS: Final = 600.0
 _THREADS: Final = 16
@@ -25,7 +26,7 @@ class DynamoStore:
     """The truth in two tables; `index` finds what was written more than `window` ago.
 
     `connect` makes a client of DynamoDB for so many seconds a request (None: the machine's own account). Reading
-    statistics are flushed about once a second, and by `flush`, which a function calls before it sleeps.
+    statistics are flushed every few seconds, and by `flush`, which a function calls before it sleeps.
     """
 
     def __init__(

@@ -6,8 +6,8 @@ a process dies is lost, by contract.
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ...errors import RecollectError
@@ -25,39 +25,70 @@ _log = logging.getLogger("recollect")
 _MANY: Final = 1_000
 """From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
 _FLUSH_SECONDS: Final = 2.0
+"""How long each block of a flush may take."""
+_BLOCK: Final = 10
+"""How many move at once: searches have the same threads to wait with, and readers wait for a move."""
 
 
 class UsageBuffer(reading.UsageBuffer):
-    """The buffer of one user."""
+    """The buffer of one user.
+
+    While pending numbers move into the table, a reader would miss them or count them twice: readers and a move
+    wait for each other, and readers go first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._flushing = threading.Lock()
+        self._turn = threading.Condition()
+        self._readers = 0
+        self._moving = False
 
-    def settled(self) -> threading.Lock:
-        """Held while pending numbers move into the table, where a reader would miss them or count them twice."""
-        return self._flushing
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """No number moves meanwhile."""
+        with self._turn:
+            self._readers += 1
+            self._turn.wait_for(lambda: not self._moving)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._readers -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Nobody reads meanwhile."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self._moving and not self._readers)
+            self._moving = True
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._moving = False
+                self._turn.notify_all()
 
 
 def flush(partition: Partition, buffer: UsageBuffer) -> None:
     """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
-    with buffer.settled():
-        if pending := buffer.take():
-            _flush(partition, pending)
+    while buffer:
+        with buffer.moving():
+            try:
+                _move(partition, buffer.take(_BLOCK), Deadline.after(_FLUSH_SECONDS))
+            except RecollectError as error:
+                buffer.take()
+                _log.warning("reading statistics were not kept: %s", error.message)
 
 
-def _flush(partition: Partition, pending: Mapping[str, Pending]) -> None:
-    deadline = Deadline.after(_FLUSH_SECONDS)
-    try:
-        wanted = [key for id in pending if (key := _key(id))]
-        there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
-        known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
-        partition.each(
-            lambda each: _write(partition, *each, deadline),
-            [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
-        )
-    except RecollectError as error:
-        _log.warning("reading statistics were not kept: %s", error.message)
+def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline) -> None:
+    wanted = [key for id in pending if (key := _key(id))]
+    there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
+    known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
+    partition.each(
+        lambda each: _write(partition, *each, deadline),
+        [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
+    )
 
 
 def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
