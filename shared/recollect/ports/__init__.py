@@ -1,0 +1,45 @@
+"""The capabilities that the engine needs.
+
+Protocols and the plain records that they speak of, no implementation; any room above may import them from here. Every
+adapter earns its port by one contract suite (`tests/contracts`). A `Space` is all that the engine ever holds of a
+store: one user's memories, from which nobody else's can be reached.
+"""
+
+from .changes import Change, Close, Create, Entry, Guard, Replace
+from .clock import Clock
+from .embedder import Embedder, Scale
+from .files import ExportFiles, FileStore
+from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
+from .space import Probe, Space, TextKey
+from .store import MemoryStore, UserRef
+from .upkeep import Held, IndexUpkeep, Parked, Truth
+
+__all__ = [
+    "Change",
+    "Clock",
+    "Close",
+    "Create",
+    "Document",
+    "Embedder",
+    "Entry",
+    "ExportFiles",
+    "FileStore",
+    "Guard",
+    "Held",
+    "Index",
+    "IndexUpkeep",
+    "Indexed",
+    "IndexedCandidate",
+    "IndexedNeighbour",
+    "IndexedSurroundings",
+    "MemoryStore",
+    "Parked",
+    "Probe",
+    "Replace",
+    "Scale",
+    "Space",
+    "TextKey",
+    "Tombstone",
+    "Truth",
+    "UserRef",
+]

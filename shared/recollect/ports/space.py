@@ -1,0 +1,171 @@
+"""One user's memories."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from ..model import (
+    Association,
+    Embedding,
+    Filter,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    ScopeUse,
+    Session,
+    Surroundings,
+    Usage,
+)
+from .changes import Change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A text to look around: its chunks' embeddings, its scope (None: the whole space), and an id to leave out."""
+
+    embeddings: tuple[Embedding, ...]
+    scope: str | None
+    leave_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextKey:
+    """A normalised text's digest and the place where a second copy would be a duplicate."""
+
+    fold: bytes
+    scope: str
+    agent_id: str | None
+    conversation_id: str | None
+
+
+class Space(Protocol):
+    """One user's memories. Turns are left out of everything but search with `include_turns`, `get`,
+    `purge` and `open_turns`; what is deleted or expired is absent unless a method says otherwise."""
+
+    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+        """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
+
+        Links to what is neither there, deleted or not, nor among the changes are left out, of earlier
+        images too: a purge that came between is not undone.
+        """
+        ...
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        """The memories of these ids; unknown ones are left out. `deleted` admits deleted and expired ones too."""
+        ...
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        """How many visible memories, turns included, have each text in that place."""
+        ...
+
+    def search(self, query: Query) -> Matches:
+        """The best of each leg, by the filter, with true scores in both legs."""
+        ...
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        """For each probe the nearest memory anywhere, and the `top_k` of its scope with a cosine of at
+        least `floor`, nearest first, newest then id on a tie."""
+        ...
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        """A page of what the filter admits, newest first then id, and the exact total."""
+        ...
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        """Every visible memory in a stable order, streaming; `after` resumes behind an id, deleted or not.
+
+        Raises NotFound for an id that was never there or was purged.
+        """
+        ...
+
+    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
+        """For each of these memories the others of them whose nearest chunks have a cosine of at least `floor`."""
+        ...
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        """The turns of a conversation that no `Close` has named, in the order in which they were written."""
+        ...
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        """Conversations whose last open turn was written at or before a time, the longest idle first."""
+        ...
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        """The embeddings of these memories, turns too, one a chunk; what can't be searched is left out."""
+        ...
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        """The links of each id, from both sides, strongest first; links to what is gone are left out."""
+        ...
+
+    def speakers(self) -> frozenset[str]:
+        """The names, in lower case, of those who say at least two of the memories and turns."""
+        ...
+
+    def scopes(self) -> dict[str, ScopeUse]:
+        """What lies directly in each scope that has memories."""
+        ...
+
+    def sessions(self) -> list[Session]:
+        """The sessions that were added, oldest first, then by id."""
+        ...
+
+    def add_session(self, session: Session, *, timeout: float) -> bool:
+        """Add a session durably. False when its id is there already, which is left as it is."""
+        ...
+
+    def remove_session(self, id: str, *, timeout: float) -> bool:
+        """Remove a session, not its memories. False when there is none."""
+        ...
+
+    def revisions(self, id: str) -> list[Revision]:
+        """The images that updates replaced, oldest first."""
+        ...
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """What is known of the reading of these memories; those never read are left out."""
+        ...
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        """Count a reading of each. Never fails a read and never changes a memory."""
+        ...
+
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        """Put an FSRS card in place of `previous`, unless another review came first. Never fails a read."""
+        ...
+
+    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+        """Put an FSRS card in place of `previous` durably. False when another review came first, or the id is
+        unknown. Raises Unavailable.
+        """
+        ...
+
+    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+        """Remove memories for good, deleted ones and turns included: record, vectors, tokens, revisions,
+        usage and links to them, to the bytes. Answers the ids that were there; links to the others go too."""
+        ...
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        """The ids of what was deleted before a time, and of what has expired, pinned or not: a sweep purges them."""
+        ...
+
+    def traces(self, id: str) -> list[str]:
+        """Where the store still knows an id, links of images and earlier images too: empty after a purge.
+
+        What the user wrote of it, in texts and metadata, is not looked at.
+        """
+        ...
+
+    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
+        """Give every memory new vectors and record the store's embedder, all or nothing; how many there were.
+
+        `embed` makes the vectors of a block of memories, one tuple of chunk embeddings a memory.
+        """
+        ...
+
+    def statistics(self) -> Mapping[str, int]:
+        """`memories`, `turns`, `deleted` (expired ones too, until they are purged), `chunks`, `bytes` on disk."""
+        ...
