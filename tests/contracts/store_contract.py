@@ -926,6 +926,17 @@ def test_usage_outlives_a_close_and_is_added_up_between_handles(store: Opening, 
     assert (usage.access_count, usage.last_accessed_at, usage.card) == (2, NOON, "of True")
 
 
+def test_what_was_read_is_seen_by_another_handle_after_a_flush(store: Opening, clock: SettableClock) -> None:
+    first = store(clock, EMBEDDER)
+    one = save(first.space("ana"), "one")
+    first.space("ana").note_access([one.id], NOON)
+    first.flush()
+    other = store(clock, EMBEDDER).space("ana")
+    assert other.usage([one.id])[one.id].access_count == 1
+    first.flush()
+    assert other.usage([one.id])[one.id].access_count == 1
+
+
 def test_reading_changes_no_memory_and_survives_its_end(opened: MemoryStore, space: Space) -> None:
     one = save(space, "one")
     space.note_access([one.id, ids(1)[0]], NOON)
@@ -1162,7 +1173,9 @@ def test_two_handles_see_each_others_writes_at_once(store: Opening, clock: Setta
 
 def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store: Opening, clock: SettableClock) -> None:
     first = store(clock, EMBEDDER)
-    made = [save(first.space("ana"), f"heron {i} " + "word " * 200) for i in range(300)]
+    changes = [creation(f"heron {i} " + "word " * 200) for i in range(300)]
+    made = [change.entry.memory for change in changes]
+    first.space("ana").commit(changes, timeout=SECONDS)
     delete(first.space("ana"), made[0])
     first.close()
     other = HashedWords(dimension=32)

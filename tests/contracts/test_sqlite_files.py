@@ -283,6 +283,22 @@ print(len(list(store.users())), counts == [2] * len(names))
 """
 
 
+def test_a_flush_of_what_was_read_never_raises(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_store()
+    one = save(store.space("ana"), "one")
+    store.space("ana").note_access([one.id], NOON)
+
+    def refused(path: Path, **how: object) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", refused)
+        store.flush()
+    assert "reading statistics were not kept" in caplog.text
+
+
 @pytest.mark.parametrize("cache_bytes", [1, 10**9])
 def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: int) -> None:
     assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["40", "True"]

@@ -28,6 +28,9 @@ class FailingStore:
     def check(self) -> None:
         raise RuntimeError(self.secret)
 
+    def flush(self) -> None:
+        raise RuntimeError(self.secret)
+
     def close(self) -> None:
         self.closed = True
 

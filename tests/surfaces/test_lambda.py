@@ -4,8 +4,11 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -14,7 +17,7 @@ from recollect.invoke import Door
 from recollect.model import Caller
 from recollect.surfaces.lambda_ import tool_handler
 from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
-from surfaces.callers import ROOT
+from surfaces.callers import ROOT, opened
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
 
@@ -206,3 +209,63 @@ def test_mcp_runs_in_a_function_again_and_again(door: Door, event: Any, path: st
         assert answer["statusCode"] == 200
         assert json.loads(answer["body"])["result"]["tools"]
         assert handler(event(path, body, None, headers=headers, multiValueHeaders=None), None)["statusCode"] == 401
+
+
+# What was read
+
+
+def _direct(handler: Any) -> Any:
+    arguments = {"query": "A fact."}
+    event = {"toolset": "core", "tool": "search", "arguments": arguments, "caller": {"user_id": "ana"}}
+    return handler(event, None)["body"]["results"]
+
+
+def _by_http(handler: Any) -> Any:
+    return json.loads(handler(as_v2("/v1/core/search", '{"query": "A fact."}', ME), None)["body"])["results"]
+
+
+def _by_mcp(handler: Any) -> Any:
+    call = {"name": "search", "arguments": {"query": "A fact."}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    answer = handler(as_v2("/mcp", body, ME, headers=headers), None)
+    return json.loads(answer["body"])["result"]["structuredContent"]["results"]
+
+
+FUNCTIONS = pytest.mark.parametrize(
+    ("made", "called"),
+    [
+        (lambda open: tool_handler("search", open=open), _direct),
+        (lambda open: tool_handler("search", open=open), _by_http),
+        (lambda open: app_handler(open=open), _by_http),
+        (lambda open: mcp_handler(open=open), _by_mcp),
+    ],
+    ids=["direct", "gateway", "http", "mcp"],
+)
+
+
+@FUNCTIONS
+@pytest.mark.usefixtures("event_loop_closed")
+def test_what_was_read_is_written_down_before_a_function_sleeps(
+    door: Door, tmp_path: Path, made: Callable[..., Any], called: Callable[..., Any]
+) -> None:
+    with patch("recollect.adapters.sqlite.store.FLUSH_SECONDS", 3600):  # nothing in the background
+        id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
+        assert [hit["id"] for hit in called(made(lambda: door))] == [id]
+        with opened(tmp_path) as other:
+            assert other.store.space("ana").usage([id])[id].access_count == 1
+
+
+@FUNCTIONS
+@pytest.mark.usefixtures("event_loop_closed")
+def test_an_answer_survives_that_what_was_read_cannot_be_written_down(
+    door: Door, made: Callable[..., Any], called: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Worn(FailingStore):
+        def space(self, user_id: str, *, tenant: str = "") -> Any:
+            return door.store.space(user_id, tenant=tenant)
+
+    id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
+    worn = replace(door, store=Worn())  # type: ignore[arg-type]
+    assert [hit["id"] for hit in called(made(lambda: worn))] == [id]
+    assert "writing down what was read failed" in caplog.text

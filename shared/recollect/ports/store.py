@@ -42,6 +42,10 @@ class MemoryStore(Protocol):
         """Raises Unavailable when the store can't serve."""
         ...
 
+    def flush(self) -> None:
+        """Write down what was read. Never raises: what can't be written is dropped."""
+        ...
+
     def close(self) -> None:
         """Flush what is buffered and let go of files and connections."""
         ...

@@ -41,6 +41,14 @@ def opened_door() -> Door:
     return open_door(read_settings())
 
 
+def write_down(door: Door) -> None:
+    """Flush what was read, before the function sleeps and may never wake. It never fails an answer."""
+    try:
+        door.store.flush()
+    except Exception as fault:
+        telemetry.log_fault("writing down what was read", fault)
+
+
 def tool_handler(
     operation: str, *, open: Callable[[], Door] = opened_door, identity: Identity | None = None
 ) -> Handler:
@@ -77,7 +85,9 @@ def _http(operation: str, open: Callable[[], Door], identity: Identity, request:
         key = one_header(request.scope, "Idempotency-Key")
     except RecollectError as error:
         return refusal_reply(door, tool, error)
-    return answer(door, tool, body, caller, key)
+    reply = answer(door, tool, body, caller, key)
+    write_down(door)
+    return reply
 
 
 def _routed(catalogue: Catalogue, operation: str, request: HttpRequest) -> Tool:
@@ -108,7 +118,9 @@ def _direct(operation: str, open: Callable[[], Door], event: Any) -> JsonObject:
             raise InvalidInput("`idempotency_key` must be a string.")
     except RecollectError as error:
         return {"error": _error(error)}
-    return _direct_answer(door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key))
+    result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key)
+    write_down(door)
+    return _direct_answer(result)
 
 
 def _direct_answer(result: Result) -> JsonObject:

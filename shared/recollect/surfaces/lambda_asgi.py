@@ -9,7 +9,7 @@ from mangum import Mangum
 from ..invoke import Door
 from ..model import JsonObject
 from .identity import Authorizer, Identity
-from .lambda_ import Handler, opened_door
+from .lambda_ import Handler, opened_door, write_down
 from .problem import PROBLEM_MEDIA
 
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
@@ -19,24 +19,27 @@ def app_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | 
     """The whole HTTP surface, behind API Gateway."""
     from .http import create_app
 
-    return _handler(lambda: create_app(open(), identity or Authorizer(), local=False, closes_store=False))
+    return _handler(open, lambda door: create_app(door, identity or Authorizer(), local=False, closes_store=False))
 
 
 def mcp_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | None = None) -> Handler:
     """MCP over streamable HTTP, behind API Gateway."""
     from .mcp_http import create_mcp_app
 
-    return _handler(lambda: create_mcp_app(open(), identity or Authorizer()))
+    return _handler(open, lambda door: create_mcp_app(door, identity or Authorizer()))
 
 
-def _handler(create: Callable[[], Any]) -> Handler:
+def _handler(open: Callable[[], Door], create: Callable[[Door], Any]) -> Handler:
     @cache
-    def adapted() -> Mangum:
+    def adapted() -> tuple[Door, Mangum]:
+        door = open()
         # Each invocation starts and ends the application's lifespan, which may happen many times.
-        return Mangum(create(), lifespan="on", text_mime_types=_TEXT)
+        return door, Mangum(create(door), lifespan="on", text_mime_types=_TEXT)
 
     def handler(event: Any, context: Any) -> JsonObject:
-        answer: JsonObject = adapted()(event, context)
+        door, application = adapted()
+        answer: JsonObject = application(event, context)
+        write_down(door)
         return answer
 
     return handler

@@ -1,7 +1,7 @@
 """One user's open file: a connection to read by, one to write by, and the index over it.
 
 Readers and writers don't wait for each other; two readers of one user do, for well under a millisecond.
-Locks are taken in one order: to write or to open, SQLite's own, to read. So nothing waits for SQLite's
+Locks are taken in one order: to flush, to write or to open, SQLite's own, to read. So nothing waits for SQLite's
 write lock while it holds the lock to read, which a writer may want.
 """
 
@@ -47,6 +47,7 @@ class UserFile:
         self._read_lock = threading.RLock()
         self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
+        self._flush_lock = threading.Lock()
         self._index = Index(dimension)
         self._data_version = -1
         self._changes_before = 0
@@ -155,16 +156,18 @@ class UserFile:
 
     def flush_usage(self) -> None:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
-        if not self.usage or not self.path.exists():
-            return
-        pending = self.usage.take()
         try:
-            with self._write_lock:
-                connection = self._open_writer()
-                with writing(connection, self.path, _FLUSH_SECONDS):
-                    write_usage(connection, pending)
-        except RecollectError as error:
-            _log.warning("reading statistics were not kept: %s", error.message)
+            # Who comes second waits until the first has written what it took.
+            with self._flush_lock, crossing(self.path):
+                if not self.usage or not self.path.exists():
+                    return
+                pending = self.usage.take()
+                with self._write_lock:
+                    connection = self._open_writer()
+                    with writing(connection, self.path, _FLUSH_SECONDS):
+                        write_usage(connection, pending)
+        except (RecollectError, OSError) as error:
+            _log.warning("reading statistics were not kept: %s", error)
 
     def memory(self) -> int:
         """Bytes held, about: the index and what the connections cache."""

@@ -96,7 +96,6 @@ class SqliteStore:
             ) from error
 
     def flush(self) -> None:
-        """Write down what was read since the last time."""
         with self._lock:
             files = list(self._open.values())
         for file in files:
