@@ -1,6 +1,7 @@
 """The user's own item: who it is, which embedder made the vectors; how a user comes to be and is forgotten."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from ...errors import RecollectError
@@ -50,7 +51,19 @@ def count_purge(partition: Partition, deadline: Deadline) -> bool:
     try:
         partition.tables.call("update_item", request, deadline)
     except Cancelled:
+        return made_anew(partition, deadline) and count_purge(partition, deadline)
+    return True
+
+
+def made_anew(partition: Partition, deadline: Deadline) -> bool:
+    """Make the item of a user of whom something is there without it. False when there is nothing.
+
+    Of a write and a forgetting that meet, the write may come last and leave that; the next commit makes it, too.
+    """
+    if not _is_left(partition, deadline):
         return False
+    with suppress(Cancelled):
+        run(partition.tables, partition.key, [creation(partition)], deadline)
     return True
 
 
@@ -80,7 +93,7 @@ def forget(partition: Partition, deadline: Deadline) -> bool:
     try:
         run(partition.tables, partition.key, [mark], deadline)
     except Cancelled:
-        return False
+        return made_anew(partition, deadline) and forget(partition, deadline)
     finish_forgetting(partition, deadline)
     return True
 
@@ -108,6 +121,14 @@ def forget_usage(partition: Partition, deadline: Deadline) -> None:
     """Remove how a user's memories were read."""
     read = [text(item, "k") for item in partition.tables.usage_items(partition.key, deadline)]
     partition.tables.delete_usage(partition.key, read, deadline)
+
+
+def _is_left(partition: Partition, deadline: Deadline) -> bool:
+    """Whether anything is stored of a user, tombstones aside."""
+    tables, user = partition.tables, partition.key
+    kept = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
+    there = tables.items(user, "k >= :first", {":first": " "}, deadline, **kept)
+    return any(True for _ in there) or any(True for _ in tables.usage_items(user, deadline))
 
 
 def _bury(partition: Partition, item: Item, ttl: int, deadline: Deadline) -> None:

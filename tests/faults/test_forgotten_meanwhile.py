@@ -1,0 +1,117 @@
+"""A write and the forgetting of its user meet in DynamoDB: what the write leaves behind is found and forgotten, too."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from clock import NOON, SettableClock
+from components import dynamodb_url
+from contracts.dynamodb_stores import emulated, local, tables, tell
+from contracts.entries import EMBEDDER, SECONDS, found, save, search
+from contracts.memory_index import MemoryIndex
+from recollect.adapters.dynamodb import DynamoStore
+from recollect.adapters.dynamodb.table import Deadline
+from recollect.model import Memory
+from recollect.ports import UserRef
+
+Opening = Callable[[], DynamoStore]
+
+
+@pytest.fixture(params=["moto", "local"])
+def opening(request: pytest.FixtureRequest, clock: SettableClock) -> Iterator[Opening]:
+    """Opens processes over the same tables."""
+    index = MemoryIndex()
+    with ExitStack() as opened:
+        connect = local(dynamodb_url()) if request.param == "local" else opened.enter_context(emulated())
+        names = opened.enter_context(tables(connect, fetches=request.param == "local"))
+
+        def open_store() -> DynamoStore:
+            window = timedelta(minutes=5)
+            store = DynamoStore(*names, EMBEDDER, clock, index, connect=connect, window=window)
+            opened.callback(store.close)
+            tell(store, index)
+            return store
+
+        yield open_store
+
+
+def _left_behind(opening: Opening) -> tuple[DynamoStore, Memory]:
+    """A memory whose user was forgotten by one process while another wrote it."""
+    writer, other = opening(), opening()
+    save(writer.space("ana"), "an egret")
+    call = writer.tables.call
+
+    def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
+        if operation == "put_item":
+            writer.tables.call = call  # type: ignore[method-assign]
+            assert other.forget_user("ana")
+        return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
+
+    writer.tables.call = forgetting_comes_first  # type: ignore[method-assign]
+    one = save(writer.space("ana"), "the heron")
+    assert writer.tables.call == call
+    assert list(other.users()) == []
+    return other, one
+
+
+def _items(store: DynamoStore) -> list[Any]:
+    """All that is stored of anybody, tombstones aside."""
+    client = store.tables._client(SECONDS)
+    there = [
+        item for name in (store.tables.memory, store.tables.usage) for item in client.scan(TableName=name)["Items"]
+    ]
+    return [item for item in there if "gone" not in item]
+
+
+def test_who_is_forgotten_while_a_memory_is_written_can_be_forgotten_again(opening: Opening) -> None:
+    store, one = _left_behind(opening)
+    assert _items(store) != []
+    assert store.forget_user("ana")
+    assert _items(store) == []
+    assert store.space("ana").get([one.id]) == {}
+    assert not store.forget_user("ana")
+
+
+def test_the_next_write_makes_a_forgotten_user_whose_memory_was_written_meanwhile(opening: Opening) -> None:
+    store, one = _left_behind(opening)
+    again = save(store.space("ana"), "the otter")
+    assert list(store.users()) == [UserRef(user_id="ana")]
+    assert found(search(store.space("ana"), "heron otter")) == {one.id, again.id}
+    assert store.forget_user("ana")
+    assert _items(store) == []
+
+
+def test_a_memory_written_while_its_user_was_forgotten_can_be_forgotten_alone(opening: Opening) -> None:
+    store, one = _left_behind(opening)
+    assert store.space("ana").purge([one.id], timeout=SECONDS) == [one.id]
+    assert store.space("ana").traces(one.id) == []
+    assert list(store.users()) == [UserRef(user_id="ana")]
+
+
+def test_readings_that_were_written_down_while_their_user_was_forgotten_go_too(opening: Opening) -> None:
+    reader, other = opening(), opening()
+    one = save(reader.space("ana"), "the heron")
+    reader.space("ana").note_access([one.id], NOON)
+    call = reader.tables.call
+
+    def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
+        if operation == "update_item" and request["TableName"] == reader.tables.usage:
+            assert other.forget_user("ana")
+        return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
+
+    reader.tables.call = forgetting_comes_first  # type: ignore[method-assign]
+    reader.flush()
+    assert _items(other) != []
+    assert other.forget_user("ana")
+    assert _items(other) == []
+    assert not other.forget_user("ana")
+
+
+def test_nothing_comes_to_be_of_someone_who_never_was(opening: Opening) -> None:
+    store = opening()
+    assert not store.forget_user("nobody")
+    assert store.space("nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"], timeout=SECONDS) == []
+    assert _items(store) == []
