@@ -3,6 +3,7 @@
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
 from recollect import runtime_aws
 from recollect.adapters.opensearch import OpenSearchUpkeep
+from recollect.ports import UserRef
 
 Run = Callable[..., Any]
 
@@ -70,6 +72,37 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
     doctor = run("doctor")
     assert doctor.exit_code == 0, doctor.stdout
     assert name in doctor.stdout
+
+
+def test_sweep_removes_old_tombstones_of_the_index(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("setup").exit_code == 0
+    id = json.loads(run("remember", "the heron eats fish", "--json").stdout)["id"]
+    assert run("call", "core.forget", json.dumps({"id": id})).exit_code == 0
+    assert run("index", "--once").exit_code == 0
+    later = datetime.now(UTC) + timedelta(days=16)
+    monkeypatch.setattr("recollect.runtime.SystemClock.now", lambda self: later)
+    assert json.loads(run("sweep", "--json").stdout) == {"users": 1, "memories": 0, "failed": 0, "tombstones": 0}
+    # DynamoDB does this when the tombstone's time to live is over.
+    client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
+    key = {"u": {"S": UserRef(user_id="local").key}, "k": {"S": f"m#{id}"}}
+    gone = client.delete_item(TableName=name, Key=key, ReturnValues="ALL_OLD")
+    client.close()
+    assert "gone" in gone["Attributes"]
+    refresh = urllib.request.Request(f"{opensearch_url()}/{name}/_refresh", method="POST")
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(refresh, timeout=30):
+        pass
+    swept = run("sweep")
+    assert swept.stdout == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
+    assert run("verify").exit_code == 0
+
+
+def test_sweep_says_that_the_index_does_not_answer(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("setup").exit_code == 0
+    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    swept = run("sweep", "--json")
+    assert swept.exit_code == 1
+    assert json.loads(swept.stdout) == {"users": 0, "memories": 0, "failed": 1, "tombstones": 0}
+    assert "search index can't be reached" in swept.stderr
 
 
 @pytest.mark.parametrize("command", ["setup", "index", "reindex", "verify"])

@@ -3,7 +3,7 @@
 import json
 import random
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,18 +14,18 @@ from uuid import uuid4
 import pytest
 from botocore.credentials import Credentials
 from index_contract import *  # noqa: F403 - the suite
-from index_contract import ANA, HERON, NOW, OTHERS, OTTER, document, found, gone, look_around, score, search, write
+from index_contract import ANA, BOB, HERON, NOW, OTHERS, OTTER, document, found, gone, look_around, score, search, write
 from opensearchpy import exceptions
 
 from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire, connect
+from recollect.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
 from recollect.adapters.opensearch.errors import MAPPED, crossing
 from recollect.adapters.sqlite import SqliteStore
 from recollect.errors import Conflict, Internal, NotFound, Throttled, TooLarge, Unavailable
 from recollect.model import Query, to_micros
-from recollect.ports import Document, Entry
+from recollect.ports import Document, Entry, Held
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -491,6 +491,91 @@ def test_a_new_index_is_built_beside_the_old_one_and_switched(
 def test_an_unknown_field_is_refused(wire: Wire, indices: Indices) -> None:
     with pytest.raises(Internal):
         wire.send("POST", f"/{indices.alias}/_doc", {"surprise": 1}, timeout=SECONDS, params={"routing": "x"})
+
+
+# Old tombstones
+
+
+@pytest.fixture
+def upkeep(wire: Wire, indices: Indices) -> OpenSearchUpkeep:
+    return OpenSearchUpkeep(wire, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+
+
+def _nothing(user: str, ids: Sequence[str]) -> tuple[str, ...]:
+    return ()
+
+
+def test_old_tombstones_go_and_nothing_else_does(
+    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None]
+) -> None:
+    old, new, known, live, expired = OTHERS[:5]
+    write(index, settle, gone(old, index_version=9), gone(new, index_version=10), gone(known, index_version=8))
+    write(index, settle, document("heron", live), document("otter", expired, expires_at=1))
+    write(index, settle, gone(old, user=BOB, index_version=9), document("frog", known, user=BOB))
+    asked: list[tuple[str, set[str]]] = []
+
+    def is_known(user: str, ids: Sequence[str]) -> set[str]:
+        asked.append((user, set(ids)))
+        return {known}
+
+    assert upkeep.drop_tombstones(before=10, known=is_known) == 2
+    assert sorted(asked) == sorted([(ANA, {old, known}), (BOB, {old})])
+    settle()
+    assert upkeep.held(ANA).keys() == {new, known, live, expired}
+    assert upkeep.held(BOB).keys() == {known}
+    assert upkeep.drop_tombstones(before=10, known=is_known) == 0
+
+
+def test_a_repeated_dropping_that_sees_what_is_gone_already_counts_nothing(
+    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None]
+) -> None:
+    write(index, settle, gone(HERON))
+    # Nothing is refreshed between.
+    assert [upkeep.drop_tombstones(before=10, known=_nothing) for _ in range(2)] == [1, 0]
+
+
+def test_a_memory_that_is_written_again_while_its_old_tombstone_goes_stays(
+    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None]
+) -> None:
+    write(index, settle, gone(HERON), gone(OTTER))
+
+    def heron_comes_back(user: str, ids: Sequence[str]) -> tuple[str, ...]:
+        write(index, settle, document("heron", HERON, index_version=2))
+        return ()
+
+    assert upkeep.drop_tombstones(before=2, known=heron_comes_back) == 1
+    settle()
+    assert upkeep.held(ANA) == {HERON: Held(2, True)}
+    assert found(search(index, "heron")) == {HERON}
+
+
+def test_many_old_tombstones_go_a_block_at_a_time_whichever_stay(
+    index: OpenSearchIndex,
+    upkeep: OpenSearchUpkeep,
+    settle: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("recollect.adapters.opensearch.upkeep._DROPPED_AT_ONCE", 2)
+    many = OTHERS[:7]
+    # Three blocks of one version each: what comes next is told by the id.
+    write(index, settle, *(gone(id, index_version=3) for id in many))
+    assert upkeep.drop_tombstones(before=4, known=lambda user, ids: many[:3]) == 4
+    settle()
+    assert upkeep.held(ANA).keys() == set(many[:3])
+
+
+def test_a_refusal_to_drop_tombstones_is_told(
+    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None], wire: Wire
+) -> None:
+    write(index, settle, gone(HERON))
+    wire.send("PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": True}, timeout=30)
+    try:
+        with pytest.raises(Unavailable) as refused:
+            upkeep.drop_tombstones(before=10, known=_nothing)
+    finally:
+        wire.send("PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": None}, timeout=30)
+    assert refused.value.details["status"] == 403
+    assert upkeep.held(ANA).keys() == {HERON}
 
 
 # Against SQLite

@@ -12,9 +12,10 @@ from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .space import Probe, Space, TextKey
 from .store import MemoryStore, UserRef
-from .upkeep import Held, IndexUpkeep, Parked, Truth
+from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
 
 __all__ = [
+    "TOMBSTONE_SECONDS",
     "Change",
     "Clock",
     "Close",

@@ -1,11 +1,14 @@
 """Looking after an index: what it has to hold, and building it anew."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from ..errors import RecollectError
 from .index import Document, Tombstone
+
+TOMBSTONE_SECONDS: Final = 15 * 86_400
+"""How long what is gone leaves a tombstone: longer than any replay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,10 @@ class Truth(Protocol):
 
     def held(self, user: str) -> dict[str, Held]:
         """What one user's index has to hold, by id. Raises Unavailable, Throttled."""
+        ...
+
+    def known(self, user: str, ids: Sequence[str]) -> frozenset[str]:
+        """Those of a user's ids of which there is anything, if only a tombstone. Raises Unavailable, Throttled."""
         ...
 
 
@@ -99,4 +106,11 @@ class IndexUpkeep(Protocol):
 
     def count(self, *, before: int) -> int:
         """How many documents, tombstones aside, it holds of everyone with a lower index version."""
+        ...
+
+    def drop_tombstones(self, *, before: int, known: Callable[[str, Sequence[str]], Collection[str]]) -> int:
+        """Remove the tombstones with a lower index version, but those of a user's ids that are `known`; how many went.
+
+        What was written in the place of one meanwhile stays. Raises Unavailable, Throttled.
+        """
         ...

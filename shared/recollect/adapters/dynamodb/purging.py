@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from ...errors import Unavailable
 from ...model import Memory, Revision
+from ...ports import TOMBSTONE_SECONDS
 from . import items, keys, linking, users
 from .partition import Partition
 from .table import Cancelled, Deadline
@@ -72,7 +73,7 @@ def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
             return False
         [image] = partition.contents([there], "image", deadline)
         w = partition.stamp(number(there, "w"))
-        ttl = partition.now() // 1_000_000 + users.TOMBSTONE_SECONDS
+        ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
         stone["rest"] = frozenset({"", *(_targets([items.from_image(image)]) if image else ())})
         with suppress(Cancelled):

@@ -65,6 +65,10 @@ class DynamoTruth:
             for item in found
         }
 
+    def known(self, user: str, ids: Sequence[str]) -> frozenset[str]:
+        there = self._tables.get(user, map(keys.memory, ids), ("k",), Deadline.after(_BLOCK_SECONDS))
+        return frozenset(map(keys.id_of, there))
+
 
 def _place(key: Any) -> str:
     return f"{key['u']['S']} {key['k']['S']}"

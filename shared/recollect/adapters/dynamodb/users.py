@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ...errors import RecollectError
-from ...ports import UserRef
+from ...ports import TOMBSTONE_SECONDS, UserRef
 from . import items, keys
 from .partition import Partition
 from .table import READ_SECONDS, Cancelled, Deadline, Tables
@@ -13,8 +13,6 @@ from .tables import EVERYONE
 from .transaction import Action, run
 from .wire import Item, from_wire, number, text
 
-TOMBSTONE_SECONDS: Final = 15 * 86_400
-"""Longer than any replay of a stream."""
 _BLOCK: Final = 100
 
 

@@ -1,11 +1,14 @@
 """Looking after the index behind an alias: making it, building it anew beside itself, telling what it holds."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ...errors import RecollectError, Unavailable
 from ...ports import Document, Held, Tombstone
 from .documents import LONG_AGO
+from .errors import STALE, refusal
 from .index import OpenSearchIndex
 from .indices import LEARNED_SECONDS, Built, Indices
 from .mapping import VERSION, Engine
@@ -13,6 +16,10 @@ from .wire import Wire
 
 _SECONDS: Final = 60.0
 _BLOCK: Final = 10_000
+_DROPPED_AT_ONCE: Final = 1_000
+_MISSING: Final = 404
+
+Hit = Mapping[str, Any]
 
 
 class OpenSearchUpkeep:
@@ -107,6 +114,33 @@ class OpenSearchUpkeep:
         body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": live}}}
         return int(self._search(body, {})["hits"]["total"]["value"])
 
+    def drop_tombstones(self, *, before: int, known: Callable[[str, Sequence[str]], Collection[str]]) -> int:
+        old = [{"term": {"expires_at": LONG_AGO}}, {"range": {"index_version": {"lt": before}}}]
+        body: dict[str, Any] = {
+            "size": _DROPPED_AT_ONCE,
+            "query": {"bool": {"filter": old}},
+            "docvalue_fields": ["id", "index_version"],
+            "sort": [{"index_version": "asc"}, {"id": "asc"}],
+        }
+        dropped = 0
+        while hits := self._search(body, {})["hits"]["hits"]:
+            dropped += self._drop(_unknown(hits, known))
+            body["search_after"] = hits[-1]["sort"]
+        return dropped
+
+    def _drop(self, tombstones: Sequence[Hit]) -> int:
+        """Delete tombstones that nothing has taken the place of; how many were there."""
+        if not tombstones:
+            return 0
+        lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
+        needed = {"filter_path": "items.*.status,items.*.error.type"}
+        items = self._wire.send("POST", "/_bulk", lines, timeout=_SECONDS, params=needed)["items"]
+        done = [item["delete"] for item in items]
+        for one in done:
+            if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):
+                raise refusal(one["status"], one.get("error", {}).get("type", ""))
+        return sum(one["status"] < 300 for one in done)
+
     def _search(self, body: Mapping[str, Any], params: Mapping[str, str]) -> Any:
         whole = {"allow_partial_search_results": "false", **params}
         return self._wire.send("POST", f"/{self._indices.alias}/_search", body, timeout=_SECONDS, params=whole)
@@ -117,6 +151,29 @@ class OpenSearchUpkeep:
     def _fits(self, built: Built) -> bool:
         wanted = (VERSION, self._embedder, self._dimension, self._engine)
         return (built.version, built.embedder, built.dimension, built.engine) == wanted
+
+
+def _unknown(hits: Sequence[Hit], known: Callable[[str, Sequence[str]], Collection[str]]) -> list[Hit]:
+    by_user: defaultdict[str, dict[str, Hit]] = defaultdict(dict)
+    for hit in hits:
+        by_user[hit["_routing"]][hit["fields"]["id"][0]] = hit
+    unknown: list[Hit] = []
+    for user, of_user in by_user.items():
+        kept = known(user, list(of_user))
+        unknown += [hit for id, hit in of_user.items() if id not in kept]
+    return unknown
+
+
+def _deletion(hit: Hit, alias: str) -> str:
+    """The line of a `_bulk` request that deletes what a search found, unless something newer is there."""
+    address = {
+        "_index": alias,
+        "_id": hit["_id"],
+        "routing": hit["_routing"],
+        "version": hit["fields"]["index_version"][0] + 1,
+        "version_type": "external",
+    }
+    return f"{json.dumps({'delete': address})}\n"
 
 
 class _NewOnly(Indices):

@@ -37,11 +37,15 @@ def reembed(as_json: options.Json = False, data: options.Data = None) -> None:
 
 
 def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
-    """Purge what has expired, and what was deleted longer ago than RECOLLECT_RETENTION_DAYS."""
+    """Purge what has expired, and what was deleted longer ago than RECOLLECT_RETENTION_DAYS.
+
+    With RECOLLECT_STORE=aws the search index loses its tombstones of what has been gone for 15 days, too.
+    """
     from ...engine.sweep import sweep as purge
     from ...errors import RecollectError
 
     done = {"users": 0, "memories": 0, "failed": 0}
+    said = ""
     with opened(data=data) as memory:
         for user in _users(memory, done):
             try:
@@ -50,7 +54,10 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
             except RecollectError as error:
                 done["failed"] += 1
                 complain(f"user {user.user_id}: {error.message}")
-    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.")
+        if memory.settings.store == "aws":
+            _sweep_index(memory, done)
+            said = f" {done['tombstones']:,} tombstones of the search index went."
+    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
 
 
 def forget_user(
@@ -114,6 +121,22 @@ def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int]) -> None:
     except RecollectError as error:
         done["failed"] += 1
         complain(f"user {user.user_id}: {error.message}")
+
+
+def _sweep_index(memory: Opened, done: dict[str, int]) -> None:
+    from ... import runtime
+    from ...engine.sweep_index import sweep_index
+    from ...errors import RecollectError
+
+    done["tombstones"] = 0
+    upkeep = runtime.open_upkeep(memory.settings, memory.door.embedder)
+    try:
+        done["tombstones"] = sweep_index(upkeep.truth, upkeep.index, memory.door.clock.now())
+    except RecollectError as error:
+        done["failed"] += 1
+        complain(error.message)
+    finally:
+        upkeep.close()
 
 
 def _finish(done: dict[str, int], as_json: bool, said: str) -> None:
