@@ -70,15 +70,21 @@ class Parts:
     indices: dict[str, "Fresh"] = field(default_factory=dict)
 
     def open(
-        self, embedder: Embedder, clock: Clock, *, window: timedelta = FIRST_WRITES, index: Index | None = None
+        self,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        window: timedelta = FIRST_WRITES,
+        index: Index | None = None,
+        part: str | None = None,
     ) -> MemoryStore:
-        """A store with users of its own, over an index of this worker or another one."""
+        """A store with users of its own, or those of a part, over an index of this worker or another one."""
         from recollect.adapters.dynamodb import DynamoStore
 
         index = index or self.index(embedder)
         store = DynamoStore(*self.tables, embedder, clock, index, connect=self.connect, window=window)
         dynamodb_stores.tell(store, index)
-        return Apart(store, uuid4().hex)
+        return Apart(store, part or uuid4().hex)
 
     def index(self, embedder: Embedder) -> "Fresh":
         """The index for an embedder's vectors."""

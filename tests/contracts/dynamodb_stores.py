@@ -11,10 +11,11 @@ from typing import Any
 from unittest.mock import patch
 
 from components import check_wanted
-from recollect.adapters.dynamodb import DynamoStore, create_tables
+from recollect.adapters.dynamodb import DynamoStore
 from recollect.adapters.dynamodb.documents import documents
 from recollect.adapters.dynamodb.store import connecting
 from recollect.adapters.dynamodb.table import Connect, Deadline
+from recollect.adapters.dynamodb.tables import memory_table, usage_table
 from recollect.ports import Clock, Embedder, Index, MemoryStore
 
 SECONDS = 10.0
@@ -73,10 +74,14 @@ def local(url: str) -> Connect:
 
 @contextmanager
 def tables(connect: Connect, *, fetches: bool) -> Iterator[tuple[str, str]]:
-    """The two tables under names of their own, gone in the end."""
+    """The two tables under names of their own, gone in the end.
+
+    They have no stream: DynamoDB Local looks through all there ever were at each write.
+    """
     name = f"recollect-{os.getpid()}-{next(_numbers)}"
     client = connect(3.0)
-    create_tables(client, name, f"{name}-usage", fetches=fetches)
+    for table in (memory_table(name, fetches=fetches), usage_table(f"{name}-usage")):
+        client.create_table(**{key: value for key, value in table.items() if key != "StreamSpecification"})
     yield name, f"{name}-usage"
     for each in (name, f"{name}-usage"):
         client.delete_table(TableName=each)

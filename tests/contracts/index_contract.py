@@ -415,7 +415,7 @@ def test_a_tombstone_takes_a_memory_out_of_everything(index: Index, settle: Sett
     for filter in ({}, {"include_turns": True}):
         asked = search(index, "heron", near=embed("heron")[0], **filter)
         assert (asked.candidates, asked.stored, asked.length, asked.frequencies) == ((), 0, 0, (0,))
-    assert look_around(index, "heron") == IndexedSurroundings()
+    assert look_around(index, "heron") == IndexedSurroundings(newest=2)
 
 
 @pytest.mark.parametrize("late", [document("heron", index_version=1), document("heron", index_version=2)])
@@ -484,6 +484,11 @@ def test_newest_is_the_highest_version_below_the_bound_tombstones_too(index: Ind
     assert search(index, "heron").newest == NOW + 7
     assert search(index, "heron", before=NOW + 7).newest == NOW
     assert search(index, "heron", before=NOW).newest is None
+    for before, newest in ((None, NOW + 7), (NOW + 7, NOW), (NOW, None)):
+        around = index.look_around(
+            ANA, [probe("heron"), probe("dawn")], now=NOW, floor=0.1, top_k=5, timeout=SECONDS, before=before
+        )
+        assert [each.newest for each in around] == [newest] * 2
 
 
 def test_what_can_not_be_written_is_told_by_position_and_the_rest_is_written(index: Index, settle: Settle) -> None:
@@ -530,8 +535,8 @@ def test_a_look_around_leaves_out_itself_turns_and_other_users(index: Index, set
         document("heron", FROG, user=BOB),
     )
     assert near_ids(look_around(index, "heron")) == [HERON]
-    assert look_around(index, "heron", leave_out=HERON) == IndexedSurroundings()
-    assert look_around(index, "heron", scope=None, leave_out=HERON) == IndexedSurroundings()
+    alone = look_around(index, "heron", leave_out=HERON)
+    assert alone == look_around(index, "heron", scope=None, leave_out=HERON) == IndexedSurroundings(newest=1)
 
 
 def test_near_ones_that_tie_come_newest_first_then_by_id(index: Index, settle: Settle) -> None:

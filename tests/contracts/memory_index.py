@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect.adapters.dynamodb.filters import admits, sees
 from recollect.adapters.dynamodb.vectors import nearest
@@ -94,9 +95,9 @@ class MemoryIndex:
         leave_out: Sequence[str] = (),
     ) -> list[IndexedSurroundings]:
         self.check()
-        documents, _ = self._looked_at(user, before, leave_out)
+        documents, newest = self._looked_at(user, before, leave_out)
         seen = [d for d in documents if not d.turn and (d.expires_at is None or d.expires_at > now)]
-        return [_around(probe, seen, floor, top_k) for probe in probes]
+        return [replace(_around(probe, seen, floor, top_k), newest=newest) for probe in probes]
 
     def _looked_at(self, user: str, before: int | None, leave_out: Sequence[str]) -> tuple[list[Document], int | None]:
         known = [

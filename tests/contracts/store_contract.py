@@ -70,6 +70,12 @@ def space(opened: MemoryStore) -> Space:
     return opened.space("ana")
 
 
+@pytest.fixture
+def examples() -> int:
+    """How many filters are tried: fewer where each takes long."""
+    return 150
+
+
 # Writing
 
 
@@ -771,13 +777,13 @@ def test_a_text_is_not_the_list_that_it_spells(space: Space) -> None:
     assert found(search(space, "fox", metadata={"o": '{"x":1}'})) == set()
 
 
-def test_filters_admit_what_they_say_in_pages_and_in_both_legs(space: Space) -> None:
+def test_filters_admit_what_they_say_in_pages_and_in_both_legs(space: Space, examples: int) -> None:
     population = _population()
     space.commit([Create(entry=entry(m)) for m in population], timeout=SECONDS)
     near = embed("fox")[0]
 
     @given(_FILTERS)
-    @settings(max_examples=150)
+    @settings(max_examples=examples)
     def agrees(filter: Filter) -> None:
         expected = {m.id for m in population if _admits(filter, m)}
         seen = sum(_seen(filter, m) for m in population)

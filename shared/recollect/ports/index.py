@@ -105,10 +105,14 @@ class IndexedNeighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedSurroundings:
-    """The documents nearest to a probe, nearest first: anywhere, and those of its scope above the floor."""
+    """The documents nearest to a probe, nearest first: anywhere, and those of its scope above the floor.
+
+    `newest` is as `Indexed` says.
+    """
 
     anywhere: tuple[IndexedNeighbour, ...] = ()
     near: tuple[IndexedNeighbour, ...] = ()
+    newest: int | None = None
 
 
 class Index(Protocol):

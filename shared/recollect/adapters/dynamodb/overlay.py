@@ -24,8 +24,9 @@ class Recent:
     """The latest writes, from the index version `since` on.
 
     `gone` are those that were deleted, `changed` those that an index may have an older image of. `cut` is the
-    version of a write below `since` that had to be left to the index. `is_open` is False while the user is being
-    forgotten.
+    version of a write below `since` that had to be left to the index, `oldest` that of the first write from there on.
+    `is_open` is False while the user is being forgotten. `user` is the user's own item as it was before any of the
+    writes was read.
     """
 
     since: int
@@ -33,7 +34,9 @@ class Recent:
     gone: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     cut: int | None = None
+    oldest: int | None = None
     is_open: bool = True
+    user: Item | None = None
 
     def has(self, id: str) -> bool:
         """Whether the index's word on a memory doesn't count."""
@@ -77,7 +80,9 @@ def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:
         gone=frozenset(known.keys() - there.keys()),
         changed=frozenset(id for id, item in known.items() if number(item, "made") < since),
         cut=cut,
+        oldest=_version(found[-1]) if found else None,
         is_open=is_open,
+        user=user,
     )
 
 

@@ -1,10 +1,11 @@
 """Both the index and the latest writes, asked side by side; what is wrong with either is said."""
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from ...errors import RecollectError, Unavailable
@@ -14,11 +15,15 @@ from . import merging, overlay
 from .overlay import Recent
 from .partition import Partition
 from .table import READ_SECONDS, Deadline
+from .wire import Item
 
 T = TypeVar("T")
 
 INDEX_SECONDS: Final = 4.0
+_FRESH_SECONDS: Final = 1.0
 _REMEMBERED: Final = 10_000
+_LOOKS: Final = 5
+"""How often in a window the last write below it is looked for."""
 _NOTHING: Final = Indexed(candidates=(), stored=0, admitted=0)
 
 
@@ -30,24 +35,51 @@ class Bounds:
     changed: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look-around saw: the user's own item, and memories that were there, unless something was purged since."""
+
+    user: Item | None
+    ids: frozenset[str] = frozenset()
+    at: float = field(default_factory=time.monotonic)
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() - self.at < _FRESH_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The version of the last write that the index alone can know, when it was looked for (microseconds), and the
+    oldest of the writes after it."""
+
+    version: int
+    at: int
+    oldest: int | None
+
+    def holds(self, since: int, now: int, window: int) -> bool:
+        """Whether it still is the last one below `since`: what others write is younger than that for most of the
+        window, if their clocks are."""
+        return 0 <= now - self.at < window // _LOOKS and (self.oldest is None or self.oldest >= since)
+
+
 class Memories:
-    """What a user's last search met, so that the next one asks the index right at once. Safe for threads."""
+    """What a user's last search met, so that the next one asks right at once, and less. Safe for threads."""
 
     def __init__(self) -> None:
-        self._bounds: OrderedDict[str, Bounds] = OrderedDict()
+        self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def guess(self, user: str, since: int) -> Bounds:
+    def recall(self, user: str, since: int) -> tuple[Bounds, Last]:
         with self._lock:
-            last = self._bounds.get(user, Bounds(since))
-        return Bounds(max(since, last.since), last.changed)
+            bounds, last = self._met.get(user, (Bounds(since), Last(version=0, at=0, oldest=None)))
+        return Bounds(max(since, bounds.since), bounds.changed), last
 
-    def keep(self, user: str, bounds: Bounds) -> None:
+    def keep(self, user: str, bounds: Bounds, last: Last) -> None:
         with self._lock:
-            self._bounds[user] = bounds
-            self._bounds.move_to_end(user)
-            while len(self._bounds) > _REMEMBERED:
-                self._bounds.popitem(last=False)
+            self._met[user] = bounds, last
+            self._met.move_to_end(user)
+            while len(self._met) > _REMEMBERED:
+                self._met.popitem(last=False)
 
 
 class Searcher:
@@ -74,10 +106,7 @@ class Searcher:
                 leave_out=sorted(bounds.changed),
             )
 
-        bounds = self._known.guess(self._partition.key, now - self._window)
-        last = self._partition.pool.submit(overlay.last_before, self._partition, bounds.since, deadline)
-        recent, indexed, failed = self._both(ask, bounds, deadline)
-        before = last.result() if recent.cut is None else recent.cut
+        recent, before, indexed, failed = self._both(ask, now, deadline)
         if not recent.is_open:
             return Matches(candidates=(), stored=0, admitted=0)
         found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
@@ -85,9 +114,9 @@ class Searcher:
 
     def look_around(
         self, probes: Sequence[Probe], *, floor: float, top_k: int, timeout: float = READ_SECONDS
-    ) -> list[Surroundings]:
-        """What lies around each probe. Raises Unavailable when the index does not answer: half of an answer would
-        make what is known look new."""
+    ) -> tuple[list[Surroundings], Seen]:
+        """What lies around each probe, and what was seen to be there. Raises Unavailable when the index does not
+        answer: half of an answer would make what is known look new."""
         now = self._partition.now()
         deadline = Deadline.after(timeout)
 
@@ -103,34 +132,42 @@ class Searcher:
                 leave_out=sorted(bounds.changed),
             )
 
-        bounds = self._known.guess(self._partition.key, now - self._window)
-        recent, indexed, failed = self._both(ask, bounds, deadline)
+        recent, before, indexed, failed = self._both(ask, now, deadline)
         if indexed is None:
             raise failed or Unavailable("The search index does not answer; try again.", part="index")
         if not recent.is_open:
-            return [Surroundings(nearest=None) for _ in probes]
-        return [
+            return [Surroundings(nearest=None) for _ in probes], Seen(recent.user)
+        found = [
             merging.surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
             for probe, around in zip(probes, indexed, strict=True)
         ]
+        # An index that lags may tell of what was purged long ago.
+        is_right = all(before <= (around.newest or 0) for around in indexed)
+        return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset())
 
     def _both(
-        self, ask: Callable[[Bounds], T], asked: Bounds, deadline: Deadline
-    ) -> tuple[Recent, T | None, RecollectError | None]:
-        """The latest writes and the index's word on all the rest, or why it has none."""
-        key = self._partition.key
-        asking = self._partition.pool.submit(ask, asked)
-        recent = overlay.recent(self._partition, asked.since, deadline)
+        self, ask: Callable[[Bounds], T], now: int, deadline: Deadline
+    ) -> tuple[Recent, int, T | None, RecollectError | None]:
+        """The latest writes, the version of the last write that the index alone can know, and the index's word on
+        all the rest, or why it has none."""
+        partition = self._partition
+        asked, last = self._known.recall(partition.key, now - self._window)
+        looking = None
+        if not last.holds(asked.since, now, self._window):
+            looking = partition.pool.submit(overlay.last_before, partition, asked.since, deadline)
+        asking = partition.pool.submit(ask, asked)
+        recent = overlay.recent(partition, asked.since, deadline)
         right = Bounds(recent.since, recent.changed)
         answer = _outcome(asking)
-        if right != asked:
-            self._known.keep(key, right)
-            if answer[1] is None:
-                answer = _outcome(self._partition.pool.submit(ask, right))
-        return recent, *answer
+        if answer[1] is None and right != asked:
+            answer = _outcome(partition.pool.submit(ask, right))
+        if looking is not None:
+            last = Last(looking.result(), now, recent.oldest)
+        self._known.keep(partition.key, right, last)
+        return recent, last.version if recent.cut is None else recent.cut, *answer
 
     def _why(self, indexed: Indexed | None, failed: RecollectError | None, before: int) -> str | None:
-        """What is wrong, or None; `before` is the version of the last write that the index alone can know."""
+        """What is wrong, or None; `before` is as `_both` says."""
         if indexed is None:
             why = failed.message if failed else "The search index does not answer."
             reach = f"what was written in the last {self._window // 60_000_000} minutes"
@@ -138,6 +175,13 @@ class Searcher:
         if before > (indexed.newest or 0):
             return "index_lagging: the search index is behind; what was written some minutes ago may be missing."
         return indexed.degraded
+
+
+def _told_of(found: Iterable[Surroundings]) -> Iterator[str]:
+    for around in found:
+        yield from (neighbour.id for neighbour in around.near)
+        if around.nearest is not None:
+            yield around.nearest.id
 
 
 def _outcome(asking: "Future[T]") -> tuple[T | None, RecollectError | None]:

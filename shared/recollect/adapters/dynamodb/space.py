@@ -25,7 +25,7 @@ from ...model import (
 from ...ports import Change, Probe, TextKey
 from . import counting, guarding, items, keys, linking, listing, purging, reembedding, sessions, turns, usage
 from .partition import Partition
-from .searching import Searcher
+from .searching import Searcher, Seen
 from .table import Deadline
 from .vectors import nearest
 from .wire import number, text
@@ -70,6 +70,7 @@ class DynamoSpace:
         self._searcher = searcher
         self._speakers = speakers
         self._buffer = buffer
+        self._seen: Seen | None = None
 
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
         if not changes:
@@ -77,10 +78,12 @@ class DynamoSpace:
         deadline = Deadline.after(timeout)
 
         def look_around(probe: Probe, floor: float) -> Surroundings:
-            return self._searcher.look_around([probe], floor=floor, top_k=1, timeout=deadline.left())[0]
+            [found], _ = self._searcher.look_around([probe], floor=floor, top_k=1, timeout=deadline.left())
+            return found
 
+        seen, self._seen = self._seen, None
         try:
-            commit(self._partition, changes, look_around, deadline)
+            commit(self._partition, changes, look_around, deadline, seen)
         finally:
             self._speakers.forget(self._partition.key)
 
@@ -99,7 +102,11 @@ class DynamoSpace:
         return self._searcher.search(query)
 
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
-        return self._searcher.look_around(probes, floor=floor, top_k=top_k) if probes else []
+        if not probes:
+            return []
+        # A save that looked around needn't read once more what it saw.
+        found, self._seen = self._searcher.look_around(probes, floor=floor, top_k=top_k)
+        return found
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
         return listing.page(self._partition, filter, limit=limit, offset=offset)

@@ -21,6 +21,7 @@ from ...model import Surroundings
 from ...ports import Change, Close, Create, Entry, Probe, Replace
 from . import guarding, items, keys, linking, turns, users
 from .partition import USER, Partition
+from .searching import Seen
 from .table import Cancelled, Deadline
 from .transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
 from .wire import Item, number, text
@@ -30,12 +31,21 @@ Write = Create | Replace
 
 _READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards")
 _PAUSE = 0.02
+_FEW = 10
+"""So many writes fit into one transaction with all their links."""
 _SMALL = items.Room(image=1024, search=0)
 
 
-def commit(partition: Partition, changes: Sequence[Change], look_around: LookAround, deadline: Deadline) -> None:
-    """Write all of the changes. Raises Conflict, NotFound, RecollectError."""
-    _Commit(partition, changes, look_around, deadline).run()
+def commit(
+    partition: Partition,
+    changes: Sequence[Change],
+    look_around: LookAround,
+    deadline: Deadline,
+    seen: Seen | None = None,
+) -> None:
+    """Write all of the changes; what was `seen` a moment ago is not read again. Raises Conflict, NotFound,
+    RecollectError."""
+    _Commit(partition, changes, look_around, deadline, seen).run()
 
 
 @dataclass(slots=True)
@@ -49,7 +59,12 @@ class _Plan:
 
 class _Commit:
     def __init__(
-        self, partition: Partition, changes: Sequence[Change], look_around: LookAround, deadline: Deadline
+        self,
+        partition: Partition,
+        changes: Sequence[Change],
+        look_around: LookAround,
+        deadline: Deadline,
+        seen: Seen | None,
     ) -> None:
         self._partition = partition
         self._writes: list[Write] = [change for change in changes if not isinstance(change, Close)]
@@ -57,6 +72,7 @@ class _Commit:
         self._closed = [id for id in (keys.canonical(i) for change in closing for i in change.turn_ids) if id]
         self._look_around = look_around
         self._deadline = deadline
+        self._seen = seen
         self._read: dict[str, Item] = {}
         self._positions: dict[str, int] | None = None
         self._done: set[str] = set()
@@ -73,8 +89,7 @@ class _Commit:
                 time.sleep(min(random.uniform(0, _PAUSE), self._deadline.left()))
 
     def _attempt(self) -> None:
-        self._look()
-        there = [keys.id_of(key) for key, item in self._read.items() if "gone" not in item]
+        there = self._look()
         writes = [w for w in linking.without_dangling(self._writes, there) if w.entry.memory.id not in self._done]
         self._check(writes)
         plan = self._plan(writes, items.Room())
@@ -88,25 +103,42 @@ class _Commit:
         if plan.late:
             self._partition.tables.delete_all(self._partition.key, plan.late, self._deadline)
 
-    def _look(self) -> None:
-        """Read what the changes touch; the counters of conversations go on meanwhile."""
+    def _look(self) -> set[str]:
+        """Read what the changes touch; answers the ids that are there. Counters of conversations go on meanwhile."""
         wanted = {keys.memory(write.entry.memory.id) for write in self._writes if self._must_know(write)}
-        wanted |= {keys.memory(target) for write in self._writes for target in _looked_up(write)}
-        wanted |= {keys.memory(id) for id in self._closed} | self._met | {keys.USER}
+        wanted |= {keys.memory(id) for id in self._closed} | self._met
         if any(isinstance(write, Create) and write.guard for write in self._writes):
             wanted.add(keys.GUARD)
+        targets = {target for write in self._writes for target in _looked_up(write)}
         counting = None
         if self._positions is None:
             said = [write.entry.memory for write in self._writes if isinstance(write, Create)]
             counting = turns.places(self._partition, said, self._deadline)
-        partition = self._partition
-        self._read = partition.tables.get(partition.key, wanted, tuple(dict.fromkeys((*_READ, *USER))), self._deadline)
-        self._user = self._read.pop(keys.USER, None)
+        there = self._recalled(targets) if not wanted else None
+        if there is None:
+            there = self._fetched({*wanted, *map(keys.memory, targets)})
         if counting is not None:
             self._positions = counting()
-        if not partition.admit(self._user):
-            users.finish_forgetting(partition, self._deadline)
+        if not self._partition.admit(self._user):
+            users.finish_forgetting(self._partition, self._deadline)
             raise Again
+        return there
+
+    def _recalled(self, targets: set[str]) -> set[str] | None:
+        """What a look-around saw, once, if that is all there is to know. A purge since then is refused in the end,
+        as long as one transaction holds all."""
+        seen, self._seen = self._seen, None
+        if seen is None or not seen.is_fresh() or not targets <= seen.ids or len(self._writes) >= _FEW:
+            return None
+        self._read, self._user = {}, seen.user
+        return targets
+
+    def _fetched(self, wanted: set[str]) -> set[str]:
+        names = tuple(dict.fromkeys((*_READ, *USER)))
+        partition = self._partition
+        self._read = partition.tables.get(partition.key, {*wanted, keys.USER}, names, self._deadline)
+        self._user = self._read.pop(keys.USER, None)
+        return {keys.id_of(key) for key, item in self._read.items() if "gone" not in item}
 
     def _must_know(self, write: Write) -> bool:
         # Of many creations one that must fail is found before any is written.

@@ -40,8 +40,8 @@ class LookAround:
             if not anywhere:
                 # Nothing has a direction, here or there: all are equally far.
                 anywhere = tuple(n for n in some if n.id != probe.leave_out)
-            close = [n for n in near if n.cosine >= self._floor]
-            found.append(IndexedSurroundings(anywhere=anywhere, near=tuple(close[: self._wanted])))
+            close = tuple(n for n in near if n.cosine >= self._floor)[: self._wanted]
+            found.append(IndexedSurroundings(anywhere=anywhere, near=close, newest=answers.newest(parts[0])))
         return found
 
     def _place(self, view: View, probe: Probe) -> tuple[int | None, int | None]:

@@ -29,6 +29,7 @@ UNKNOWN_READS: Final = 300
 WEIGHED: Final = 500
 """How many words of a query are weighed; OpenSearch takes no more than 1,024 clauses."""
 _HARDLY: Final = 1e-3
+_NEWEST: Final = {"max": {"field": "index_version"}}
 MOST: Final = 10_000
 """OpenSearch's own limit of hits in an answer."""
 
@@ -86,7 +87,7 @@ def statistics(view: View, filter: Filter, tokens: Sequence[str]) -> Body:
         "track_total_hits": False,
         "query": view.everything(),
         "aggs": {
-            "newest": {"max": {"field": "index_version"}},
+            "newest": _NEWEST,
             "seen": {"filter": view.visible(filter), "aggs": counted},
         },
     }
@@ -109,8 +110,9 @@ def around(view: View, probe: Probe, size: int, *, floor: float | None = None, s
 
 
 def anyone(view: View, size: int) -> Body:
-    """Some of the user's memories, whichever come first."""
-    return _hits(size, view.visible(Filter())) | {"terminate_after": size}
+    """Some of the user's memories, whichever come first, and the newest version of anything the user has."""
+    hits = _hits(size, view.everything()) | {"post_filter": view.visible(Filter())}
+    return hits | {"track_total_hits": False, "aggs": {"newest": _NEWEST}}
 
 
 def nearest(embedding: Embedding, count: int, admitted: Body) -> Body:
