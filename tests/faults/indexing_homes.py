@@ -4,7 +4,8 @@ The index refreshes every 30 s and forgets what it deleted at once; nothing reac
 table's stream that a test hands over.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -107,8 +108,14 @@ class Home:
 
 @pytest.fixture(scope="module")
 def cloud() -> Iterator[Cloud]:
+    with opened_cloud(HashedWords(), ONE_NODE) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_cloud(embedder: HashedWords, index_settings: Mapping[str, Any]) -> Iterator[Cloud]:
+    """Tables and an index that are gone in the end."""
     name = f"indexing-{uuid4().hex[:12]}"
-    embedder = HashedWords()
     settings = Settings(
         store="aws",
         memory_table=name,
@@ -127,7 +134,9 @@ def cloud() -> Iterator[Cloud]:
         # DynamoDB Local is slow where a machine has much to do, and no test here is about that.
         patch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
         wire = runtime_aws._wire(settings)
-        upkeep = OpenSearchUpkeep(wire, name, embedder=embedder.name, dimension=embedder.dimension, settings=ONE_NODE)
+        upkeep = OpenSearchUpkeep(
+            wire, name, embedder=embedder.name, dimension=embedder.dimension, settings=index_settings
+        )
         assert upkeep.create()
         # The tests' time is long ago: what expires a month later by it would go at once.
         assert runtime_aws.set_up(settings, embedder, expire=False) == [name, f"{name}-usage"]
@@ -147,9 +156,16 @@ def cloud() -> Iterator[Cloud]:
 
 @pytest.fixture
 def home(cloud: Cloud, clock: SettableClock) -> Iterator[Home]:
+    with opened_home(cloud, clock) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_home(cloud: Cloud, clock: SettableClock, name: str | None = None) -> Iterator[Home]:
+    """A user of a cloud, under a name that nobody had or a chosen one."""
     store = runtime_aws.open_store(cloud.settings, cloud.embedder, clock)
     following = runtime_aws.open_indexer(cloud.settings)
-    yield Home(cloud, f"user-{next(_numbers)}", clock, store, following)
+    yield Home(cloud, name or f"user-{next(_numbers)}", clock, store, following)
     following.close()
     store.close()
 
