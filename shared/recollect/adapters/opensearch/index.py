@@ -169,7 +169,11 @@ class OpenSearchIndex:
 
     def _bulk(self, lines: bytes, timeout: float) -> list[Mapping[str, Any]]:
         needed = "items.*.status,items.*.error.type"
-        answer = self._wire.send("POST", "/_bulk", lines, timeout=timeout, params={"filter_path": needed})
+        # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in time.
+        within = f"{max(1, int(500 * timeout))}ms"
+        answer = self._wire.send(
+            "POST", "/_bulk", lines, timeout=timeout, params={"filter_path": needed, "timeout": within}
+        )
         return [item["index"] for item in answer["items"]]
 
     def _recall(self, user: str) -> tuple[int, float] | None:
