@@ -48,6 +48,10 @@ class Space(Protocol):
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
         """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
 
+        Of more than 100 memories and turns a store may make several transactions: ids and versions are checked before
+        the first, but when a later one fails, those before it stay. Committing the rest finishes it; committing all
+        of it again is a Conflict.
+
         Links to what is neither there, deleted or not, nor among the changes are left out, of earlier
         images too: a purge that came between is not undone.
         """

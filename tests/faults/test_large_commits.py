@@ -1,0 +1,94 @@
+"""Commits that no single transaction of DynamoDB can hold: what is left when one is cut short, and how it goes on."""
+
+from typing import Any
+
+import pytest
+
+from contracts.entries import EMBEDDER, SECONDS, creation, replacement, save
+from faults.dynamodb_fixtures import Cloud, cloud
+from faults.unruly import refused
+from recollect import record
+from recollect.errors import Conflict, Unavailable
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.ports import Create, Replace, Space
+from recollect.toolsets import CATALOGUE
+
+__all__ = ["cloud"]
+
+MANY = 150
+
+
+def _breaks_off(cloud: Cloud) -> None:
+    """DynamoDB takes one transaction, then none any more."""
+    cloud.unruly.faults["transact_write_items"] = [None]
+    cloud.unruly.always["transact_write_items"] = refused("AccessDeniedException")
+
+
+def _goes_on(cloud: Cloud) -> None:
+    cloud.unruly.faults.clear()
+    cloud.unruly.always.clear()
+
+
+def _there(space: Space, changes: list[Create]) -> set[str]:
+    return set(space.get([change.entry.memory.id for change in changes]))
+
+
+@pytest.fixture
+def space(cloud: Cloud) -> Space:
+    space = cloud.store().space("ana")
+    save(space, "the first")
+    return space
+
+
+def test_a_creation_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud, space: Space) -> None:
+    many = [creation(f"the heron {i}") for i in range(MANY)]
+    _breaks_off(cloud)
+    with pytest.raises(Unavailable):
+        space.commit(many, timeout=SECONDS)
+    _goes_on(cloud)
+    there = _there(space, many)
+    assert there == {change.entry.memory.id for change in many[:100]}
+    with pytest.raises(Conflict):
+        space.commit(many, timeout=SECONDS)
+    assert _there(space, many) == there
+    space.commit(many[100:], timeout=SECONDS)
+    assert len(_there(space, many)) == MANY
+
+
+def test_an_update_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud, space: Space) -> None:
+    many = [creation(f"the heron {i}") for i in range(MANY)]
+    space.commit(many, timeout=SECONDS)
+    changes: list[Replace] = [replacement(change.entry.memory, content="the otter") for change in many]
+    _breaks_off(cloud)
+    with pytest.raises(Unavailable):
+        space.commit(changes, timeout=SECONDS)
+    _goes_on(cloud)
+    with pytest.raises(Conflict):
+        space.commit(changes, timeout=SECONDS)
+    versions = [space.get([change.entry.memory.id])[change.entry.memory.id].version for change in many]
+    assert versions == [2] * 100 + [1] * 50
+    space.commit(changes[100:], timeout=SECONDS)
+    assert {memory.version for memory in space.get([change.entry.memory.id for change in many]).values()} == {2}
+
+
+def test_of_many_nothing_is_written_when_one_can_not_be(cloud: Cloud, space: Space) -> None:
+    many = [creation(f"the heron {i}") for i in range(MANY)]
+    taken = many[-1].entry.memory.id
+    save(space, "taken", id=taken)
+    with pytest.raises(Conflict):
+        space.commit(many, timeout=SECONDS)
+    assert _there(space, many) == {taken}
+
+
+def test_an_import_of_many_that_is_cut_short_is_finished_by_the_same_import(cloud: Cloud) -> None:
+    store = cloud.store()
+    door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=cloud.clock)
+    records: list[Any] = [record.encode(creation(f"the heron {i}").entry.memory) for i in range(MANY)]
+    _breaks_off(cloud)
+    cut_short = door.invoke("core.import", {"records": records}, Caller("ana"))
+    _goes_on(cloud)
+    assert isinstance(cut_short.error, Unavailable)
+    again = door.invoke("core.import", {"records": records}, Caller("ana")).body
+    assert (again["written"], again["skipped"]) == (50, 100)
+    assert store.space("ana").statistics()["memories"] == MANY
