@@ -11,6 +11,7 @@ from .settings import Settings
 from .toolsets import CATALOGUE
 
 if TYPE_CHECKING:
+    from .adapters.opensearch import Bare
     from .runtime_aws import Following, Upkeep
 
 
@@ -92,6 +93,14 @@ def tear_down(settings: Settings) -> None:
     from . import runtime_aws
 
     runtime_aws.tear_down(settings)
+
+
+def open_bare(settings: Settings) -> "Bare":
+    """OpenSearch itself, without recollect, for benchmarks. Raises InvalidInput for another store than `aws`."""
+    _needs_aws(settings)
+    from . import runtime_aws
+
+    return runtime_aws.open_bare(settings)
 
 
 def _needs_aws(settings: Settings) -> None:

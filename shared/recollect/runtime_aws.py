@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .adapters.dynamodb import DynamoStore, create_tables
 from .adapters.dynamodb.crossing import translate
@@ -16,10 +16,13 @@ from .adapters.dynamodb.indexing import Indexer
 from .adapters.dynamodb.store import connecting
 from .adapters.dynamodb.table import READ_SECONDS, Connect, Deadline, Tables
 from .adapters.dynamodb.truth import DynamoTruth
-from .adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
+from .adapters.opensearch import Bare, Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
 from .errors import InvalidInput, NotFound, Unavailable
 from .ports import Clock, Embedder, IndexUpkeep, Parked, Truth
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
 
 _log = logging.getLogger("recollect")
 
@@ -104,6 +107,11 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
     return Upkeep(DynamoTruth(tables), index, close)
 
 
+def open_bare(settings: Settings) -> Bare:
+    """OpenSearch itself, for benchmarks. The client it asks by is closed with the process."""
+    return Bare(_client(settings), settings.opensearch_index)
+
+
 def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:
     """Make the tables and the first index where they are missing; the names of what was made.
 
@@ -174,10 +182,14 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 
 def _wire(settings: Settings) -> Wire:
+    return Wire(_client(settings))
+
+
+def _client(settings: Settings) -> "OpenSearch":
     if not settings.opensearch_url:
         raise InvalidInput("RECOLLECT_OPENSEARCH_URL must be set with RECOLLECT_STORE=aws: where OpenSearch answers.")
     if settings.opensearch_auth == "none":
-        return Wire(connect(settings.opensearch_url))
+        return connect(settings.opensearch_url)
     import boto3
 
     session = boto3.session.Session()
@@ -187,7 +199,7 @@ def _wire(settings: Settings) -> Wire:
     if credentials is None:
         raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
     service = settings.opensearch_auth
-    return Wire(connect(settings.opensearch_url, region=region, service=service, credentials=credentials))
+    return connect(settings.opensearch_url, region=region, service=service, credentials=credentials)
 
 
 def _parking(settings: Settings) -> Callable[[Parked], None]:

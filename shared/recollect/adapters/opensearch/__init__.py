@@ -4,9 +4,10 @@ Here: mappings, query bodies, the wire and its errors. Not here: records, and wh
 `runtime` and maintenance make an `OpenSearchIndex`; stores hold it as a port.
 """
 
+from .bare import Bare
 from .index import OpenSearchIndex
 from .indices import Indices
 from .upkeep import OpenSearchUpkeep
 from .wire import Wire, connect
 
-__all__ = ["Indices", "OpenSearchIndex", "OpenSearchUpkeep", "Wire", "connect"]
+__all__ = ["Bare", "Indices", "OpenSearchIndex", "OpenSearchUpkeep", "Wire", "connect"]

@@ -4,22 +4,43 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from .... import runtime
 from ....invoke import Door
+from ....ports import Document, Tombstone
 from ....settings import Settings, read_settings
 from ..opening import log_to_stderr
+from .bare import BareIndex
 from .stores import Store
+
+SETTLED: Final = timedelta(minutes=10)
+"""How long ago it is, once it is settled, that something was written: longer than any store looks at latest writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A door, the settings that opened it, and `settle`, which waits until all that was written is in the index."""
+    """A door, the settings that opened it, and `settle`, after which all that was written is in the index alone.
+
+    `bare` is that index without recollect, where there is one.
+    """
 
     door: Door
     settings: Settings
     settle: Callable[[], None]
+    bare: BareIndex | None = None
+
+
+class LaterClock:
+    """The computer's clock, set ahead."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
 
 
 @contextmanager
@@ -41,14 +62,21 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
     following = runtime.open_indexer(settings)
     upkeep = runtime.open_upkeep(settings, embedder)
 
+    clock = LaterClock()
+
     def settle() -> None:
         following.drain()
         upkeep.index.refresh()
+        clock.ahead += SETTLED
+
+    def documents(user: str) -> list[Document | Tombstone]:
+        return list(upkeep.truth.documents(user))
 
     try:
-        door = runtime.open_door(settings, embedder=embedder)
+        door = runtime.open_door(settings, embedder=embedder, clock=clock)
+        bare = BareIndex(runtime.open_bare(settings), door.embedder, documents)
         try:
-            yield Place(door, settings, settle)
+            yield Place(door, settings, settle, bare)
         finally:
             door.store.close()
     finally:

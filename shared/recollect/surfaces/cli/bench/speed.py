@@ -21,7 +21,7 @@ from ..progress import shown
 from ..server import raise_descriptor_limit
 from .corpus import Corpus
 from .peer import LangGraph
-from .place import opened
+from .place import Place, opened
 from .report import milliseconds
 from .stores import Store
 
@@ -34,6 +34,11 @@ TITLES: Final = {
     "retrieve_ratio": "retrieve_ratio, retrieve_memory / search (<= 1.5 is good)",
     "save_per_s": "durable saves with look-around, a second",
     "import_per_s": "bulk import with embeddings, a second",
+    "bare_p50_ms": "the index's own two legs in one request, median, ms",
+    "bare_ratio": "bare_ratio, search / the index's own (<= 2.2 is good)",
+    "indexed_per_s": "from the table's stream into the index, a second",
+    "bulk_per_s": "opensearch-py's bulk helper, the same documents, a second",
+    "bulk_ratio": "bulk_ratio, ours / the helper's (>= 0.8 is good)",
     "bytes": "file bytes",
     "bytes_ratio": "file bytes / bytes of texts and vectors",
     "resident_mb": "resident memory before the peer, MB",
@@ -51,6 +56,8 @@ _SAVES: Final = 200
 _SEARCHES: Final = 500
 _RETRIEVALS: Final = 200
 _WARM: Final = 5
+_RECENT: Final = 10
+"""How many memories were saved just now while searches are held against the bare index."""
 
 
 Act = Callable[[Caller, str], object]
@@ -81,7 +88,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         place = stack.enter_context(opened(folder / "ours", store))
         door = place.door
         loading = _load(door, callers, shares)
-        place.settle()
+        feeding = _seconds(place.settle)
         room = _bytes(door, callers, texts)
         questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
         for question, caller in zip(questions[:_WARM], callers, strict=False):
@@ -93,12 +100,15 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
             stack.callback(peer.close)
             for caller, share in zip(callers, shares, strict=True):
                 peer.load(caller, share)
-        new = list(corpus.texts(_SAVES + _WARM, part=1))
+        new = list(corpus.texts(_SAVES + _WARM + _RECENT, part=1))
+        bare = _bare(place, callers, questions, new[-_RECENT:], feeding, size) if place.bare else {}
+        del new[-_RECENT:]
         saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
+        place.settle()
         searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
         recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
     figures = {**_figures(saves, searches, size / loading), **_retrieval(recalls)}
-    return {"size": size, "users": users, **figures, **room, "resident_mb": resident}
+    return {"size": size, "users": users, **figures, **bare, **room, "resident_mb": resident}
 
 
 def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]:
@@ -119,6 +129,25 @@ def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]
         "peer_save_per_s": round(peer_save_per_s, 1),
         "search_ratio": round(p50 / peer_p50, 3),
         "save_ratio": round(save_per_s / peer_save_per_s, 3),
+    }
+
+
+def _bare(
+    place: Place, callers: list[Caller], questions: list[str], recent: list[str], feeding: float, size: int
+) -> dict[str, Any]:
+    """A search over settled memories and some recent ones beside the index's own request, and how it is fed."""
+    assert place.bare is not None
+    helper = place.bare.bulk(callers)
+    for turn, said in enumerate(recent):
+        _save(place.door, callers[turn % len(callers)], said)
+    pair = _alternate(partial(_search, place.door), place.bare.search, callers, questions)
+    p50, bare_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
+    return {
+        "bare_p50_ms": bare_p50,
+        "bare_ratio": round(p50 / bare_p50, 3),
+        "indexed_per_s": round(size / feeding),
+        "bulk_per_s": round(size / helper),
+        "bulk_ratio": round(helper / feeding, 3),
     }
 
 
@@ -157,6 +186,12 @@ def _alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[
         if time.perf_counter() > ends:
             break
     return pair
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _timed(act: Act, caller: Caller, said: str) -> float:
