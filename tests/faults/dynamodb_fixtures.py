@@ -1,4 +1,7 @@
-"""A DynamoDB store in this process, with a client that can be told to misbehave and an index in memory."""
+"""A DynamoDB store in this process, with a client that can be told to misbehave and an index in memory.
+
+The time of its deadlines goes on by the pauses between attempts alone, which nobody waits for.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +14,7 @@ from clock import SettableClock
 from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
+from faults.cloud import TIME, Time
 from faults.unruly import Unruly
 from recollect.adapters.dynamodb import DynamoStore
 from recollect.ports import Clock, Embedder
@@ -26,6 +30,7 @@ class Cloud:
     clock: SettableClock
     opened: list[DynamoStore]
     pauses: list[float]
+    time: Time
 
     def store(
         self,
@@ -37,11 +42,15 @@ class Cloud:
     ) -> DynamoStore:
         """One more process over the same tables. With `telling` the index knows of each write at once."""
         store = DynamoStore(*self.names, embedder, clock or self.clock, self.index, connect=self.unruly, window=window)
-        store.tables._pause = self.pauses.append
+        store.tables._pause = self._pause
         if telling:
             tell(store, self.index)
         self.opened.append(store)
         return store
+
+    def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.time.sleep(seconds)
 
     def items(self, prefix: str) -> list[Any]:
         """The sort keys that begin with something, of all users."""
@@ -51,9 +60,11 @@ class Cloud:
 
 
 @pytest.fixture
-def cloud(clock: SettableClock) -> Iterator[Cloud]:
+def cloud(clock: SettableClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    time = Time()
+    monkeypatch.setattr(TIME, time)
     with emulated() as connect, tables(connect, fetches=False) as names:
-        made = Cloud(Unruly(connect), names, MemoryIndex(), clock, [], [])
+        made = Cloud(Unruly(connect), names, MemoryIndex(), clock, [], [], time)
         yield made
         made.unruly.always.clear()
         made.unruly.faults.clear()

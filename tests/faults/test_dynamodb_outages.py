@@ -45,9 +45,8 @@ def test_throttling_without_end_says_when_to_come_again(cloud: Cloud) -> None:
     space = cloud.store().space("ana")
     save(space, "the heron")
     cloud.unruly.always["*"] = THROTTLED
-    cloud.opened[0].tables._pause = lambda seconds: None
     with pytest.raises(Throttled) as throttled:
-        space.commit([creation("the otter")], timeout=0.3)
+        space.commit([creation("the otter")], timeout=SECONDS)
     assert throttled.value.can_retry
     assert throttled.value.details["retry_after"] == 1
 
@@ -74,20 +73,16 @@ _READS: list[Callable[[Space], Any]] = [
     lambda space: space.statistics(),
 ]
 _WRITES: list[Callable[[Space], Any]] = [
-    lambda space: space.commit([creation("x")], timeout=0.05),
-    lambda space: space.purge([memory("x").id], timeout=0.05),
-    lambda space: space.add_session(Session(id="s", created_at=NOON), timeout=0.05),
-    lambda space: space.remove_session("s", timeout=0.05),
-    lambda space: space.keep_review(memory("x").id, previous=None, card="c", timeout=0.05),
+    lambda space: space.commit([creation("x")], timeout=SECONDS),
+    lambda space: space.purge([memory("x").id], timeout=SECONDS),
+    lambda space: space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS),
+    lambda space: space.remove_session("s", timeout=SECONDS),
+    lambda space: space.keep_review(memory("x").id, previous=None, card="c", timeout=SECONDS),
 ]
 
 
 @pytest.mark.parametrize("ask", [*_READS, *_WRITES], ids=lambda ask: None)
-def test_a_store_that_is_down_never_looks_empty(
-    cloud: Cloud, ask: Callable[[Space], Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("table", "searching", "listing", "counting", "partition", "usage"):
-        monkeypatch.setattr(f"recollect.adapters.dynamodb.{module}.READ_SECONDS", 0.05, raising=False)
+def test_a_store_that_is_down_never_looks_empty(cloud: Cloud, ask: Callable[[Space], Any]) -> None:
     space = cloud.store().space("ana")
     save(space, "the heron")
     cloud.unruly.always["*"] = down
@@ -142,11 +137,10 @@ def test_what_a_batch_left_undone_is_done_in_the_end(cloud: Cloud) -> None:
 def test_a_batch_that_is_never_done_is_an_error(cloud: Cloud, operation: str) -> None:
     space = cloud.store().space("ana")
     target = save(space, "target")
-    cloud.opened[0].tables._pause = lambda seconds: None
     cloud.unruly.always[operation] = nothing_done
     with pytest.raises(Unavailable):
         space.commit(
-            [creation(f"{i}", links=(Link(target_id=target.id, strength=1.0),)) for i in range(99)], timeout=0.5
+            [creation(f"{i}", links=(Link(target_id=target.id, strength=1.0),)) for i in range(99)], timeout=SECONDS
         )
     cloud.unruly.always.clear()
     assert list(space.walk()) == [target]

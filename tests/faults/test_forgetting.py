@@ -117,7 +117,7 @@ def test_a_purge_that_meets_a_reader_says_so_and_a_repeat_finishes(tmp_path: Pat
     reader = _reader(tmp_path)
     for _ in range(2):
         with pytest.raises(Unavailable, match="call again") as refused:
-            space.purge([secret.id], timeout=0.05)
+            space.purge([secret.id], timeout=0.5)
         assert refused.value.can_retry
         assert found(search(space, "quagmire")) == set()
         assert space.get([secret.id], deleted=True) == {}
@@ -136,7 +136,7 @@ def test_a_forget_that_meets_a_reader_is_finished_by_calling_it_again(
     [memory] = door.store.space("ana").walk()
     tool = door.catalogue.tool("core.forget")
     reader = _reader(tmp_path)
-    hurried = replace(tool, timeout=0.1)
+    hurried = replace(tool, timeout=1.0)
     result = door.invoke(hurried, {"id": secret}, ANA)
     assert isinstance(result.error, Unavailable)
     reader.close()
@@ -260,7 +260,7 @@ def test_forgetting_a_user_who_is_being_read_says_so_and_a_repeat_finishes(
 ) -> None:
     from recollect.adapters.sqlite import store as stores
 
-    monkeypatch.setattr(stores, "_WIPE_SECONDS", 0.05)
+    monkeypatch.setattr(stores, "_WIPE_SECONDS", 0.5)
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
     secret = save(store.space("ana"), "quagmire plenipotentiary")
     reader = _reader(tmp_path)
