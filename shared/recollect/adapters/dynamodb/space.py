@@ -178,8 +178,9 @@ class DynamoSpace:
         self._buffer().review(id, previous, card)
 
     def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
-        usage.flush(self._partition, self._buffer())  # `previous` may still be in the buffer
-        return usage.keep_review(self._partition, id, previous, card, Deadline.after(timeout))
+        deadline = Deadline.after(timeout)
+        usage.flush(self._partition, self._buffer(), deadline)  # `previous` may still be in the buffer
+        return usage.keep_review(self._partition, id, previous, card, deadline)
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
         self._buffer().drop(ids)

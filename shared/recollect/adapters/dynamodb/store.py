@@ -17,6 +17,8 @@ from .usage import UsageBuffer
 
 FLUSH_SECONDS: Final = 5.0
 """What is read again within it costs one write."""
+_FLUSH_SECONDS: Final = 2.0
+"""How long one flush takes at most; what is left waits for the next."""
 WINDOW: Final = timedelta(minutes=5)
 _FORGET_SECONDS: Final = 600.0
 _THREADS: Final = 16
@@ -76,12 +78,15 @@ class DynamoStore:
         self._index.check()
 
     def flush(self) -> None:
-        """Write down what was read since the last time."""
         with self._lock:
-            self._buffers = {user: buffer for user, buffer in self._buffers.items() if buffer}
-            waiting = list(self._buffers.items())
+            for user, buffer in list(self._buffers.items()):
+                if buffer.is_idle() and not buffer.was_used:
+                    del self._buffers[user]
+                buffer.was_used = False
+            waiting = [(user, buffer) for user, buffer in self._buffers.items() if not buffer.is_idle()]
+        deadline = Deadline.after(_FLUSH_SECONDS)
         for user, buffer in waiting:
-            usage.flush(self._partition(user), buffer)
+            usage.flush(self._partition(user), buffer, deadline)
 
     def close(self) -> None:
         self._closing.set()
@@ -117,6 +122,7 @@ class DynamoStore:
     def _buffer(self, user: UserRef) -> UsageBuffer:
         with self._lock:
             buffer = self._buffers.setdefault(user, UsageBuffer())
+            buffer.was_used = True
             if self._flusher is None:
                 self._flusher = threading.Thread(target=self._flush_regularly, name="recollect-usage", daemon=True)
                 self._flusher.start()

@@ -39,6 +39,10 @@ class Deadline:
     def after(cls, seconds: float) -> "Deadline":
         return cls(time.monotonic() + seconds)
 
+    def is_near(self, seconds: float) -> bool:
+        """Whether less than this is left."""
+        return self.ends - time.monotonic() < seconds
+
     def left(self) -> float:
         """Seconds left. Raises Unavailable when there are none."""
         left = self.ends - time.monotonic()

@@ -24,10 +24,10 @@ _log = logging.getLogger("recollect")
 
 _MANY: Final = 1_000
 """From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
-_FLUSH_SECONDS: Final = 2.0
-"""How long each block of a flush may take."""
 _BLOCK: Final = 10
 """How many move at once: searches have the same threads to wait with, and readers wait for a move."""
+_BLOCK_SECONDS: Final = 0.5
+"""A block is not begun with less time than this: what is cut short is lost."""
 
 
 class UsageBuffer(reading.UsageBuffer):
@@ -42,6 +42,12 @@ class UsageBuffer(reading.UsageBuffer):
         self._turn = threading.Condition()
         self._readers = 0
         self._moving = False
+        self.was_used = True
+        """Whether somebody asked for it since the last flush; whoever did may be about to add to it."""
+
+    def is_idle(self) -> bool:
+        with self._turn:
+            return not (self or self._moving or self._readers)
 
     @contextmanager
     def settled(self) -> Iterator[None]:
@@ -70,14 +76,17 @@ class UsageBuffer(reading.UsageBuffer):
                 self._turn.notify_all()
 
 
-def flush(partition: Partition, buffer: UsageBuffer) -> None:
-    """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
-    while buffer:
+def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline) -> None:
+    """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
+    best effort."""
+    while not deadline.is_near(_BLOCK_SECONDS):
         with buffer.moving():
+            pending = buffer.take(_BLOCK)
+            if not pending:
+                return
             try:
-                _move(partition, buffer.take(_BLOCK), Deadline.after(_FLUSH_SECONDS))
+                _move(partition, pending, deadline)
             except RecollectError as error:
-                buffer.take()
                 _log.warning("reading statistics were not kept: %s", error.message)
 
 
