@@ -6,7 +6,6 @@ from typing import Any
 from ...ports import IndexedCandidate, IndexedNeighbour
 from . import card
 from .queries import to_cosine
-from .terms import memory_id
 
 Answer = Mapping[str, Any]
 
@@ -17,13 +16,19 @@ def hits(answer: Answer) -> list[dict[str, Any]]:
     return found
 
 
+def identity(hit: Mapping[str, Any]) -> str:
+    """The memory's id."""
+    id: str = hit["fields"]["id"][0]
+    return id
+
+
 def candidate(
     hit: Mapping[str, Any], digests: Sequence[bytes], *, scored: bool, level: float | None
 ) -> IndexedCandidate:
     """A hit of either leg. Its score tells its cosine if `scored`; else that is `level`."""
     read = card.read(hit["fields"]["card"][0], digests)
     return IndexedCandidate(
-        id=memory_id(hit["_id"]),
+        id=identity(hit),
         index_version=read.index_version,
         created=read.created,
         cosine=to_cosine(hit["_score"] or 0.0) if scored else level,
@@ -44,7 +49,7 @@ def neighbours(found: Iterable[Mapping[str, Any]], *, unrelated: bool = False) -
     for hit in found:
         read = card.read(hit["fields"]["card"][0], ())
         cosine = 0.0 if unrelated else to_cosine(hit["_score"])
-        near.append(IndexedNeighbour(memory_id(hit["_id"]), cosine, read.created, read.index_version))
+        near.append(IndexedNeighbour(identity(hit), cosine, read.created, read.index_version))
     return tuple(sorted(near, key=lambda n: (-n.cosine, -n.created, n.id)))
 
 

@@ -31,7 +31,7 @@ _CHECK_SECONDS: Final = 5.0
 _NEEDED: Final = ",".join(
     f"responses.{part}"
     for part in (
-        *("hits.hits._id", "hits.hits._score", "hits.hits.fields", "hits.hits.sort", "aggregations"),
+        *("hits.hits._score", "hits.hits.fields", "hits.hits.sort", "aggregations"),
         *("error.type", "status", "timed_out", "_shards.failed"),
     )
 )
@@ -169,7 +169,8 @@ class OpenSearchIndex:
 
     def _bulk(self, lines: bytes, timeout: float) -> list[Mapping[str, Any]]:
         needed = "items.*.status,items.*.error.type"
-        # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in time.
+        # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in
+        # time.
         within = f"{max(1, int(500 * timeout))}ms"
         answer = self._wire.send(
             "POST", "/_bulk", lines, timeout=timeout, params={"filter_path": needed, "timeout": within}
@@ -210,8 +211,9 @@ def _candidates(
     found: dict[str, IndexedCandidate] = {}
     for hits in by_leg.values():
         for hit in hits:
-            if hit["_id"] not in found:
-                found[hit["_id"]] = answers.candidate(hit, digests, scored=scored, level=level)
+            id = answers.identity(hit)
+            if id not in found:
+                found[id] = answers.candidate(hit, digests, scored=scored, level=level)
     return list(found.values())
 
 

@@ -155,4 +155,6 @@ def _by_words(user: str, tokens: Sequence[str], boost: int) -> list[Body]:
 
 
 def _hits(size: int, query: Body) -> Body:
-    return {"size": size, "_source": False, "track_total_hits": False, "docvalue_fields": ["card"], "query": query}
+    # Stored fields are unpacked block by block, even for `_id` alone: without them a request takes half the time.
+    told = {"stored_fields": "_none_", "docvalue_fields": ["id", "card"]}
+    return {"size": size, **told, "track_total_hits": False, "query": query}

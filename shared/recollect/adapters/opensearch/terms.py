@@ -18,11 +18,6 @@ def document_id(user: str, id: str) -> str:
     return f"{id}.{user[:_OF_USER]}"
 
 
-def memory_id(document_id: str) -> str:
-    """The memory's id in a document's `_id`."""
-    return document_id.rpartition(".")[0]
-
-
 def exact(value: str) -> str:
     """A value as a term: itself, or a digest where it is longer than Lucene takes."""
     if len(value) <= _LONGEST:
