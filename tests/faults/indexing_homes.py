@@ -69,8 +69,12 @@ class Home:
     following: runtime_aws.Following
 
     @property
+    def user(self) -> UserRef:
+        return UserRef(user_id=self.name)
+
+    @property
     def key(self) -> str:
-        return UserRef(user_id=self.name).key
+        return self.user.key
 
     @property
     def space(self) -> Space:
@@ -102,7 +106,7 @@ class Home:
         return ids_of(search(self.space, text))
 
     def differences(self) -> dict[str, int]:
-        kinds = counted(verify(self.truth, self.cloud.upkeep, [self.key], pause=lambda seconds: None))
+        kinds = counted(verify(self.truth, self.cloud.upkeep, [self.user], pause=lambda seconds: None))
         return {kind: number for kind, number in kinds.items() if number}
 
 

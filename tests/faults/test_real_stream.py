@@ -152,9 +152,9 @@ def test_after_a_restore_from_a_backup_a_client_sees_the_backup_and_the_index_fo
             assert hit["content"] in {"The heron fishes at dawn", "The otter fishes at dawn"}
         assert isinstance(client.refused("core.get", id=later), NotFound)
         truth = DynamoTruth(client.open_indexer(memory_table=table).tables)
-        assert list(verify(truth, upkeep, [client.home.key], pause=client.time.sleep)) != []
+        assert list(verify(truth, upkeep, [client.home.user], pause=client.time.sleep)) != []
         assert reindex(truth, upkeep, pause=client.time.sleep).switched
-        assert list(verify(truth, upkeep, [client.home.key], pause=client.time.sleep)) == []
+        assert list(verify(truth, upkeep, [client.home.user], pause=client.time.sleep)) == []
         expected = {
             id: f"The {word} fishes at dawn" for id, word in ((kept, "heron"), (changed, "otter"), (gone, "stork"))
         }

@@ -37,7 +37,7 @@ def test_every_kind_of_difference_is_found_and_mended(home: Home) -> None:
     stray = str(uuid4())
     index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
     assert index.write([document(home.key, stray)], timeout=SECONDS) == {}
-    found = verify(home.truth, home.cloud.upkeep, [home.key], pause=lambda seconds: None)
+    found = verify(home.truth, home.cloud.upkeep, [home.user], pause=lambda seconds: None)
     assert {(one.id, one.kind) for one in found} == {
         (missing.id, "missing"),
         (stale.id, "stale"),
@@ -55,7 +55,7 @@ def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
     def pause(seconds: float) -> None:
         assert home.take(home.records()) == []
 
-    assert list(verify(home.truth, home.cloud.upkeep, [home.key], pause=pause)) == []
+    assert list(verify(home.truth, home.cloud.upkeep, [home.user], pause=pause)) == []
 
 
 def test_documents_of_nobody_are_counted(home: Home) -> None:

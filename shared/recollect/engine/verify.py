@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..ports import Held, IndexUpkeep, Truth
+from ..ports import Held, IndexUpkeep, Truth, UserRef
 
 SETTLING_SECONDS: Final = 3.0
 """How long a change may be on its way into the index."""
@@ -21,13 +21,13 @@ class Difference:
     is deleted, forgotten, or was never there.
     """
 
-    user: str
+    user: UserRef
     id: str
     kind: Kind
 
 
 def verify(
-    truth: Truth, index: IndexUpkeep, users: Iterable[str], *, pause: Callable[[float], None] = time.sleep
+    truth: Truth, index: IndexUpkeep, users: Iterable[UserRef], *, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[Difference]:
     """The differences of these users, those that are still there after a moment. Raises Unavailable, Throttled."""
     index.refresh()
@@ -45,16 +45,15 @@ def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
     While others write it may be too low. Raises Unavailable, Throttled.
     """
     index.refresh()
-    known = sum(
-        held.is_there and held.index_version < before for user in truth.users() for held in index.held(user).values()
-    )
+    held = (one for user in truth.users() for one in index.held(user.key).values())
+    known = sum(one.is_there and one.index_version < before for one in held)
     return max(0, index.count(before=before) - known)
 
 
-def _compare(user: str, truth: Truth, index: IndexUpkeep) -> set[Difference]:
+def _compare(user: UserRef, truth: Truth, index: IndexUpkeep) -> set[Difference]:
     # The index first: what comes to be meanwhile is a difference that the second look doesn't find.
-    indexed = index.held(user)
-    there = truth.held(user)
+    indexed = index.held(user.key)
+    there = truth.held(user.key)
     kinds = {id: _kind(there.get(id), indexed.get(id)) for id in there.keys() | indexed.keys()}
     return {Difference(user=user, id=id, kind=kind) for id, kind in kinds.items() if kind is not None}
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 from ..errors import RecollectError
 from .index import Document, Tombstone
+from .store import UserRef
 
 TOMBSTONE_SECONDS: Final = 15 * 86_400
 """How long what is gone leaves a tombstone: longer than any replay."""
@@ -31,8 +32,8 @@ class Held(NamedTuple):
 class Truth(Protocol):
     """All that an index has to hold, read block by block for its upkeep. It may take as long as it takes."""
 
-    def users(self) -> Iterator[str]:
-        """The `UserRef.key` of everyone with a space. Raises Unavailable, Throttled."""
+    def users(self) -> Iterator[UserRef]:
+        """Everyone with a space. Raises Unavailable, Throttled."""
         ...
 
     def everything(self, *, after: str = "") -> Iterator[tuple[Sequence[Document | Tombstone], str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from ...ports import Document, Held, Tombstone
+from ...ports import Document, Held, Tombstone, UserRef
 from . import documents, keys, users
 from .table import Deadline, Tables
 from .wire import from_wire, number, text
@@ -20,8 +20,8 @@ class DynamoTruth:
         self._tables = tables
         self._block = block
 
-    def users(self) -> Iterator[str]:
-        return (user.key for user in users.everyone(self._tables))
+    def users(self) -> Iterator[UserRef]:
+        return users.everyone(self._tables)
 
     def everything(self, *, after: str = "") -> Iterator[tuple[Sequence[Document | Tombstone], str]]:
         request: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from .opening import log_to_stderr
 from .output import complain, say, write_json
 
 if TYPE_CHECKING:
+    from ...ports import UserRef
     from ...runtime_aws import Upkeep
     from ...settings import Settings
 
@@ -76,7 +78,7 @@ def reindex(
 
     with _upkeep() as (upkeep, _), shown("Indexing", None) as advance:
         if user is not None:
-            done = reindexing.mend(upkeep.truth, upkeep.index, _key(user, tenant))
+            done = reindexing.mend(upkeep.truth, upkeep.index, _named(user, tenant).key)
         else:
             done = reindexing.reindex(
                 upkeep.truth,
@@ -100,16 +102,17 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = Fals
     from ...engine import verify as verifying
 
     with _upkeep() as (upkeep, now):
-        users = upkeep.truth.users() if user is None else iter([_key(user, tenant)])
+        users = upkeep.truth.users() if user is None else iter([_named(user, tenant)])
         differences = list(verifying.verify(upkeep.truth, upkeep.index, users))
         strays = verifying.count_strays(upkeep.truth, upkeep.index, before=now) if user is None else 0
     counts = dict(verifying.counted(differences))
     if as_json:
-        listed = [{"user": one.user, "id": one.id, "kind": one.kind} for one in differences]
+        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in differences]
         write_json({**counts, "strays": strays, "differences": listed})
     else:
         for one in differences:
-            say(f"{one.kind:11} {one.id} of {one.user}")
+            tenant = f" ({one.user.tenant})" if one.user.tenant else ""
+            say(f"{one.kind:11} {one.id} of {one.user.user_id}{tenant}")
         if strays:
             say(f"{strays:,} documents of the index belong to nobody.")
         if not differences and not strays:
@@ -139,7 +142,7 @@ def _settings() -> "Settings":
     return settings
 
 
-def _key(user: str, tenant: str) -> str:
+def _named(user: str, tenant: str) -> "UserRef":
     from ...ports import UserRef
 
-    return UserRef(user_id=user, tenant=tenant).key
+    return UserRef(user_id=user, tenant=tenant)
