@@ -1,4 +1,4 @@
-"""What must not be there when a memory is created.
+"""What must be there when a memory is changed, and what must not when one is created.
 
 A guarded creation looks first and writes then, in a transaction that counts the user's guarded creations on: of two
 that looked at the same time one is refused and looks again.
@@ -7,7 +7,7 @@ that looked at the same time one is refused and looks again.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...errors import Conflict
+from ...errors import Conflict, NotFound
 from ...model import Surroundings, from_micros
 from ...ports import Create, Entry, Probe, Replace
 from . import keys
@@ -42,6 +42,41 @@ def check(
             _refuse_near(write.entry, guard.threshold, before, look_around)
         if write.entry.memory.source != "conversation" and write.entry.memory.is_visible(from_micros(partition.now())):
             before.append(write.entry)
+
+
+def check_version(write: Replace, there: Item | None) -> None:
+    """Raises NotFound, or Conflict when another version is there than the write expects."""
+    id = write.entry.memory.id
+    if there is None or "gone" in there:
+        raise NotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+    version = number(there, "version")
+    if version != write.expected:
+        raise Conflict(
+            f"Memory {id} is at version {version}, not {write.expected}: read it again and repeat the change.",
+            id=id,
+            version=version,
+        )
+
+
+def taken(id: str) -> Conflict:
+    """What a creation is told whose id is there."""
+    return Conflict(f"A memory with id {id} exists already.", id=id)
+
+
+def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
+    """Raises Conflict when a commit writes one memory twice."""
+    seen: set[str] = set()
+    for write in writes:
+        id = write.entry.memory.id
+        if id in seen and isinstance(write, Create):
+            raise taken(id)
+        if id in seen:
+            raise Conflict(
+                f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
+                id=id,
+                version=write.expected + 1,
+            )
+        seen.add(id)
 
 
 def copies(partition: Partition, fold: bytes, deadline: Deadline | None = None) -> list[Item]:

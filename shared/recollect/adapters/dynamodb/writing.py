@@ -79,7 +79,7 @@ class _Commit:
         self._met: set[str] = set()
 
     def run(self) -> None:
-        _refuse_repeated(self._writes)
+        guarding.refuse_repeated(self._writes)
         while True:
             try:
                 self._attempt()
@@ -148,9 +148,9 @@ class _Commit:
         for write in writes:
             there = self._read.get(keys.memory(write.entry.memory.id))
             if isinstance(write, Replace):
-                _check_version(write, there)
+                guarding.check_version(write, there)
             elif there is not None and "gone" not in there:
-                raise _taken(write.entry.memory.id)
+                raise guarding.taken(write.entry.memory.id)
         guarding.check(self._partition, writes, self._look_around, self._deadline)
 
     def _plan(self, writes: Sequence[Write], room: items.Room) -> _Plan:
@@ -245,9 +245,9 @@ class _Commit:
             if there is None or "gone" in there:
                 continue
             if isinstance(write, Create):
-                raise _taken(write.entry.memory.id)
+                raise guarding.taken(write.entry.memory.id)
             if isinstance(write, Replace):
-                _check_version(write, there)
+                guarding.check_version(write, there)
         raise Again from None
 
     def _take_back(self, plan: _Plan) -> None:
@@ -277,37 +277,3 @@ def _close(plan: _Plan, id: str) -> None:
             plan.actions[i] = replace(action, remove=[*action.remove, "open"])
             return
     plan.actions.append(Action(key, "attribute_exists(#k)", remove=["open"]))
-
-
-def _check_version(write: Replace, there: Item | None) -> None:
-    id = write.entry.memory.id
-    if there is None or "gone" in there:
-        raise NotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
-    version = number(there, "version")
-    if version != write.expected:
-        raise Conflict(
-            f"Memory {id} is at version {version}, not {write.expected}: read it again and repeat the change.",
-            id=id,
-            version=version,
-        )
-
-
-def _taken(id: str) -> Conflict:
-    return Conflict(f"A memory with id {id} exists already.", id=id)
-
-
-def _refuse_repeated(writes: Sequence[Write]) -> None:
-    seen: set[str] = set()
-    for write in writes:
-        id = write.entry.memory.id
-        if id in seen:
-            raise (
-                _taken(id)
-                if isinstance(write, Create)
-                else Conflict(
-                    f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
-                    id=id,
-                    version=write.expected + 1,
-                )
-            )
-        seen.add(id)
