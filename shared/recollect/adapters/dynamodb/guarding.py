@@ -68,15 +68,16 @@ def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
     seen: set[str] = set()
     for write in writes:
         id = write.entry.memory.id
-        if id in seen and isinstance(write, Create):
+        if id not in seen:
+            seen.add(id)
+            continue
+        if isinstance(write, Create):
             raise taken(id)
-        if id in seen:
-            raise Conflict(
-                f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
-                id=id,
-                version=write.expected + 1,
-            )
-        seen.add(id)
+        raise Conflict(
+            f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
+            id=id,
+            version=write.expected + 1,
+        )
 
 
 def copies(partition: Partition, fold: bytes, deadline: Deadline | None = None) -> list[Item]:

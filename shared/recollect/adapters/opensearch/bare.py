@@ -1,7 +1,8 @@
 """The least that finds anything by both legs, and opensearch-py's own bulk: what benchmarks hold ours against."""
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from opensearchpy import OpenSearch, helpers
@@ -9,6 +10,7 @@ from opensearchpy import OpenSearch, helpers
 from ...model import Embedding
 from ...ports import Document, Tombstone
 from .documents import numbers, to_lines
+from .index import OpenSearchIndex
 from .indices import Indices
 from .terms import document_id, token_term
 from .wire import Wire
@@ -23,6 +25,7 @@ class Bare:
     def __init__(self, client: OpenSearch, alias: str) -> None:
         self._client = client
         self._alias = alias
+        self._beside = Indices(Wire(client), f"bulk-{alias}")
 
     def search(self, user: str, tokens: Iterable[str], embedding: Embedding) -> Any:
         """A hundred of a user's documents by words and a hundred by vectors, ids and scores only, in one request."""
@@ -37,15 +40,32 @@ class Bare:
         lines = [f"{header}\n{json.dumps({'size': _HITS, '_source': False, 'query': leg})}\n" for leg in legs]
         return self._client.msearch(body="".join(lines))
 
-    def bulk(self, documents: Sequence[Document | Tombstone], dimension: int) -> None:
-        """Write documents to an index of the same form by opensearch-py's helper, and make them findable."""
-        other = Indices(Wire(self._client), f"bulk-{self._alias}")
-        name = other.build(dimension, "bulk")
+    def bulk(self, documents: Sequence[Document | Tombstone], dimension: int) -> float:
+        """Seconds of opensearch-py's helper for writing documents to an index of the same form and finding them."""
+
+        def write(index: str) -> None:
+            helpers.bulk(self._client, (_action(document, index) for document in documents), request_timeout=_SECONDS)
+
+        return self._timed(write, dimension)
+
+    def ours(self, documents: Sequence[Document | Tombstone], dimension: int) -> float:
+        """The same by our own index."""
+
+        def write(index: str) -> None:
+            refused = OpenSearchIndex(Wire(self._client), self._beside).write(documents, timeout=_SECONDS)
+            assert not refused, refused
+
+        return self._timed(write, dimension)
+
+    def _timed(self, write: Callable[[str], None], dimension: int) -> float:
+        index = self._beside.build(dimension, "bulk")
         try:
-            helpers.bulk(self._client, (_action(document, name) for document in documents), request_timeout=_SECONDS)
-            self._client.indices.refresh(index=name)
+            began = time.perf_counter()
+            write(index)
+            self._client.indices.refresh(index=index)
+            return time.perf_counter() - began
         finally:
-            other.remove()
+            self._beside.remove()
 
 
 def _action(document: Document | Tombstone, index: str) -> dict[str, Any]:
