@@ -9,12 +9,14 @@ import pytest
 from clients import *  # noqa: F403 - the fixtures
 from clients import Client
 from indexing_homes import *  # noqa: F403 - the fixtures
+from indexing_homes import SECONDS
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
 from faults.cloud import Time
 from faults.doors import answer
 from faults.proxy import Answered, Asked, Rule, Send, first, hanging_up, passing, refusing, unheard
+from recollect.adapters.dynamodb.table import Deadline
 from recollect.errors import Conflict, NotFound, Throttled, Unavailable
 from recollect.model import Embedding
 
@@ -149,6 +151,14 @@ def test_what_a_batch_leaves_undone_is_done_before_the_answer(client: Client) ->
     assert client.ask("core.forget", id=hub)["verified"]
     client.table.rule = passing
     assert {memory["id"] for memory in client.ask("core.list", limit=100)["memories"]} == set(ids)
+    for id in ids[:4]:
+        client.ask("core.update", id=id, content="The otter swims")
+    client.table.rule = _halved
+    assert client.door.store.forget_user(client.home.name)
+    client.table.rule = passing
+    left = client.home.store.tables.items(client.home.key, "k >= :first", {":first": " "}, Deadline.after(SECONDS))
+    assert {str(item["k"])[:2] for item in left} == {"m#"}  # tombstones
+    assert client.ask("core.list")["total"] == 0
 
 
 def test_a_batch_that_is_never_done_is_an_error_and_no_half_an_answer(client: Client) -> None:
