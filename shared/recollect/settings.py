@@ -51,6 +51,19 @@ class Settings(BaseModel):
     )
     user: str = Field("local", min_length=1, description="The user in local single-user mode.")
     agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
+    user_claim: str = Field("sub", min_length=1, description="The authorizer's claim that names the user.")
+    agent_claim: str = Field("agent_id", min_length=1, description="The claim that names the agent.")
+    conversation_claim: str = Field(
+        "conversation_id",
+        min_length=1,
+        description="The claim that names the conversation; a header serves without it.",
+    )
+    tenant_claim: str = Field("tenant", min_length=1, description="The claim that names the user's tenant.")
+    queue_callers: bool = Field(
+        False,
+        description="Whether the messages of a queue name their callers: only where its policy admits nobody but the "
+        "application.",
+    )
     embedder: Literal["wordllama", "endpoint", "fastembed", "bedrock"] = Field(
         "wordllama",
         description="What makes the vectors. `bedrock` finds region and credentials as every AWS client does.",

@@ -1,5 +1,6 @@
-"""API Gateway's events as it sends them, shortened to what functions read."""
+"""Events as AWS sends them, shortened to what functions read."""
 
+import json
 from typing import Any
 
 from recollect.model import Caller
@@ -58,6 +59,51 @@ def as_v1(path: str, body: str, caller: Caller | None, **changes: Any) -> dict[s
         "body": body,
         "isBase64Encoded": False,
         **changes,
+    }
+
+
+ARN = "arn:aws:iam::123456789012:user/ana"
+
+
+def as_url(path: str, body: str, **changes: Any) -> dict[str, Any]:
+    """A function URL's event, signed by an IAM principal."""
+    event = as_v2(path, body, None, routeKey="$default", **changes)
+    event["requestContext"] |= {"domainName": "id.lambda-url.us-east-1.on.aws", "routeKey": "$default"}
+    event["requestContext"]["authorizer"] = {"iam": {"accountId": "123456789012", "userArn": ARN, "userId": "AIDA"}}
+    return event
+
+
+def as_alb(path: str, body: str, *, headers: dict[str, str] | None = None, several: bool = False) -> dict[str, Any]:
+    """A load balancer's event; `several` is of a target group that sends repeated headers apart."""
+    sent = {name.lower(): value for name, value in {**JSON, **(headers or {})}.items()}
+    event: dict[str, Any] = {
+        "requestContext": {"elb": {"targetGroupArn": "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/x/1"}},
+        "httpMethod": "POST",
+        "path": path,
+        "queryStringParameters": {},
+        "body": body,
+        "isBase64Encoded": False,
+    }
+    return {**event, "multiValueHeaders": {k: [v] for k, v in sent.items()}} if several else {**event, "headers": sent}
+
+
+def as_messages(*bodies: Any, fifo: bool = False) -> dict[str, Any]:
+    """Messages of an SQS queue; a body that is no text is sent as JSON."""
+    arn = "arn:aws:sqs:us-east-1:123456789012:writes" + (".fifo" if fifo else "")
+    return {
+        "Records": [
+            {
+                "messageId": f"message-{number}",
+                "receiptHandle": "handle",
+                "body": body if isinstance(body, str) else json.dumps(body),
+                "attributes": {"MessageGroupId": "one"} if fifo else {},
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+                "eventSourceARN": arn,
+                "awsRegion": "us-east-1",
+            }
+            for number, body in enumerate(bodies)
+        ]
     }
 
 

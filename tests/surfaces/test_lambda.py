@@ -127,8 +127,10 @@ def test_a_direct_invocation_that_does_not_fit_is_told_why(handler: Any, changes
         [],
         None,
         "x",
-        {"Records": [{"eventSource": "aws:sqs"}]},
-        {"requestContext": {"elb": {}}, "httpMethod": "POST"},
+        {"Records": [{"eventSource": "aws:s3"}]},
+        {"Records": []},
+        {"requestContext": {"http": "x"}, "version": "2.0"},
+        {"requestContext": {"elb": {}}},
         {"content": "x"},
         {"tool": "save", "surprise": 1},
     ],
@@ -136,7 +138,7 @@ def test_a_direct_invocation_that_does_not_fit_is_told_why(handler: Any, changes
 def test_another_kind_of_event_is_told_what_is_taken(handler: Any, event: Any) -> None:
     error = handler(event, None)["error"]
     assert error["code"] == "invalid_input"
-    assert "API Gateway events and direct invocations" in error["message"]
+    assert "This function takes events of HTTP" in error["message"]
 
 
 def test_the_door_opens_at_the_first_call_and_a_fault_in_it_is_not_told() -> None:

@@ -52,7 +52,8 @@ class TrustedHeaders:
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """Claims of a token that API Gateway verified, or the context that a Lambda authorizer returned.
+    """Claims of a token that API Gateway verified, the context that a Lambda authorizer returned, or else the IAM
+    principal who signed the request, whose ARN is the user.
 
     A conversation is the user's own to name, so a header serves where no claim does.
     """
@@ -88,12 +89,17 @@ def one_header(scope: Scope, name: str) -> str | None:
 
 
 def _claims(event: Mapping[str, Any], user_claim: str) -> Mapping[str, Any]:
-    authorizer = event.get("requestContext", {}).get("authorizer") or {}
+    context = event.get("requestContext", {})
+    authorizer = context.get("authorizer") or {}
     if isinstance(token := authorizer.get("jwt"), Mapping):
         return token.get("claims") or {}
     for kind in ("lambda", "claims"):
         if isinstance(found := authorizer.get(kind), Mapping):
             return found
+    if isinstance(principal := authorizer.get("iam"), Mapping):
+        return {user_claim: principal.get("userArn")}
+    if not authorizer and isinstance(signed := context.get("identity"), Mapping):
+        return {user_claim: signed.get("userArn")}
     # A REST API puts what its Lambda authorizer returned here, beside the principal.
     return {user_claim: authorizer.get("principalId"), **authorizer}
 

@@ -8,8 +8,10 @@ from mangum import Mangum
 
 from ..invoke import Door
 from ..model import JsonObject
-from .identity import Authorizer, Identity
-from .lambda_ import Handler, opened_door, write_down
+from ..settings import read_settings
+from .identity import Identity
+from .lambda_ import Handler, authorizer
+from .lambda_opening import opened_door, write_down
 from .problem import PROBLEM_MEDIA
 
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
@@ -19,14 +21,16 @@ def app_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | 
     """The whole HTTP surface, behind API Gateway."""
     from .http import create_app
 
-    return _handler(open, lambda door: create_app(door, identity or Authorizer(), local=False, closes_store=False))
+    found_by = identity or authorizer(read_settings())
+    return _handler(open, lambda door: create_app(door, found_by, local=False, closes_store=False))
 
 
 def mcp_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | None = None) -> Handler:
     """MCP over streamable HTTP, behind API Gateway."""
     from .mcp_http import create_mcp_app
 
-    return _handler(open, lambda door: create_mcp_app(door, identity or Authorizer()))
+    found_by = identity or authorizer(read_settings())
+    return _handler(open, lambda door: create_mcp_app(door, found_by))
 
 
 def _handler(open: Callable[[], Door], create: Callable[[Door], Any]) -> Handler:

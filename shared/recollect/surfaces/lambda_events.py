@@ -1,9 +1,10 @@
-"""API Gateway's events as plain requests: HTTP API (payload 2.0 and 1.0) and REST API."""
+"""Events of HTTP as plain requests: HTTP API (payload 2.0 and 1.0), REST API, function URL, load balancer (ALB)."""
 
 import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from ..errors import InvalidInput
@@ -35,12 +36,12 @@ class HttpRequest:
 
 
 def http_request(event: JsonObject) -> HttpRequest | None:
-    """The request of an API Gateway event, None for any other kind of event."""
+    """The request of an event of HTTP, None for any other kind of event."""
     context = event.get("requestContext")
     if not isinstance(context, dict):
         return None
     scope = {"headers": _headers(event), "aws.event": event}
-    if event.get("version") == "2.0" and "http" in context:
+    if event.get("version") == "2.0" and isinstance(context.get("http"), dict):
         path = str(event.get("rawPath", ""))
         stage = str(context.get("stage", ""))
         route = str(event.get("routeKey", "")).partition(" ")[2]
@@ -48,17 +49,26 @@ def http_request(event: JsonObject) -> HttpRequest | None:
     if "httpMethod" in event and "resource" in event:
         path, resource = str(event.get("path", "")), str(event["resource"])
         return HttpRequest(str(event["httpMethod"]), (path, resource), scope, event)
+    if "httpMethod" in event and "elb" in context:
+        return HttpRequest(str(event["httpMethod"]), (str(event.get("path", "")),), scope, event)
     return None
 
 
-def http_response(reply: Reply) -> JsonObject:
-    """A reply as API Gateway takes it, in either payload version."""
-    return {
+def http_response(reply: Reply, request: HttpRequest) -> JsonObject:
+    """A reply in the form of the event that it answers."""
+    response: JsonObject = {
         "statusCode": reply.status,
         "headers": reply.headers,
         "body": reply.body.decode(),
         "isBase64Encoded": False,
     }
+    if "elb" not in request.event["requestContext"]:
+        return response
+    response["statusDescription"] = f"{reply.status} {HTTPStatus(reply.status).phrase}"
+    if request.event.get("multiValueHeaders"):
+        # A target group that sends repeated headers apart reads no others.
+        response["multiValueHeaders"] = {name: [value] for name, value in response.pop("headers").items()}
+    return response
 
 
 def _headers(event: JsonObject) -> list[tuple[bytes, bytes]]:

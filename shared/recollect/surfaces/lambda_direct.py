@@ -1,0 +1,60 @@
+"""A direct invocation: it names its caller itself, since IAM decides who may invoke."""
+
+from typing import Any, Final
+
+from ..errors import InvalidInput, RecollectError
+from ..invoke import Result
+from ..model import Caller, JsonObject
+from .lambda_opening import Open, open_safely, served, write_down
+from .reply import outcome_object
+
+_UNKNOWN: Final = (
+    "This function takes events of HTTP (API Gateway, function URL, load balancer), messages of SQS, and direct "
+    'invocations such as {"toolset": "core", "tool": "search", "arguments": {...}, "caller": {"user_id": "..."}}.'
+)
+_FIELDS: Final = {"toolset", "tool", "arguments", "caller", "idempotency_key"}
+_CALLER_FIELDS: Final = {"user_id", "agent_id", "conversation_id", "tenant"}
+
+
+def direct(operation: str, open: Open, event: Any) -> JsonObject:
+    """The answer to a direct invocation: `body` in the dialect's own form, `error` and `outcome` beside it."""
+    try:
+        if not isinstance(event, dict) or "tool" not in event or not event.keys() <= _FIELDS:
+            raise InvalidInput(_UNKNOWN)
+        door = open_safely(open)
+        named = door.catalogue.tool(f"{event.get('toolset', '')}.{event['tool']}")
+        tool = served(door.catalogue, named, operation)
+        caller = _caller(event.get("caller"))
+        key = event.get("idempotency_key")
+        if key is not None and not isinstance(key, str):
+            raise InvalidInput("`idempotency_key` must be a string.")
+    except RecollectError as error:
+        return {"error": _error(error)}
+    result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key)
+    write_down(door)
+    return _direct_answer(result)
+
+
+def _direct_answer(result: Result) -> JsonObject:
+    """The dialect's own body; `error` beside it when the call failed, `outcome` when a search says one."""
+    reply: JsonObject = {"body": result.body}
+    if result.error is not None:
+        reply["error"] = _error(result.error)
+    if result.outcome is not None:
+        reply["outcome"] = outcome_object(result.outcome)
+    return reply
+
+
+def _error(error: RecollectError) -> JsonObject:
+    return {**error.details, "code": error.code, "message": error.message, "retryable": error.can_retry}
+
+
+def _caller(given: object) -> Caller | None:
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not given.keys() <= _CALLER_FIELDS:
+        raise InvalidInput(f"`caller` must be an object of {', '.join(sorted(_CALLER_FIELDS))}.")
+    values = {name: value for name, value in given.items() if value is not None}
+    if not all(isinstance(value, str) for value in values.values()):
+        raise InvalidInput("each field of `caller` must be a string.")
+    return Caller(**{"user_id": "", **values})

@@ -1,0 +1,47 @@
+"""What every function does around a call: open the door once an instance, find its tool, write down what was read."""
+
+from collections.abc import Callable
+from functools import cache
+
+from .. import telemetry
+from ..errors import Internal, NotFound, Unavailable
+from ..invoke import Door
+from ..runtime import open_door
+from ..settings import read_settings
+from ..tools import Catalogue, Tool
+from .reply import FAULT
+
+Open = Callable[[], Door]
+
+
+@cache
+def opened_door() -> Door:
+    """The door by the function's environment, opened at the first call of an instance."""
+    return open_door(read_settings())
+
+
+def open_safely(open: Open) -> Door:
+    """The door. A setting that doesn't fit is our fault, not the caller's: Raises Internal, or Unavailable."""
+    try:
+        return open()
+    except Unavailable:
+        raise
+    except Exception as fault:
+        telemetry.log_fault("opening the door", fault)
+        raise Internal(FAULT) from None
+
+
+def served(catalogue: Catalogue, tool: Tool, operation: str) -> Tool:
+    """The tool, if it is of this operation. Raises NotFound."""
+    if tool.operation != operation:
+        here = ", ".join(other.full_name for other in catalogue.tools() if other.operation == operation)
+        raise NotFound(f"`{tool.full_name}` is not served here; this function serves: {here}.")
+    return tool
+
+
+def write_down(door: Door) -> None:
+    """Flush what was read, before the function sleeps and may never wake. It never fails an answer."""
+    try:
+        door.store.flush()
+    except Exception as fault:
+        telemetry.log_fault("writing down what was read", fault)

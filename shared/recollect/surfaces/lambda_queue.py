@@ -1,0 +1,73 @@
+"""Writes in bulk by an SQS queue: each message is a direct invocation, done once however often it comes.
+
+The event source has to ask for it: FunctionResponseTypes `ReportBatchItemFailures`. What fails comes again, and goes
+to the queue's dead letters when it has failed often enough: so nothing is dropped, and nothing holds up the others.
+"""
+
+import json
+import logging
+from typing import Any, Final
+
+from ..errors import InvalidInput, RecollectError
+from ..model import JsonObject
+from .lambda_direct import direct
+from .lambda_opening import Open
+
+_log = logging.getLogger("recollect")
+
+_SOURCE: Final = "aws:sqs"
+
+
+class _Refused(Exception):
+    """A message that was not done."""
+
+
+def is_queue(event: Any) -> bool:
+    """Whether an event brings messages of a queue."""
+    records = event.get("Records") if isinstance(event, dict) else None
+    return (
+        isinstance(records, list)
+        and bool(records)
+        and all(isinstance(record, dict) and record.get("eventSource") == _SOURCE for record in records)
+    )
+
+
+def take(operation: str, open: Open, event: Any, *, names_callers: bool) -> JsonObject:
+    """Do each message's call; answers those that have to come again, in the form that SQS wants.
+
+    A message's own id serves as its idempotency key where it has none. Only with `names_callers` a message may say
+    whose memories it is about: where the queue's policy admits nobody but the application.
+    """
+    from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, SqsFifoPartialProcessor
+    from aws_lambda_powertools.utilities.batch import process_partial_response as processed
+
+    def do(record: Any) -> None:
+        try:
+            call = _call(record.body, names_callers)
+            error = direct(operation, open, {"idempotency_key": record.message_id, **call}).get("error")
+        except RecollectError as refusal:
+            error = {"code": refusal.code, "message": refusal.message}
+        if error is not None:
+            _log.warning("message %s was not done: %s %s", record.message_id, error["code"], error["message"])
+            raise _Refused(error["code"])
+
+    in_order = str(event["Records"][0].get("eventSourceARN", "")).endswith(".fifo")
+    processor: BatchProcessor = SqsFifoPartialProcessor() if in_order else BatchProcessor(EventType.SQS)
+    processor.raise_on_entire_batch_failure = False
+    return dict(processed(event=event, record_handler=do, processor=processor))
+
+
+def _call(body: str, names_callers: bool) -> JsonObject:
+    """The call that a message asks for. Raises InvalidInput."""
+    try:
+        call = json.loads(body)
+    except ValueError:
+        raise InvalidInput("The message is not JSON.") from None
+    if not isinstance(call, dict):
+        raise InvalidInput("The message is not a JSON object.")
+    if "caller" in call and not names_callers:
+        raise InvalidInput(
+            "This queue's messages may not name a caller. Set RECOLLECT_QUEUE_CALLERS=true where the queue's policy "
+            "admits nobody but the application."
+        )
+    return call
