@@ -96,7 +96,7 @@ def tear_down(settings: Settings) -> None:
 
 
 def open_bare(settings: Settings) -> "Bare":
-    """OpenSearch itself, without recollect, for benchmarks. Raises InvalidInput for another store than `aws`."""
+    """What benchmarks hold the index against. Raises InvalidInput for another store than `aws`."""
     _needs_aws(settings)
     from . import runtime_aws
 

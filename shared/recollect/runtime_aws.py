@@ -108,7 +108,7 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
 
 
 def open_bare(settings: Settings) -> Bare:
-    """OpenSearch itself, for benchmarks. The client it asks by is closed with the process."""
+    """What benchmarks hold the index against. Its client is closed with the process."""
     return Bare(_client(settings), settings.opensearch_index)
 
 

@@ -198,6 +198,19 @@ def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monk
         assert (found(matches), matches.stored, matches.degraded) == ({m.id for m in made}, 12, None)
 
 
+def test_an_index_that_lags_behind_what_is_looked_at_is_told_each_time(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.adapters.dynamodb.overlay.MOST", 5)
+    space = cloud.store(telling=False).space("ana")
+    for i in range(12):
+        save(space, f"the heron {i}")
+    for _ in range(3):
+        degraded = search(space, "heron", near=embed("heron")[0]).degraded
+        assert degraded is not None
+        assert "index_lagging" in degraded
+
+
 # What a request costs
 
 

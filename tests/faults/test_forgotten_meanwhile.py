@@ -10,11 +10,11 @@ import pytest
 from clock import NOON, SettableClock
 from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables, tell
-from contracts.entries import EMBEDDER, SECONDS, found, save, search
+from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
 from contracts.memory_index import MemoryIndex
 from recollect.adapters.dynamodb import DynamoStore
 from recollect.adapters.dynamodb.table import Deadline
-from recollect.model import Memory
+from recollect.model import Memory, Surroundings
 from recollect.ports import UserRef
 
 Opening = Callable[[], DynamoStore]
@@ -115,3 +115,22 @@ def test_nothing_comes_to_be_of_someone_who_never_was(opening: Opening) -> None:
     assert not store.forget_user("nobody")
     assert store.space("nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"], timeout=SECONDS) == []
     assert _items(store) == []
+
+
+def test_a_look_around_while_the_user_is_forgotten_costs_nobody_who_comes_after(opening: Opening) -> None:
+    slow, other = opening(), opening()
+    space = slow.space("ana")
+    save(space, "an egret")
+    asked = probe("the heron")
+    begun = {
+        "TableName": slow.tables.memory,
+        "Key": {"u": {"S": UserRef(user_id="ana").key}, "k": {"S": "user"}},
+        "UpdateExpression": "SET forgetting = :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    slow.tables.call("update_item", begun, Deadline.after(SECONDS))
+    assert space.look_around([asked], floor=0.5, top_k=5) == [Surroundings(nearest=None)]
+    assert other.forget_user("ana")
+    after = save(other.space("ana"), "the otter")
+    late = save(space, "the heron")
+    assert set(other.space("ana").get([after.id, late.id])) == {after.id, late.id}

@@ -69,5 +69,10 @@ class UsageBuffer:
             ids = list(islice(self._pending, most))
             return {id: self._pending.pop(id) for id in ids}
 
+    def take_one(self, id: str) -> dict[str, Pending]:
+        """Take out what is pending of a memory."""
+        with self._lock:
+            return {id: self._pending.pop(id)} if id in self._pending else {}
+
     def __bool__(self) -> bool:
         return bool(self._pending)

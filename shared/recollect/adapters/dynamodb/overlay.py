@@ -4,6 +4,7 @@ The bound between the two is one number, the index version: the overlay has ever
 index is asked for those below. So nothing is found or counted twice, whatever the clocks of the writers say.
 """
 
+import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from .wire import Item, from_wire, number, text
 
 MOST: Final = 300
 """How many writes are looked at; scoring them takes some 10 ms. What was written before is the index's."""
+_FRESH_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,21 @@ class Recent:
     def has(self, id: str) -> bool:
         """Whether the index's word on a memory doesn't count."""
         return id in self.documents or id in self.gone
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look-around saw: the user's own item, and memories that were there, unless something was purged since.
+
+    `began` is when it began to look, on the clock that never jumps.
+    """
+
+    user: Item | None
+    ids: frozenset[str]
+    began: float
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() - self.began < _FRESH_SECONDS
 
 
 def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:

@@ -18,6 +18,7 @@ from .wire import Item, number, text
 
 _READ = ("k", "w", "made", "gone", "rest", "image", "image_at")
 _ATTEMPTS = 20
+_SECONDS = 5.0
 
 
 def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[str]:
@@ -26,6 +27,8 @@ def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[
     if not known or not users.count_purge(partition, deadline):
         return []
     gone = [id for id in known if _bury(partition, id, deadline)]
+    # Whoever saw one of them before it was buried is told too: links are looked for only once.
+    users.count_purge(partition, deadline)
     for id in known:
         _clear(partition, id, deadline)
     return gone
@@ -59,9 +62,6 @@ def revisions(partition: Partition, id: str) -> list[Item]:
     before = number(there, "version")
     last = keys.revision(id, before - 1)
     return list(partition.items("k BETWEEN :first AND :last", {":first": keys.revisions(id), ":last": last}))
-
-
-_SECONDS = 5.0
 
 
 def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:

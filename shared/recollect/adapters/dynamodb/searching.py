@@ -5,22 +5,20 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from ...errors import RecollectError, Unavailable
 from ...model import Matches, Query, Surroundings
 from ...ports import Index, Indexed, IndexedSurroundings, Probe
 from . import merging, overlay
-from .overlay import Recent
+from .overlay import Recent, Seen
 from .partition import Partition
 from .table import READ_SECONDS, Deadline
-from .wire import Item
 
 T = TypeVar("T")
 
 INDEX_SECONDS: Final = 4.0
-_FRESH_SECONDS: Final = 1.0
 _REMEMBERED: Final = 10_000
 _LOOKS: Final = 5
 """How often in a window the last write below it is looked for."""
@@ -33,18 +31,6 @@ class Bounds:
 
     since: int
     changed: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a look-around saw: the user's own item, and memories that were there, unless something was purged since."""
-
-    user: Item | None
-    ids: frozenset[str] = frozenset()
-    at: float = field(default_factory=time.monotonic)
-
-    def is_fresh(self) -> bool:
-        return time.monotonic() - self.at < _FRESH_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +48,7 @@ class Last:
         return 0 <= now - self.at < window // _LOOKS and (self.oldest is None or self.oldest >= since)
 
 
-class Memories:
+class Bearings:
     """What a user's last search met, so that the next one asks right at once, and less. Safe for threads."""
 
     def __init__(self) -> None:
@@ -85,10 +71,10 @@ class Memories:
 class Searcher:
     """One user's search. `window` is how far back the overlay reaches, in microseconds."""
 
-    def __init__(self, partition: Partition, index: Index, known: Memories, window: int) -> None:
+    def __init__(self, partition: Partition, index: Index, bearings: Bearings, window: int) -> None:
         self._partition = partition
         self._index = index
-        self._known = known
+        self._bearings = bearings
         self._window = window
 
     def search(self, query: Query) -> Matches:
@@ -114,9 +100,11 @@ class Searcher:
 
     def look_around(
         self, probes: Sequence[Probe], *, floor: float, top_k: int, timeout: float = READ_SECONDS
-    ) -> tuple[list[Surroundings], Seen]:
-        """What lies around each probe, and what was seen to be there. Raises Unavailable when the index does not
-        answer: half of an answer would make what is known look new."""
+    ) -> tuple[list[Surroundings], Seen | None]:
+        """What lies around each probe, and what was seen to be there (None while the user is being forgotten).
+
+        Raises Unavailable when the index does not answer: half of an answer would make what is known look new.
+        """
         now = self._partition.now()
         deadline = Deadline.after(timeout)
 
@@ -132,18 +120,19 @@ class Searcher:
                 leave_out=sorted(bounds.changed),
             )
 
+        began = time.monotonic()
         recent, before, indexed, failed = self._both(ask, now, deadline)
         if indexed is None:
             raise failed or Unavailable("The search index does not answer; try again.", part="index")
         if not recent.is_open:
-            return [Surroundings(nearest=None) for _ in probes], Seen(recent.user)
+            return [Surroundings(nearest=None) for _ in probes], None
         found = [
             merging.surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
             for probe, around in zip(probes, indexed, strict=True)
         ]
         # An index that lags may tell of what was purged long ago.
         is_right = all(before <= (around.newest or 0) for around in indexed)
-        return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset())
+        return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset(), began)
 
     def _both(
         self, ask: Callable[[Bounds], T], now: int, deadline: Deadline
@@ -151,7 +140,7 @@ class Searcher:
         """The latest writes, the version of the last write that the index alone can know, and the index's word on
         all the rest, or why it has none."""
         partition = self._partition
-        asked, last = self._known.recall(partition.key, now - self._window)
+        asked, last = self._bearings.recall(partition.key, now - self._window)
         looking = None
         if not last.holds(asked.since, now, self._window):
             looking = partition.pool.submit(overlay.last_before, partition, asked.since, deadline)
@@ -161,10 +150,12 @@ class Searcher:
         answer = _outcome(asking)
         if answer[1] is None and right != asked:
             answer = _outcome(partition.pool.submit(ask, right))
-        if looking is not None:
+        if recent.cut is not None:
+            last = Last(recent.cut, now, recent.oldest)
+        elif looking is not None:
             last = Last(looking.result(), now, recent.oldest)
-        self._known.keep(partition.key, right, last)
-        return recent, last.version if recent.cut is None else recent.cut, *answer
+        self._bearings.keep(partition.key, right, last)
+        return recent, last.version, *answer
 
     def _why(self, indexed: Indexed | None, failed: RecollectError | None, before: int) -> str | None:
         """What is wrong, or None; `before` is as `_both` says."""

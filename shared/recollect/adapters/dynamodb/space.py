@@ -24,8 +24,9 @@ from ...model import (
 )
 from ...ports import Change, Probe, TextKey
 from . import counting, guarding, items, keys, linking, listing, purging, reembedding, sessions, turns, usage
+from .overlay import Seen
 from .partition import Partition
-from .searching import Searcher, Seen
+from .searching import Searcher
 from .table import Deadline
 from .vectors import nearest
 from .wire import number, text
@@ -179,7 +180,7 @@ class DynamoSpace:
 
     def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
         deadline = Deadline.after(timeout)
-        usage.flush(self._partition, self._buffer(), deadline)  # `previous` may still be in the buffer
+        usage.settle(self._partition, self._buffer(), id, deadline)  # `previous` may still be in the buffer
         return usage.keep_review(self._partition, id, previous, card, deadline)
 
     def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:

@@ -10,7 +10,7 @@ from ...model import to_micros
 from ...ports import Clock, Embedder, Index, UserRef
 from . import usage, users
 from .partition import Partition
-from .searching import Memories, Searcher
+from .searching import Bearings, Searcher
 from .space import DynamoSpace, Speakers
 from .table import READ_SECONDS, Connect, Deadline, Tables
 from .usage import UsageBuffer
@@ -49,7 +49,7 @@ class DynamoStore:
         self._index = index
         self._at_close = at_close
         self._window = window // timedelta(microseconds=1)
-        self._known = Memories()
+        self._bearings = Bearings()
         self._speakers = Speakers()
         self._buffers: dict[UserRef, UsageBuffer] = {}
         self._last_stamp = 0
@@ -60,7 +60,7 @@ class DynamoStore:
 
     def space(self, user_id: str, *, tenant: str = "") -> DynamoSpace:
         partition = self._partition(UserRef(user_id=user_id, tenant=tenant))
-        searcher = Searcher(partition, self._index, self._known, self._window)
+        searcher = Searcher(partition, self._index, self._bearings, self._window)
         return DynamoSpace(partition, searcher, self._speakers, lambda: self._buffer(partition.user))
 
     def users(self) -> Iterator[UserRef]:
@@ -68,9 +68,10 @@ class DynamoStore:
 
     def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
         user = UserRef(user_id=user_id, tenant=tenant)
-        self._buffer(user).take()
+        deadline = Deadline.after(_FORGET_SECONDS)
+        usage.drop_all(self._buffer(user), deadline)
         self._speakers.forget(user.key)
-        return users.forget(self._partition(user), Deadline.after(_FORGET_SECONDS))
+        return users.forget(self._partition(user), deadline)
 
     def check(self) -> None:
         for table in (self.tables.memory, self.tables.usage):

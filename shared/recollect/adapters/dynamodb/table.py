@@ -43,6 +43,10 @@ class Deadline:
         """Whether less than this is left."""
         return self.ends - time.monotonic() < seconds
 
+    def before(self, seconds: float) -> float:
+        """Seconds until so many are left; 0 when fewer are."""
+        return max(0.0, self.ends - time.monotonic() - seconds)
+
     def left(self) -> float:
         """Seconds left. Raises Unavailable when there are none."""
         left = self.ends - time.monotonic()

@@ -63,41 +63,57 @@ class UsageBuffer(reading.UsageBuffer):
                 self._turn.notify_all()
 
     @contextmanager
-    def moving(self) -> Iterator[None]:
-        """Nobody reads meanwhile."""
+    def moving(self, deadline: Deadline) -> Iterator[bool]:
+        """Nobody reads meanwhile. False when its turn did not come in time."""
         with self._turn:
-            self._turn.wait_for(lambda: not self._moving and not self._readers)
-            self._moving = True
+            mine = self._turn.wait_for(
+                lambda: not self._moving and not self._readers, timeout=deadline.before(_BLOCK_SECONDS)
+            )
+            self._moving = self._moving or mine
         try:
-            yield
+            yield mine
         finally:
-            with self._turn:
-                self._moving = False
-                self._turn.notify_all()
+            if mine:
+                with self._turn:
+                    self._moving = False
+                    self._turn.notify_all()
 
 
 def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline) -> None:
     """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
     best effort."""
     while not deadline.is_near(_BLOCK_SECONDS):
-        with buffer.moving():
-            pending = buffer.take(_BLOCK)
+        with buffer.moving(deadline) as mine:
+            pending = buffer.take(_BLOCK) if mine and not deadline.is_near(_BLOCK_SECONDS) else {}
             if not pending:
                 return
-            try:
-                _move(partition, pending, deadline)
-            except RecollectError as error:
-                _log.warning("reading statistics were not kept: %s", error.message)
+            _move(partition, pending, deadline)
+
+
+def settle(partition: Partition, buffer: UsageBuffer, id: str, deadline: Deadline) -> None:
+    """Write down what was read of one memory."""
+    with buffer.moving(deadline) as mine:
+        if mine:
+            _move(partition, buffer.take_one(id), deadline)
+
+
+def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
+    """Forget what is pending, behind what is being written down."""
+    with buffer.moving(deadline):
+        buffer.take()
 
 
 def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline) -> None:
-    wanted = [key for id in pending if (key := _key(id))]
-    there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
-    known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
-    partition.each(
-        lambda each: _write(partition, *each, deadline),
-        [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
-    )
+    try:
+        wanted = [key for id in pending if (key := _key(id))]
+        there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
+        known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
+        partition.each(
+            lambda each: _write(partition, *each, deadline),
+            [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
+        )
+    except RecollectError as error:
+        _log.warning("reading statistics were not kept: %s", error.message)
 
 
 def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
@@ -137,7 +153,7 @@ def _write(partition: Partition, id: str, more: Pending, deadline: Deadline) -> 
         request: Any = {
             "TableName": partition.tables.usage,
             "Key": {"u": {"S": partition.key}, "k": {"S": id}},
-            # Of two processes the last to flush may have read first; a second's difference is no matter.
+            # Of two processes the last to flush may have read first; some seconds' difference is no matter.
             "UpdateExpression": "ADD #count :count SET #at = :at",
             "ExpressionAttributeNames": {"#count": "count", "#at": "at"},
             "ExpressionAttributeValues": {":count": {"N": str(more.count)}, ":at": {"N": str(to_micros(more.at))}},

@@ -20,8 +20,8 @@ from ...errors import Conflict, NotFound, RecollectError
 from ...model import Surroundings
 from ...ports import Change, Close, Create, Entry, Probe, Replace
 from . import guarding, items, keys, linking, turns, users
+from .overlay import Seen
 from .partition import USER, Partition
-from .searching import Seen
 from .table import Cancelled, Deadline
 from .transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
 from .wire import Item, number, text

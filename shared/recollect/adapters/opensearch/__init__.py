@@ -1,7 +1,7 @@
 """The index of the cloud: OpenSearch finds, by words and by vectors, what another store holds.
 
 Here: mappings, query bodies, the wire and its errors. Not here: records, and what a score means. Only
-`runtime` and maintenance make an `OpenSearchIndex`; stores hold it as a port.
+`runtime` and maintenance open what is here; stores hold it as a port.
 """
 
 from .bare import Bare

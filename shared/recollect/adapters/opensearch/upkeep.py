@@ -133,8 +133,9 @@ class OpenSearchUpkeep:
         if not tombstones:
             return 0
         lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
-        needed = {"filter_path": "items.*.status,items.*.error.type"}
-        items = self._wire.send("POST", "/_bulk", lines, timeout=_SECONDS, params=needed)["items"]
+        # Otherwise a shard that is missing is waited for as long as this whole request.
+        params = {"filter_path": "items.*.status,items.*.error.type", "timeout": f"{_SECONDS / 2:.0f}s"}
+        items = self._wire.send("POST", "/_bulk", lines, timeout=_SECONDS, params=params)["items"]
         done = [item["delete"] for item in items]
         for one in done:
             if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):

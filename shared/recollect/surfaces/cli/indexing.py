@@ -111,8 +111,8 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = Fals
         write_json({**counts, "strays": strays, "differences": listed})
     else:
         for one in differences:
-            tenant = f" ({one.user.tenant})" if one.user.tenant else ""
-            say(f"{one.kind:11} {one.id} of {one.user.user_id}{tenant}")
+            of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
+            say(f"{one.kind:11} {one.id} of {of}")
         if strays:
             say(f"{strays:,} documents of the index belong to nobody.")
         if not differences and not strays:

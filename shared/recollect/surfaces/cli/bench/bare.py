@@ -1,4 +1,4 @@
-"""What the index of the cloud does by itself: the same questions and documents without recollect."""
+"""What the index of the cloud does by itself with the same questions and documents."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -28,7 +28,7 @@ class BareIndex:
         self._documents = documents
 
     def search(self, caller: Caller, question: str) -> None:
-        """Both legs in one request."""
+        """Both legs in one request; the question is embedded as ours is."""
         [embedding] = self._embedder.embed([question], purpose="query", timeout=_SECONDS)
         self._bare.search(_key(caller), query_tokens(question), embedding)
 
