@@ -798,6 +798,32 @@ def test_filters_admit_what_they_say_in_pages_and_in_both_legs(space: Space, exa
     agrees()
 
 
+def test_what_waits_for_its_look_around_is_told_until_it_has_it(space: Space, clock: SettableClock) -> None:
+    waits = save(space, "the heron", lookaround_pending=True)
+    changed = save(space, "the otter", lookaround_pending=True)
+    save(space, "the egret")
+    gone = save(space, "the kite", lookaround_pending=True)
+    save(space, "the swift", lookaround_pending=True, expires_at=later(60))
+    said = store_turn(space)
+    clock.advance(seconds=61)
+    update(space, changed, lookaround_pending=False)
+    delete(space, gone, clock.now())
+    assert space.pending() == [waits.id]
+    update(space, waits, category="bird", lookaround_pending=True)
+    assert space.pending() == [waits.id]
+    assert [turn.id for turn in space.open_turns("talk")] == [said]
+    assert space.idle_conversations(clock.now(), limit=5) == ["talk"]
+    space.commit([Close(turn_ids=(said, waits.id))], timeout=SECONDS)
+    assert (space.open_turns("talk"), space.pending()) == ([], [waits.id])
+
+
+def store_turn(space: Space) -> str:
+    """An open turn that was changed since it was said."""
+    said = turn("good morning", "talk")
+    space.commit([Create(entry=entry(said))], timeout=SECONDS)
+    return update(space, said, category="greeting").id
+
+
 # Looking around
 
 

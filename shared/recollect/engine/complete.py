@@ -18,7 +18,7 @@ def complete(call: Call) -> int:
 
     What changes meanwhile, or was made for another embedder, is left to the next time. Raises Unavailable.
     """
-    pending = [memory.id for memory in call.space.walk() if memory.lookaround_pending]
+    pending = call.space.pending()
     done = 0
     for start in range(0, len(pending), _BLOCK):
         call.deadline.left()

@@ -97,6 +97,10 @@ class Space(Protocol):
         """Conversations whose last open turn was written at or before a time, the longest idle first."""
         ...
 
+    def pending(self) -> list[str]:
+        """The ids of memories whose look-around is pending, in no order."""
+        ...
+
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         """The embeddings of these memories, turns too, one a chunk; what can't be searched is left out."""
         ...

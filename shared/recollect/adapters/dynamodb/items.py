@@ -48,6 +48,7 @@ class Written:
 
     item: Item
     pieces: list[Item]
+    is_turn: bool = False
 
     @property
     def size(self) -> int:
@@ -56,6 +57,8 @@ class Written:
     def removed(self) -> list[str]:
         """The attributes that an item in its place must lose."""
         names = _WRITTEN if "chunks" not in self.item else (*_WRITTEN, *_SEARCHED)
+        # A turn waits for an episode, whatever is written of it; a memory only for what its image says.
+        names = names if self.is_turn else (*names, "open")
         return [name for name in names if name not in self.item]
 
 
@@ -77,7 +80,7 @@ def written(user: str, entry: Entry, *, w: int, position: int | None, room: Room
         item["chunks"] = len(entry.embeddings)
         if entry.embeddings or entry.tokens:
             pieces += _placed(item, "search", packed(entry.tokens, entry.embeddings), memory.id, room.search)
-    return Written(item, pieces)
+    return Written(item, pieces, is_turn=memory.source == "conversation")
 
 
 def revision(user: str, kept: Revision, room: Room) -> Written:
@@ -230,6 +233,8 @@ def _indexed(entry: Entry, position: int | None) -> Item:
     item: Item = {"listed": listed(memory, position), "fold": entry.fold.hex()}
     if entry.speaker:
         item["speaker"] = keys.speaker(entry.speaker)
+    if memory.lookaround_pending and memory.source != "conversation":
+        item["open"] = keys.pending(memory.id)
     return item
 
 

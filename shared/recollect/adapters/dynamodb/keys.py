@@ -109,8 +109,16 @@ def deleted_before(at: int) -> str:
 
 
 def said(conversation_id: str, position: int, id: str) -> str:
-    """Where an open turn lies in the index of open turns."""
+    """Where an open turn lies in the index of what waits."""
     return f"{digest(conversation_id)}#{position:012d}#{id}"
+
+
+PENDING: Final = "p#"
+"""What a memory that waits for its look-around begins with there, behind every turn: digests end at "f"."""
+
+
+def pending(id: str) -> str:
+    return f"{PENDING}{id}"
 
 
 def speaker(name: str) -> str:

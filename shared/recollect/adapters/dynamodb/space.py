@@ -133,6 +133,9 @@ class DynamoSpace:
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         return turns.idle(self._partition, to_micros(since), self._partition.now(), limit)
 
+    def pending(self) -> list[str]:
+        return turns.pending(self._partition)
+
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         known = {keys.memory(one): id for id in ids if (one := keys.canonical(id))}
         found = self._partition.get(known, items.SEARCH)

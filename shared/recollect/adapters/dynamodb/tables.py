@@ -6,7 +6,8 @@ from typing import Any, Final
 CREATED: Final = "by-creation"
 WRITTEN: Final = "by-write"
 SPEAKER: Final = "by-speaker"
-OPEN: Final = "open-turns"
+OPEN: Final = "open"
+"""What waits: turns for an episode, memories for their look-around."""
 FOLD: Final = "by-text"
 EVERYONE: Final = "everyone"
 

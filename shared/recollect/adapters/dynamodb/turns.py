@@ -1,4 +1,4 @@
-"""Turns: their places in a conversation, and those that no episode sums up yet."""
+"""What waits: turns, in their places in a conversation, for an episode; memories for their look-around."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ from . import keys
 from .partition import Partition
 from .table import Deadline
 from .tables import OPEN
-from .wire import number, text
+from .wire import Value, number, text
 
 
 def places(partition: Partition, created: Sequence[Memory], deadline: Deadline) -> Callable[[], dict[str, int]]:
@@ -51,11 +51,11 @@ def idle(partition: Partition, since: int, now: int, limit: int) -> list[str]:
     """The conversations whose last visible open turn was written at or before `since` (microseconds)."""
     last: dict[str, int] = {}
     for item in partition.items(
-        "#open > :first",
-        {":first": " ", ":now": now},
+        "#open < :pending",
+        {":pending": keys.PENDING, ":now": now},
         IndexName=OPEN,
         ExpressionAttributeNames=_OPEN,
-        FilterExpression="attribute_not_exists(deleted_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
+        FilterExpression=_VISIBLE,
     ):
         conversation, created = text(item, "conversation_id"), number(item, "created_at")
         last[conversation] = max(created, last.get(conversation, created))
@@ -63,4 +63,18 @@ def idle(partition: Partition, since: int, now: int, limit: int) -> list[str]:
     return [conversation for _, conversation in old[:limit]]
 
 
+def pending(partition: Partition) -> list[str]:
+    """The ids of visible memories that wait for their look-around."""
+    values: dict[str, Value] = {":pending": keys.PENDING, ":now": partition.now()}
+    found = partition.items(
+        "begins_with(#open, :pending)",
+        values,
+        IndexName=OPEN,
+        ExpressionAttributeNames=_OPEN,
+        FilterExpression=_VISIBLE,
+    )
+    return [keys.id_of(text(item, "k")) for item in found]
+
+
 _OPEN = {"#open": "open"}
+_VISIBLE = "attribute_not_exists(deleted_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)"

@@ -164,7 +164,8 @@ class _Commit:
                 extra[str(kept.item["k"])] = kept.item
                 plan.early += kept.pieces
         for id in dict.fromkeys(self._closed):
-            if "open" in self._read.get(keys.memory(id), ()):
+            waits = self._read.get(keys.memory(id), {}).get("open")
+            if waits is not None and not str(waits).startswith(keys.PENDING):
                 _close(plan, id)
         self._fit(plan, writes, extra)
         return plan

@@ -145,6 +145,10 @@ class SqliteSpace:
                 yield from_image(image)
             last = rows[-1][0]
 
+    def pending(self) -> list[str]:
+        # An index of the same file always answers; only what was imported from elsewhere may be pending.
+        return [memory.id for memory in self.walk() if memory.lookaround_pending]
+
     def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {id: set() for id in ids}
         with self._file.searching() as opened:
