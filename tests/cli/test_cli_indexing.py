@@ -15,6 +15,9 @@ from contracts.dynamodb_stores import local
 from recollect import runtime_aws
 from recollect.adapters.opensearch import OpenSearchUpkeep
 from recollect.ports import UserRef
+from recollect.runtime import open_door
+from recollect.settings import read_settings
+from recollect.surfaces.lambda_maintenance import maintenance_handler
 
 Run = Callable[..., Any]
 
@@ -74,7 +77,10 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
     assert name in doctor.stdout
 
 
-def test_sweep_removes_old_tombstones_of_the_index(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", ["command", "function"])
+def test_sweep_removes_old_tombstones_of_the_index(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
     assert run("setup").exit_code == 0
     id = json.loads(run("remember", "the heron eats fish", "--json").stdout)["id"]
     assert run("call", "core.forget", json.dumps({"id": id})).exit_code == 0
@@ -91,8 +97,14 @@ def test_sweep_removes_old_tombstones_of_the_index(name: str, run: Run, monkeypa
     refresh = urllib.request.Request(f"{opensearch_url()}/{name}/_refresh", method="POST")
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(refresh, timeout=30):
         pass
-    swept = run("sweep")
-    assert swept.stdout == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
+    if by == "command":
+        swept = run("sweep").stdout
+        assert swept == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
+    else:
+        door = open_door(read_settings())
+        done = maintenance_handler(open=lambda: door)({}, None)
+        door.store.close()
+        assert done == {"users": 1, "memories": 0, "tombstones": 1, "left": 0, "failed": 0}
     assert run("verify").exit_code == 0
 
 

@@ -15,7 +15,7 @@ FUNCTIONS = ROOT / "functions"
 def test_every_operation_has_a_function_and_every_function_an_operation() -> None:
     folders = {handler.parent.name for handler in FUNCTIONS.glob("*/handler.py")}
     assert folders - OF_THEIR_OWN == set(OPERATIONS)
-    assert folders >= {"http", "mcp"}
+    assert folders >= {"http", "mcp", "indexer", "maintenance"}
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -27,7 +27,7 @@ def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["http", "mcp", "save", "indexer"])
+@pytest.mark.parametrize("name", ["http", "mcp", "save", "indexer", "maintenance"])
 def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_DATA", "/dev/null/nowhere")
     spec = importlib.util.spec_from_file_location(f"function_{name}", FUNCTIONS / name / "handler.py")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any, Final
 
 from .. import telemetry
 from ..errors import Internal, NotFound, Unavailable
@@ -10,6 +11,9 @@ from ..runtime import open_door
 from ..settings import read_settings
 from ..tools import Catalogue, Tool
 from .reply import FAULT
+
+_MARGIN_SECONDS: Final = 2.0
+_SECONDS: Final = 25.0
 
 Open = Callable[[], Door]
 
@@ -45,3 +49,9 @@ def write_down(door: Door) -> None:
         door.store.flush()
     except Exception as fault:
         telemetry.log_fault("writing down what was read", fault)
+
+
+def time_left(context: Any) -> float:
+    """Seconds that a function may go on, with a margin for its answer."""
+    left = getattr(context, "get_remaining_time_in_millis", None)
+    return _SECONDS if left is None else max(1.0, left() / 1000 - _MARGIN_SECONDS)

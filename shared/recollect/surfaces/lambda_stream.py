@@ -5,14 +5,12 @@ The event source has to ask for it: FunctionResponseTypes `ReportBatchItemFailur
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from ..model import JsonObject
 from ..runtime import open_indexer
 from ..settings import read_settings
-
-_MARGIN_SECONDS: Final = 2.0
-_SECONDS: Final = 25.0
+from .lambda_opening import time_left
 
 
 class Taking(Protocol):
@@ -31,12 +29,7 @@ def stream_handler(*, open: Callable[[], Taking] = opened_indexer) -> Callable[[
     """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it."""
 
     def handler(event: Any, context: Any) -> JsonObject:
-        again = open().take(event["Records"], timeout=_time_left(context))
+        again = open().take(event["Records"], timeout=time_left(context))
         return {"batchItemFailures": [{"itemIdentifier": place} for place in again]}
 
     return handler
-
-
-def _time_left(context: Any) -> float:
-    left = getattr(context, "get_remaining_time_in_millis", None)
-    return _SECONDS if left is None else max(1.0, left() / 1000 - _MARGIN_SECONDS)
