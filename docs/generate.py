@@ -24,6 +24,7 @@ from typing import Any
 
 from recollect.arguments import describe
 from recollect.settings import PREFIX, Settings
+from recollect.surfaces import schemas
 from recollect.tools import Tool, Toolset
 from recollect.toolsets import CATALOGUE
 
@@ -60,12 +61,18 @@ def pages() -> list[tuple[Path, str]]:
         _pages = [
             *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),
             (DOCS / "settings.md", settings_page()),
+            (DOCS / "openapi.json", openapi_page()),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
         ]
     return _pages
 
 
 _pages: list[tuple[Path, str]] | None = None
+
+
+def openapi_page() -> str:
+    """The HTTP surface as OpenAPI."""
+    return json.dumps(schemas.openapi(CATALOGUE), indent=1, ensure_ascii=False) + "\n"
 
 
 def toolset_page(toolset: Toolset) -> str:

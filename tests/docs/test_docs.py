@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from openapi_spec_validator import validate
 
 from docs import generate
 from recollect.toolsets import CATALOGUE
@@ -21,6 +22,12 @@ def test_the_tool_pages_are_as_generated(toolset: str) -> None:
 
 def test_the_settings_page_is_as_generated() -> None:
     assert (ROOT / "docs" / "settings.md").read_text() == generate.settings_page(), "run `make docs`"
+
+
+def test_the_openapi_document_is_as_generated_and_valid() -> None:
+    text = (ROOT / "docs" / "openapi.json").read_text()
+    assert text == generate.openapi_page(), "run `make docs`"
+    validate(json.loads(text))
 
 
 @pytest.mark.slow
