@@ -11,13 +11,13 @@ from ..model import JsonObject
 from ..settings import read_settings
 from .identity import Identity
 from .lambda_ import Handler, authorizer
-from .lambda_opening import opened_door, write_down
+from .lambda_opening import Open, opened_door, write_down
 from .problem import PROBLEM_MEDIA
 
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
 
 
-def app_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | None = None) -> Handler:
+def app_handler(*, open: Open = opened_door, identity: Identity | None = None) -> Handler:
     """The whole HTTP surface, behind API Gateway."""
     from .http import create_app
 
@@ -25,7 +25,7 @@ def app_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | 
     return _handler(open, lambda door: create_app(door, found_by, local=False, closes_store=False))
 
 
-def mcp_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | None = None) -> Handler:
+def mcp_handler(*, open: Open = opened_door, identity: Identity | None = None) -> Handler:
     """MCP over streamable HTTP, behind API Gateway."""
     from .mcp_http import create_mcp_app
 
@@ -33,7 +33,7 @@ def mcp_handler(*, open: Callable[[], Door] = opened_door, identity: Identity | 
     return _handler(open, lambda door: create_mcp_app(door, found_by))
 
 
-def _handler(open: Callable[[], Door], create: Callable[[Door], Any]) -> Handler:
+def _handler(open: Open, create: Callable[[Door], Any]) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
         door = open()

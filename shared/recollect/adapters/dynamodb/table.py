@@ -39,10 +39,6 @@ class Deadline:
     def after(cls, seconds: float) -> "Deadline":
         return cls(time.monotonic() + seconds)
 
-    def is_near(self, seconds: float) -> bool:
-        """Whether less than this is left."""
-        return self.ends - time.monotonic() < seconds
-
     def before(self, seconds: float) -> float:
         """Seconds until so many are left; 0 when fewer are."""
         return max(0.0, self.ends - time.monotonic() - seconds)

@@ -82,9 +82,9 @@ class UsageBuffer(reading.UsageBuffer):
 def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline) -> None:
     """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
     best effort."""
-    while not deadline.is_near(_BLOCK_SECONDS):
+    while deadline.before(_BLOCK_SECONDS):
         with buffer.moving(deadline) as mine:
-            pending = buffer.take(_BLOCK) if mine and not deadline.is_near(_BLOCK_SECONDS) else {}
+            pending = buffer.take(_BLOCK) if mine and deadline.before(_BLOCK_SECONDS) else {}
             if not pending:
                 return
             _move(partition, pending, deadline)

@@ -19,7 +19,7 @@ from .look_around import LookAround
 from .queries import Body
 from .terms import token_digest
 from .view import View
-from .wire import Wire
+from .wire import Wire, bulk
 
 _log = logging.getLogger("recollect")
 
@@ -116,7 +116,7 @@ class OpenSearchIndex:
         lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
         for block in _blocks(lines):
             try:
-                items = self._bulk(b"".join(block), ends - time.monotonic())
+                items = bulk(self._wire, b"".join(block), timeout=ends - time.monotonic())
             except RecollectError as error:
                 if not first:
                     raise
@@ -166,16 +166,6 @@ class OpenSearchIndex:
             block = answers.hits(part)
             rest += block
         return rest
-
-    def _bulk(self, lines: bytes, timeout: float) -> list[Mapping[str, Any]]:
-        needed = "items.*.status,items.*.error.type"
-        # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in
-        # time.
-        within = f"{max(1, int(500 * timeout))}ms"
-        answer = self._wire.send(
-            "POST", "/_bulk", lines, timeout=timeout, params={"filter_path": needed, "timeout": within}
-        )
-        return [item["index"] for item in answer["items"]]
 
     def _recall(self, user: str) -> tuple[int, float] | None:
         with self._lock:

@@ -112,7 +112,7 @@ def around(view: View, probe: Probe, size: int, *, floor: float | None = None, s
 def anyone(view: View, size: int) -> Body:
     """Some of the user's memories, whichever come first, and the newest version of anything the user has."""
     hits = _hits(size, view.everything()) | {"post_filter": view.visible(Filter())}
-    return hits | {"track_total_hits": False, "aggs": {"newest": _NEWEST}}
+    return hits | {"aggs": {"newest": _NEWEST}}
 
 
 def nearest(embedding: Embedding, count: int, admitted: Body) -> Body:

@@ -12,7 +12,7 @@ from .errors import STALE, refusal
 from .index import OpenSearchIndex
 from .indices import LEARNED_SECONDS, Built, Indices
 from .mapping import VERSION, Engine
-from .wire import Wire
+from .wire import Wire, bulk
 
 _SECONDS: Final = 60.0
 _BLOCK: Final = 10_000
@@ -133,10 +133,7 @@ class OpenSearchUpkeep:
         if not tombstones:
             return 0
         lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
-        # Otherwise a shard that is missing is waited for as long as this whole request.
-        params = {"filter_path": "items.*.status,items.*.error.type", "timeout": f"{_SECONDS / 2:.0f}s"}
-        items = self._wire.send("POST", "/_bulk", lines, timeout=_SECONDS, params=params)["items"]
-        done = [item["delete"] for item in items]
+        done = bulk(self._wire, lines, timeout=_SECONDS)
         for one in done:
             if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):
                 raise refusal(one["status"], one.get("error", {}).get("type", ""))

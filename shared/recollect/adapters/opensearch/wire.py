@@ -83,6 +83,15 @@ class Wire:
         return self._client.transport.perform_request(method, path, params=sent, body=body, headers=lines)
 
 
+def bulk(wire: Wire, lines: bytes, *, timeout: float) -> list[Mapping[str, Any]]:
+    """What came of each action of a `_bulk`, in order: its status, and the kind of error. Raises what `send` does."""
+    # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in time.
+    within = f"{max(1, int(500 * timeout))}ms"
+    params = {"filter_path": "items.*.status,items.*.error.type", "timeout": within}
+    answer = wire.send("POST", "/_bulk", lines, timeout=timeout, params=params)
+    return [told for item in answer["items"] for told in item.values()]
+
+
 def _tellable(error: Exception) -> Exception | None:
     # A refusal's reason quotes what was sent, and a log keeps causes.
     return None if isinstance(getattr(error, "status_code", None), int) else error

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +40,7 @@ class LaterClock:
         self.ahead = timedelta(0)
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
+        return runtime.SystemClock().now() + self.ahead
 
 
 @contextmanager
