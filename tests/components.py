@@ -23,6 +23,11 @@ def dynamodb_url() -> str:
     return _running("dynamodb", os.environ.get("RECOLLECT_TEST_DYNAMODB", "http://127.0.0.1:8250"))
 
 
+def aws_url() -> str:
+    """Where the emulator of AWS answers."""
+    return _running("aws", os.environ.get("RECOLLECT_TEST_AWS", "http://127.0.0.1:4599"))
+
+
 def check_wanted(part: str) -> None:
     """Skip a test of a part that is left out on purpose."""
     if os.environ.get("RECOLLECT_TEST_PARTS") == "0":

@@ -69,9 +69,12 @@ class Door:
         media: Media = "text/plain" if isinstance(body, str) else "application/json"
         return Result(body=body, tool=tool, media=media, error=error)
 
-    def call_for(self, caller: Caller | None, *, seconds: float, idempotency_key: str | None = None) -> Call:
-        """The call of one caller: their space and nobody else's. Raises IdentityMissing."""
+    def call_for(
+        self, caller: Caller | None, *, seconds: float, files: bool = False, idempotency_key: str | None = None
+    ) -> Call:
+        """The call of one caller: their space and, if wanted, their files; nobody else's. Raises IdentityMissing."""
         known = identified(caller)
+        place = self.files if files else None
         return Call(
             caller=known,
             space=self.store.space(known.user_id, tenant=known.tenant),
@@ -79,12 +82,12 @@ class Door:
             clock=self.clock,
             deadline=Deadline.after(seconds),
             rules=self.rules,
-            files=None if self.files is None else self.files.files(known.user_id, tenant=known.tenant),
+            files=None if place is None else place.files(known.user_id, tenant=known.tenant),
             idempotency_key=idempotency_key,
         )
 
     def _run(self, tool: Tool, arguments: object, caller: Caller | None, key: str | None) -> Result:
-        call = self.call_for(caller, seconds=tool.timeout, idempotency_key=_checked_key(key))
+        call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
         given = reading.read(tool, arguments)
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls

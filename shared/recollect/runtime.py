@@ -108,8 +108,15 @@ def _needs_aws(settings: Settings) -> None:
         raise InvalidInput("This needs RECOLLECT_STORE=aws: a file has no index beside it that could differ.")
 
 
-def open_files(settings: Settings) -> FileStore:
-    """The place for users' files that the settings choose."""
+def open_files(settings: Settings) -> FileStore | None:
+    """The place for users' files that the settings choose; None where there is none."""
+    if settings.export_bucket:
+        from .adapters.s3 import BucketFiles
+
+        return BucketFiles(settings.export_bucket)
+    if settings.store == "aws":
+        # The disk of a function is gone with it, and another function never sees it.
+        return None
     from .adapters.folder import FolderFiles
 
     return FolderFiles(settings.data)

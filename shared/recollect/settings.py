@@ -49,6 +49,11 @@ class Settings(BaseModel):
     parked_queue: str = Field(
         "", description="URL of the SQS queue for changes that the index never takes; they are logged when not given."
     )
+    export_bucket: str = Field(
+        "",
+        pattern=r"^(|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])$",
+        description="S3 bucket of exported files. When not given they lie in the folder; with `aws` there are none.",
+    )
     user: str = Field("local", min_length=1, description="The user in local single-user mode.")
     agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
     user_claim: str = Field("sub", min_length=1, description="The authorizer's claim that names the user.")

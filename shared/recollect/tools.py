@@ -46,8 +46,9 @@ class Tool:
     """One operation of a dialect, with all that a surface derives from it.
 
     `operation` names the function that serves it in the cloud, `access` what it may do there, `timeout`
-    is in seconds. `destructive` and `idempotent` are hints for a client that asks before it acts.
-    `paths` are HTTP paths beside the derived one.
+    is in seconds. Only a tool with `files` is handed the user's files, to read and to write, so its access
+    is write. `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are
+    HTTP paths beside the derived one.
     """
 
     toolset: str
@@ -61,6 +62,7 @@ class Tool:
     answer: Any
     examples: tuple[JsonObject, ...]
     media: Media = "application/json"
+    files: bool = False
     destructive: bool = False
     idempotent: bool = False
     paths: tuple[str, ...] = ()

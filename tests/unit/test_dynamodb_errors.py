@@ -5,6 +5,7 @@ import pytest
 from botocore import exceptions as foreign
 from botocore.exceptions import BotoCoreError, ClientError
 
+from recollect.adapters import aws_client
 from recollect.adapters.dynamodb import crossing
 from recollect.errors import Internal, RecollectError, Throttled, TooLarge, Unavailable
 
@@ -38,7 +39,7 @@ def _refused(code: str, *, status: int = 400, reasons: tuple[str, ...] = ()) -> 
 
 
 def test_every_exception_of_botocore_has_a_place_in_the_map() -> None:
-    places = (crossing.PASSING, tuple(crossing.SETUP), crossing.OURS, (ClientError,))
+    places = (aws_client.PASSING, tuple(aws_client.SETUP), aws_client.OURS, (ClientError,))
     unmapped = {
         kind.__name__
         for kind in _KINDS

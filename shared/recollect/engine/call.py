@@ -48,8 +48,8 @@ class Rules:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One user's space and files (None where no place for them is set), who asks, the time, the embedder,
-    and how long there is.
+    """One user's space and files (None without a place for them, and for a tool that has none to do with),
+    who asks, the time, the embedder, and how long there is.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`.

@@ -3,92 +3,13 @@
 import logging
 from typing import Any, Final
 
-from botocore import exceptions as foreign
-
 from ...errors import Internal, RecollectError, Throttled, TooLarge, Unavailable
+from ..aws_client import PASSING, code_of, to_mend
 
 _log = logging.getLogger("recollect")
 
 _SILENT = "The memory store does not answer; try again."
 _SETUP = "The memory store can't be reached as it is set up: mend {what}; the log has the cause."
-
-PASSING: Final[tuple[type[Exception], ...]] = (
-    foreign.ConnectionError,
-    foreign.HTTPClientError,
-    foreign.IncompleteReadError,
-    foreign.ChecksumError,
-    foreign.FlexibleChecksumError,
-)
-"""The network or the service, for now: the same call may succeed later."""
-
-SETUP: Final[dict[type[Exception], str]] = {
-    foreign.NoCredentialsError: "the credentials",
-    foreign.NoAuthTokenError: "the credentials",
-    foreign.PartialCredentialsError: "the credentials",
-    foreign.CredentialRetrievalError: "the credentials",
-    foreign.TokenRetrievalError: "the credentials",
-    foreign.UnknownTokenProviderError: "the credentials",
-    foreign.UnknownCredentialError: "the credentials",
-    foreign.RefreshWithMFAUnsupportedError: "the credentials",
-    foreign.MetadataRetrievalError: "the credentials",
-    foreign.SSOError: "the credentials",
-    foreign.LoginError: "the credentials",
-    foreign.InvalidIMDSEndpointError: "the credentials",
-    foreign.InvalidIMDSEndpointModeError: "the credentials",
-    foreign.ProfileNotFound: "the profile",
-    foreign.ConfigNotFound: "the configuration of AWS",
-    foreign.ConfigParseError: "the configuration of AWS",
-    foreign.InvalidConfigError: "the configuration of AWS",
-    foreign.InvalidDefaultsMode: "the configuration of AWS",
-    foreign.InvalidRetryConfigurationError: "the configuration of AWS",
-    foreign.InvalidProxiesConfigError: "the proxy",
-    foreign.InvalidChecksumConfigError: "the configuration of AWS",
-    foreign.InvalidSTSRegionalEndpointsConfigError: "the configuration of AWS",
-    foreign.InvalidS3UsEast1RegionalEndpointConfigError: "the configuration of AWS",
-    foreign.InvalidEndpointConfigurationError: "the endpoint",
-    foreign.InvalidEndpointDiscoveryConfigurationError: "the endpoint",
-    foreign.BaseEndpointResolverError: "the region or the endpoint",
-    foreign.EndpointProviderError: "the region or the endpoint",
-    foreign.UnknownRegionError: "the region",
-    foreign.InvalidRegionError: "the region",
-    foreign.ServiceNotInRegionError: "the region",
-    foreign.CapacityNotAvailableError: "the capacity",
-    foreign.MissingDependencyException: "the installation",
-}
-"""What somebody has to set right: no retry helps."""
-
-OURS: Final[tuple[type[Exception], ...]] = (
-    foreign.ValidationError,
-    foreign.ParamValidationError,
-    foreign.MissingParametersError,
-    foreign.InvalidExpressionError,
-    foreign.DataNotFoundError,
-    foreign.ApiVersionNotFoundError,
-    foreign.UnknownSignatureVersionError,
-    foreign.UnsupportedSignatureVersionError,
-    foreign.UnsupportedServiceProtocolsError,
-    foreign.UnknownServiceStyle,
-    foreign.UnknownClientMethodError,
-    foreign.UndefinedModelAttributeError,
-    foreign.PaginationError,
-    foreign.OperationNotPageableError,
-    foreign.UnseekableStreamError,
-    foreign.AwsChunkedWrapperError,
-    foreign.WaiterError,
-    foreign.WaiterConfigError,
-    foreign.StubResponseError,
-    foreign.MD5UnavailableError,
-    foreign.InvalidHostLabelError,
-    foreign.InvalidDNSNameError,
-    foreign.InvalidS3AddressingStyleError,
-    foreign.UnsupportedS3ArnError,
-    foreign.UnsupportedS3ControlArnError,
-    foreign.UnsupportedOutpostResourceError,
-    foreign.UnsupportedS3ConfigurationError,
-    foreign.UnsupportedS3AccesspointConfigurationError,
-    foreign.UnsupportedS3ControlConfigurationError,
-)
-"""What only a mistake in this adapter raises, or another service: Internal, with the cause in the log."""
 
 THROTTLED: Final = frozenset(
     {
@@ -137,13 +58,6 @@ ASKED_FOR: Final = frozenset({"ConditionalCheckFailedException", "TransactionCan
 """The answers that writes reckon with; whoever asks looks at them first."""
 
 
-def code_of(error: Exception) -> str:
-    """DynamoDB's code of an error; "" for what isn't its answer."""
-    if not isinstance(error, foreign.ClientError):
-        return ""
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
 def codes_of(error: Exception) -> set[str]:
     """The codes that say why: of a cancelled transaction those of its actions."""
     reasons = {str(reason["Code"]) for reason in cancelled(error) if reason.get("Code") not in (None, "None")}
@@ -168,7 +82,7 @@ def translate(error: Exception) -> RecollectError:
     if may_pass(error):
         return Unavailable(_SILENT, part="store")
     what = next((LASTING[code] for code in codes if code in LASTING), None)
-    what = what or next((name for kind, name in SETUP.items() if isinstance(error, kind)), None)
+    what = what or to_mend(error)
     # DynamoDB's messages may quote values; the codes and the kind are enough to find the place.
     _log.error("the memory store failed: %s %s", type(error).__name__, " ".join(sorted(codes)))
     if what is not None:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ...errors import Unavailable
-from .crossing import code_of, translate
+from ..aws_client import code_of
+from .crossing import translate
 from .indexing import Indexer
 
 _log = logging.getLogger("recollect")

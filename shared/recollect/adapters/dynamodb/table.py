@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ...errors import Unavailable
+from ..aws_client import code_of
 from . import crossing
 from .wire import Item, Value, Wire, from_wire, text, to_wire
 
@@ -197,7 +198,7 @@ def _pauses() -> Iterator[float]:
 
 def _refusal(error: Exception) -> Cancelled | None:
     """What a condition said; None for any other failure."""
-    if crossing.code_of(error) == "ConditionalCheckFailedException":
+    if code_of(error) == "ConditionalCheckFailedException":
         there = error.response.get("Item")  # type: ignore[attr-defined]
         return Cancelled([("ConditionalCheckFailed", from_wire(there) if there else None)])
     reasons = crossing.cancelled(error)

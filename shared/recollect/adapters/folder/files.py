@@ -10,9 +10,9 @@ from typing import Final
 
 from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
 from ...ports import UserRef
+from ..file_names import both_file_and_folder, check_name
 
 _UNFINISHED: Final = ".unfinished-"
-_LONGEST: Final = 255
 
 
 class FolderFiles:
@@ -83,20 +83,13 @@ class UserFolder:
 
     def _inside(self, name: str) -> Path:
         """Where a file of this name lies. Raises InvalidInput for a name that leads, or might lead, elsewhere."""
-        parts = name.split("/")
-        if (
-            not name.isascii()
-            or len(name) > _LONGEST
-            or any(part == "" or part.startswith(".") for part in parts)
-            or any(char in name for char in "\\\x00")
-        ):
-            raise InvalidInput(f"{name[:60]!r} is no name of a file here: give a relative path of plain letters.")
+        parts = check_name(name).split("/")
         path = self._folder.joinpath(*parts)
         if any(self._folder.joinpath(*parts[:n]).is_symlink() for n in range(len(parts) + 1)):
             # A link leads where it wants to; without one the path stays below the folder.
             raise InvalidInput(f"`{name}` leads out of the folder of exported files.")
         if path.is_dir() or any(self._folder.joinpath(*parts[:n]).is_file() for n in range(1, len(parts))):
-            raise InvalidInput(f"`{name}` can't be a file here: a folder and a file would have one name.")
+            raise both_file_and_folder(name)
         return path
 
 

@@ -95,6 +95,7 @@ class SyncAnswer(Succeeded):
     "sync",
     "write",
     timeout=60.0,
+    files=True,
     examples=(
         {"operation": "export", "scope": "work", "file_path": "backup/work.json"},
         {"operation": "import", "file_path": "backup/work.json", "merge_strategy": "overwrite"},

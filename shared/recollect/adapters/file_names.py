@@ -1,0 +1,31 @@
+"""The names that any place for users' files takes: relative paths that lead nowhere else on any system."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from ..errors import InvalidInput
+
+_LONGEST: Final = 255
+
+
+def check_name(name: str) -> str:
+    """A file's name. Raises InvalidInput for one that leads, or might lead, elsewhere."""
+    if (
+        not name.isascii()
+        or len(name) > _LONGEST
+        or any(part == "" or part.startswith(".") for part in name.split("/"))
+        or any(char in name for char in "\\\x00")
+    ):
+        raise InvalidInput(f"{name[:60]!r} is no name of a file here: give a relative path of plain letters.")
+    return name
+
+
+def check_apart(name: str, others: Iterable[str]) -> None:
+    """No other name is a folder of this one, or the other way round. Raises InvalidInput."""
+    if any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in others):
+        raise both_file_and_folder(name)
+
+
+def both_file_and_folder(name: str) -> InvalidInput:
+    """What is said where a disk could not hold both."""
+    return InvalidInput(f"`{name}` can't be a file here: a folder and a file would have one name.")

@@ -1,0 +1,5 @@
+"""Users' files in a bucket of S3: one prefix a user, which no name given by a client leaves."""
+
+from .files import BucketFiles
+
+__all__ = ["BucketFiles"]

@@ -1,0 +1,117 @@
+"""Users' files in a bucket, under `exports/`, each user's below the digest that names their memories."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from hashlib import sha256
+from threading import Lock
+from typing import Any, Final
+
+from botocore.exceptions import ClientError
+
+from ...errors import NotFound, TooLarge
+from ...ports import UserRef
+from ..aws_client import code_of
+from ..file_names import check_apart, check_name
+from .crossing import crossing
+
+CONNECT_SECONDS: Final = 2
+READ_SECONDS: Final = 10
+ATTEMPTS: Final = 3
+"""All attempts together fit inside the minute that an export or an import has."""
+
+
+class BucketFiles:
+    """The bucket of a name. Its client is made at the first use; `options` are boto3's (region, endpoint, credentials).
+
+    What each method asks of S3: `write` ListBucket and PutObject, `read` GetObject and ListBucket (without it S3 says
+    forbidden where there is no file), `names` ListBucket, `forget_user` ListBucketVersions, DeleteObject and
+    DeleteObjectVersion.
+    """
+
+    def __init__(self, bucket: str, **options: Any) -> None:
+        self._bucket = bucket
+        self._options = options
+        self._client: Any = None
+        self._lock = Lock()
+
+    def files(self, user_id: str, *, tenant: str = "") -> "UserPrefix":
+        return UserPrefix(self._opened, self._bucket, _prefix(user_id, tenant))
+
+    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+        """Remove every version of every file. False when there was none. Raises Unavailable when one is left."""
+        there = False
+        with crossing():
+            # Listed anew until nothing is left: so it is seen to be gone.
+            while versions := self._versions(_prefix(user_id, tenant)):
+                there = True
+                done = self._opened().delete_objects(Bucket=self._bucket, Delete={"Objects": versions, "Quiet": True})
+                if left := done.get("Errors"):
+                    raise ClientError({"Error": left[0]}, "DeleteObjects")
+        return there
+
+    def _versions(self, prefix: str) -> list[dict[str, str]]:
+        """The first versions and marks of deletions, as many as one request deletes."""
+        page = self._opened().list_object_versions(Bucket=self._bucket, Prefix=prefix)
+        found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+        return [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+
+    def _opened(self) -> Any:
+        import boto3
+        from botocore.config import Config
+
+        with self._lock:
+            if self._client is None:
+                config = Config(
+                    connect_timeout=CONNECT_SECONDS,
+                    read_timeout=READ_SECONDS,
+                    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+                )
+                self._client = boto3.session.Session().client("s3", config=config, **self._options)
+        return self._client
+
+
+class UserPrefix:
+    """One user's files. Made without a request."""
+
+    def __init__(self, connect: Callable[[], Any], bucket: str, prefix: str) -> None:
+        self._connect = connect
+        self._bucket = bucket
+        self._prefix = prefix
+
+    def write(self, name: str, content: bytes) -> None:
+        check_name(name)
+        # A bucket could hold both; what is exported must fit a folder, too.
+        check_apart(name, self.names())
+        with crossing():
+            self._connect().put_object(
+                Bucket=self._bucket,
+                Key=self._prefix + name,
+                Body=content,
+                ChecksumSHA256=b64encode(sha256(content).digest()).decode(),
+            )
+
+    def read(self, name: str, *, most: int) -> bytes:
+        key = self._prefix + check_name(name)
+        with crossing():
+            try:
+                found = self._connect().get_object(Bucket=self._bucket, Key=key, ChecksumMode="ENABLED")
+            except ClientError as error:
+                if code_of(error) == "NoSuchKey":
+                    raise NotFound(f"No file `{name}` among the exported files.") from None
+                raise
+            with found["Body"] as body:
+                if found["ContentLength"] > most:
+                    raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
+                return bytes(body.read())
+
+    def names(self) -> list[str]:
+        with crossing():
+            pages = self._connect().get_paginator("list_objects_v2")
+            found = pages.paginate(Bucket=self._bucket, Prefix=self._prefix)
+            keys = [each["Key"] for page in found for each in page.get("Contents", ())]
+        # AWS's console makes folders of empty objects whose keys end in a slash.
+        return sorted(key.removeprefix(self._prefix) for key in keys if not key.endswith("/"))
+
+
+def _prefix(user_id: str, tenant: str) -> str:
+    return f"exports/{UserRef(user_id=user_id, tenant=tenant).key}/"
