@@ -56,7 +56,25 @@ class Settings(BaseModel):
     )
     user: str = Field("local", min_length=1, description="The user in local single-user mode.")
     agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
-    user_claim: str = Field("sub", min_length=1, description="The authorizer's claim that names the user.")
+    auth: Literal["local", "headers", "oidc", "keys", "oidc+keys"] = Field(
+        "local",
+        description="How `recollect serve` knows who calls: everybody is the local user, headers of a gateway, tokens "
+        "of an OpenID Connect issuer, API keys, or tokens and keys.",
+    )
+    oidc_issuer: str = Field("", description="The issuer of tokens, exactly as their claim `iss` has it.")
+    oidc_audience: str = Field("", description="What the tokens' claim `aud` must name; needed with the issuer.")
+    oidc_jwks_url: str = Field(
+        "", description="Where the issuer's keys are; as its openid-configuration says when not given."
+    )
+    public_url: str = Field(
+        "",
+        description="How clients reach the server, such as https://memory.example, for what tells them where to get a "
+        "token; as they ask for it when not given.",
+    )
+    keys_folder: Path | None = Field(
+        None, description="Folder of the API keys' digests; `keys` in the folder of the memories when not given."
+    )
+    user_claim: str = Field("sub", min_length=1, description="The claim of a token that names the user.")
     agent_claim: str = Field("agent_id", min_length=1, description="The claim that names the agent.")
     conversation_claim: str = Field(
         "conversation_id",

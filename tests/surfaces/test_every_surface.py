@@ -70,6 +70,19 @@ def test_bad_input_is_refused_in_one_sentence_and_changes_nothing(surface: Surfa
     assert _stored(surface) == before
 
 
+@pytest.mark.parametrize("field", ["user_id", "user", "userId", "sub", "tenant", "caller", "X-User-Id"])
+@pytest.mark.parametrize("tool", ["core.save", "core.list", "core.forget"])
+def test_a_body_that_names_a_user_shows_and_changes_nothing(surface: Surface, tool: str, field: str) -> None:
+    theirs = _kept(surface, OTHER)
+    before = _stored(surface), _stored(surface, OTHER)
+    arguments = {"core.save": {"content": "x"}, "core.list": {}, "core.forget": {"id": theirs}}[tool]
+    named = {"user_id": OTHER.user_id} if field == "caller" else OTHER.user_id
+    reply = surface.call_as(ME)(tool, {**arguments, field: named})
+    assert reply.is_error
+    assert "Keep this sentence" not in str(reply.body)
+    assert (_stored(surface), _stored(surface, OTHER)) == before
+
+
 @pytest.mark.parametrize("case", MENDED, ids=lambda case: case.name)
 def test_what_is_beyond_doubt_is_taken(surface: Surface, case: Case) -> None:
     call = surface.call_as(ME)

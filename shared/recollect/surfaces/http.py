@@ -19,6 +19,7 @@ from . import schemas
 from .guard import LoopbackOnly
 from .identity import Identity, one_header
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
+from .protected_resource import Challenging, ProtectedResource
 from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import check_size, is_json, paths, unknown_path
 
@@ -28,12 +29,19 @@ PROBE_SECONDS: Final = 5.0
 
 
 def create_app(
-    door: Door, identity: Identity, *, toolset: str | None = None, local: bool = True, closes_store: bool = True
+    door: Door,
+    identity: Identity,
+    *,
+    toolset: str | None = None,
+    local: bool = True,
+    resource: ProtectedResource | None = None,
+    closes_store: bool = True,
 ) -> FastAPI:
     """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
 
     `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must.
-    Shutting down closes the store, unless `closes_store` says that it is needed again. Raises NotFound.
+    `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
+    it is needed again. Raises NotFound.
     """
     limiter = anyio.CapacityLimiter(MAX_CALLS_AT_ONCE)
     endpoints = mcp_endpoints(door, identity, toolset or "core", limiter)
@@ -57,6 +65,9 @@ def create_app(
     app.router.routes.extend(mcp_routes(endpoints))
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, partial(_not_routed, door))
+    if resource is not None:
+        app.router.routes.extend(resource.routes(endpoints))
+        app.add_middleware(Challenging, resource=resource, paths=endpoints.keys())
     if local:
         app.add_middleware(LoopbackOnly)
     return app
@@ -67,7 +78,7 @@ def _endpoint(door: Door, identity: Identity, tool: Tool, limiter: anyio.Capacit
         try:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
-            caller = identity.caller(request.scope)
+            caller = await anyio.to_thread.run_sync(identity.caller, request.scope)
             key = one_header(request.scope, "Idempotency-Key")
             body = await _read(request, tool)
         except RecollectError as error:

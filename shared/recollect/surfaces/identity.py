@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from ..errors import InvalidInput
+from ..errors import IdentityMissing, InvalidInput
 from ..model import Caller
+from ..settings import Settings
 
 Scope = Mapping[str, Any]
 """An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
@@ -20,8 +21,43 @@ class Identity(Protocol):
     """Finds the caller of a request."""
 
     def caller(self, scope: Scope) -> Caller | None:
-        """The caller, None when the request carries no user. Raises InvalidInput for an ambiguous one."""
+        """The caller, None when the request carries no user. It may wait for a file or the network.
+
+        Raises InvalidInput for an ambiguous user, IdentityMissing for a token or key that is not accepted,
+        Unavailable when that can't be checked.
+        """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimNames:
+    """The claims of a token that name the caller."""
+
+    user: str = "sub"
+    agent: str = "agent_id"
+    conversation: str = "conversation_id"
+    tenant: str = "tenant"
+
+    def caller(self, claims: Mapping[str, Any], scope: Scope) -> Caller | None:
+        """Who the claims name, None when they name no user.
+
+        A conversation is the user's own to name, so a header serves where no claim does.
+        """
+        user = _text(claims, self.user)
+        if user is None:
+            return None
+        conversation = _text(claims, self.conversation) or one_header(scope, CONVERSATION_HEADER)
+        return Caller(user, _text(claims, self.agent), conversation, _text(claims, self.tenant) or "")
+
+
+def claim_names(settings: Settings) -> ClaimNames:
+    """The claims that the settings name."""
+    return ClaimNames(
+        user=settings.user_claim,
+        agent=settings.agent_claim,
+        conversation=settings.conversation_claim,
+        tenant=settings.tenant_claim,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +90,23 @@ class TrustedHeaders:
 class Authorizer:
     """Claims of a token that API Gateway verified, the context that a Lambda authorizer returned, or else the IAM
     principal who signed the request, whose ARN is the user.
-
-    A conversation is the user's own to name, so a header serves where no claim does.
     """
 
-    user_claim: str = "sub"
-    agent_claim: str = "agent_id"
-    conversation_claim: str = "conversation_id"
-    tenant_claim: str = "tenant"
+    names: ClaimNames = ClaimNames()
 
     def caller(self, scope: Scope) -> Caller | None:
-        claims = _claims(scope.get("aws.event") or {}, self.user_claim)
-        user = _text(claims, self.user_claim)
-        if user is None:
-            return None
-        conversation = _text(claims, self.conversation_claim) or one_header(scope, CONVERSATION_HEADER)
-        return Caller(user, _text(claims, self.agent_claim), conversation, _text(claims, self.tenant_claim) or "")
+        return self.names.caller(_claims(scope.get("aws.event") or {}, self.names.user), scope)
+
+
+def bearer_token(scope: Scope) -> str | None:
+    """The token of `Authorization: Bearer TOKEN` (RFC 6750), None without one. Raises InvalidInput for two headers."""
+    kind, _, token = (one_header(scope, "Authorization") or "").strip().partition(" ")
+    return token.strip() or None if kind.lower() == "bearer" else None
+
+
+def refused_token(sentence: str) -> IdentityMissing:
+    """A token or key came with the request and is not accepted: `invalid_token` of RFC 6750."""
+    return IdentityMissing(sentence, reason="invalid_token")
 
 
 def one_header(scope: Scope, name: str) -> str | None:

@@ -10,7 +10,7 @@ from ..errors import RecollectError
 from ..model import JsonObject
 from ..settings import Settings, read_settings
 from ..tools import Catalogue, Tool
-from .identity import Authorizer, Identity, one_header
+from .identity import Authorizer, Identity, claim_names, one_header
 from .lambda_direct import direct
 from .lambda_events import HttpRequest, http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, served, write_down
@@ -46,12 +46,7 @@ def tool_handler(
 
 def authorizer(settings: Settings) -> Authorizer:
     """Who calls over HTTP, by the claims that the settings name."""
-    return Authorizer(
-        user_claim=settings.user_claim,
-        agent_claim=settings.agent_claim,
-        conversation_claim=settings.conversation_claim,
-        tenant_claim=settings.tenant_claim,
-    )
+    return Authorizer(claim_names(settings))
 
 
 def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) -> Reply:

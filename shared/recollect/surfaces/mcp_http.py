@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 import anyio
+import anyio.to_thread
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -50,7 +51,7 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
-            caller = identified(self._identity.caller(scope))
+            caller = identified(await anyio.to_thread.run_sync(self._identity.caller, scope))
         except RecollectError as error:
             await send_reply(error_reply(error), send)
             return

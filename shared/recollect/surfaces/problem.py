@@ -49,10 +49,12 @@ def problem(error: RecollectError, status: int | None = None) -> JsonObject:
 
 
 def error_headers(error: RecollectError) -> dict[str, str]:
-    """What a status asks for: Retry-After in whole seconds, and WWW-Authenticate."""
+    """What a status asks for: Retry-After in whole seconds, and WWW-Authenticate (RFC 6750)."""
     headers: dict[str, str] = {}
     if "retry_after" in error.details:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))
     if error.code == "identity_missing":
-        headers["WWW-Authenticate"] = "Bearer"
+        reason = error.details.get("reason")
+        told = f' error="{reason}", error_description="{error.message}"' if reason else ""
+        headers["WWW-Authenticate"] = f"Bearer{told}"
     return headers

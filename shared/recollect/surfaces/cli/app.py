@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from ...errors import RecollectError
-from . import indexing, looking, memories, moving, serving, upkeep
+from . import indexing, keys, looking, memories, moving, serving, upkeep
 from .bench import commands as bench
 from .exits import EPILOG, Exit, exit_code
 from .output import complain
@@ -50,6 +50,7 @@ app = typer.Typer(
 
 for register in (
     serving.register,
+    keys.register,
     looking.register,
     memories.register,
     moving.register,

@@ -12,24 +12,22 @@ from .output import complain, say
 if TYPE_CHECKING:
     from ...invoke import Door
     from ...settings import Settings
-    from ..identity import Identity
+    from .authentication import Authentication
 
 _GRACE_SECONDS: Final = 5
 _EMBEDDER_SECONDS: Final = 10.0
 
 
-def refuse_open_door(host: str, *, trusted: bool) -> None:
+def refuse_open_door(host: str, known_by: "Authentication") -> None:
     """Raises InvalidInput for an address that others can reach while nobody says who they are."""
-    if not trusted and not _is_loopback(host):
+    if known_by.local and not _is_loopback(host):
         raise InvalidInput(
-            f"{host} can be reached by others, and nothing says who they are: put a gateway that authenticates in "
-            "front and trust its header with --user-header, or listen on 127.0.0.1."
+            f"{host} can be reached by others, and nothing says who they are: ask for keys or tokens with --auth, put "
+            "a gateway that authenticates in front and trust its header with --user-header, or listen on 127.0.0.1."
         )
 
 
-def run(
-    settings: "Settings", identity: "Identity", *, host: str, port: int, toolset: str | None, user_header: str | None
-) -> None:
+def run(settings: "Settings", known_by: "Authentication", *, host: str, port: int, toolset: str | None) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises Unavailable when the address can't be had."""
     raise_descriptor_limit()
     listener = _listen(host, port)
@@ -42,7 +40,7 @@ def run(
         log_to_stderr(settings.log, tracebacks=True)
         door = runtime.open_door(settings)
         door.store.check()
-        app = create_app(door, identity, toolset=toolset, local=user_header is None)
+        app = create_app(door, known_by.identity, toolset=toolset, local=known_by.local, resource=known_by.resource)
         access = settings.log in ("debug", "info")
         config = uvicorn.Config(
             app,
@@ -52,7 +50,7 @@ def run(
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         _load_embedder(door)
-        _announce(listener, settings, user_header)
+        _announce(listener, settings, known_by)
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
@@ -115,13 +113,12 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _announce(listener: socket.socket, settings: "Settings", user_header: str | None) -> None:
+def _announce(listener: socket.socket, settings: "Settings", known_by: "Authentication") -> None:
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    who = f"user {settings.user}" if user_header is None else f"the users that {user_header} names"
-    say((f"recollect listens on {url} (MCP at {url}/mcp) for {who}.", "bold"), error=True)
+    say((f"recollect listens on {url} (MCP at {url}/mcp) for {known_by.whose}.", "bold"), error=True)
     say(f"Memories are in {settings.data}.", error=True)
-    header = "" if user_header is None else f" -H '{user_header}: ana'"
+    header = f' -H "{known_by.header}"' if known_by.header else ""
     say("Try:", error=True)
     body = """-H 'Content-Type: application/json' -d '{"content": "User prefers dark mode."}'"""
     say(f"  curl {url}/v1/core/save{header} {body}", error=True)

@@ -1,14 +1,11 @@
 """serve and mcp: the long-running commands."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from . import options
-
-if TYPE_CHECKING:
-    from ...settings import Settings
-    from ..identity import Identity
+from .authentication import Auth, authentication
 
 
 def register(app: typer.Typer) -> None:
@@ -31,22 +28,27 @@ def serve(
         str | None,
         typer.Option("--conversation-header", metavar="NAME", help="The same for the conversation."),
     ] = None,
+    auth: Annotated[
+        Auth | None, typer.Option("--auth", help="What says who calls (RECOLLECT_AUTH, else local).")
+    ] = None,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
     """Serve HTTP, and MCP at /mcp, until Ctrl-C.
 
-    Everybody on this computer is one local user. Behind a gateway that authenticates, --user-header trusts
-    the header it sets; without it no address that others reach is listened on.
+    By --auth local everybody on this computer is one local user, and no address that others reach is listened on.
+    `headers` trusts those that a gateway in front sets, as --user-header does; `oidc` wants tokens of
+    RECOLLECT_OIDC_ISSUER, `keys` keys that `recollect keys add` made.
     """
     from ...settings import read_settings
     from . import server
 
     settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
-    identity = _identity(settings, user_header, agent_header, conversation_header)
-    server.refuse_open_door(host, trusted=user_header is not None)
-    server.run(settings, identity, host=host, port=port, toolset=toolset, user_header=user_header)
+    headers = {"user_header": user_header, "agent_header": agent_header, "conversation_header": conversation_header}
+    known_by = authentication(settings, auth, headers)
+    server.refuse_open_door(host, known_by)
+    server.run(settings, known_by, host=host, port=port, toolset=toolset)
 
 
 def mcp(
@@ -62,17 +64,3 @@ def mcp(
 
     with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
         run_stdio(memory.door, memory.door.catalogue.toolset(toolset).name, memory.caller)
-
-
-def _identity(
-    settings: "Settings", user_header: str | None, agent_header: str | None, conversation_header: str | None
-) -> "Identity":
-    from ...errors import InvalidInput
-    from ..identity import LocalUser, TrustedHeaders
-
-    if user_header is not None:
-        names = {"user_header": user_header, "agent_header": agent_header, "conversation_header": conversation_header}
-        return TrustedHeaders(**{name: header for name, header in names.items() if header})
-    if agent_header or conversation_header:
-        raise InvalidInput("--agent-header and --conversation-header need --user-header: they say who of whose.")
-    return LocalUser(settings.user, settings.agent)

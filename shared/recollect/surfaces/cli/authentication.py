@@ -1,0 +1,92 @@
+"""How `recollect serve` knows who calls: from its options and the settings to an identity."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from ...errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ...settings import Settings
+    from ..api_keys import ApiKeys
+    from ..identity import Identity
+    from ..oidc import OidcTokens
+    from ..protected_resource import ProtectedResource
+
+
+class Auth(StrEnum):
+    """What says who calls."""
+
+    LOCAL = "local"
+    HEADERS = "headers"
+    OIDC = "oidc"
+    KEYS = "keys"
+    BOTH = "oidc+keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    """An identity, and what the server says of it: whose memories are served, and a header that names a user.
+
+    `local` says that nobody is asked who they are. `resource` tells clients where they get a token.
+    """
+
+    identity: "Identity"
+    whose: str
+    header: str = ""
+    local: bool = False
+    resource: "ProtectedResource | None" = None
+
+
+def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, str | None]) -> Authentication:
+    """What the options say, else the settings; a header that is named says `headers`. Raises InvalidInput."""
+    named = {name: header for name, header in headers.items() if header}
+    chosen = auth or (Auth.HEADERS if "user_header" in named else Auth(settings.auth))
+    if named and chosen is not Auth.HEADERS:
+        raise InvalidInput("--agent-header and --conversation-header need --user-header, or --auth headers.")
+    match chosen:
+        case Auth.LOCAL:
+            from ..identity import LocalUser
+
+            return Authentication(LocalUser(settings.user, settings.agent), f"user {settings.user}", local=True)
+        case Auth.HEADERS:
+            from ..identity import TrustedHeaders
+
+            trusted = TrustedHeaders(**named)
+            return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
+        case Auth.KEYS:
+            keys = api_keys(settings)
+            whose = f"the users of the {len(keys.all())} API keys in {keys.folder}"
+            return Authentication(keys, whose, "Authorization: Bearer $KEY")
+    return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
+
+
+def api_keys(settings: "Settings") -> "ApiKeys":
+    """The API keys in the folder that the settings name."""
+    from ..api_keys import ApiKeys
+
+    return ApiKeys((settings.keys_folder or settings.data / "keys").expanduser())
+
+
+def _with_tokens(settings: "Settings", *, with_keys: bool) -> Authentication:
+    from ..api_keys import KeysOrTokens
+    from ..protected_resource import ProtectedResource
+
+    tokens = _tokens(settings)
+    return Authentication(
+        KeysOrTokens(api_keys(settings), tokens) if with_keys else tokens,
+        f"the users of {settings.oidc_issuer}" + (" and of the API keys" if with_keys else ""),
+        "Authorization: Bearer $TOKEN",
+        resource=ProtectedResource(settings.oidc_issuer, settings.public_url),
+    )
+
+
+def _tokens(settings: "Settings") -> "OidcTokens":
+    from ..identity import claim_names
+    from ..oidc import IssuerKeys, OidcTokens
+
+    for name in ("oidc_issuer", "oidc_audience"):
+        if not getattr(settings, name):
+            raise InvalidInput(f"RECOLLECT_{name.upper()} must be set for tokens: of whom, and for whom, they are.")
+    keys = IssuerKeys(settings.oidc_issuer, settings.oidc_jwks_url)
+    return OidcTokens(keys, settings.oidc_audience, claim_names(settings))

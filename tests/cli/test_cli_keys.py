@@ -1,0 +1,127 @@
+"""The keys that a server admits, made, listed and ended from the command line; how a server knows who calls."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from recollect.model import Caller
+from recollect.surfaces.api_keys import ApiKeys
+
+ROOT = Path(__file__).parents[2]
+
+
+def scope(token):
+    return {"headers": [(b"authorization", f"Bearer {token}".encode())]}
+
+
+def test_a_key_is_shown_once_and_opens_its_users_memories(run, data):
+    result = run("keys", "add", "--user", "ana", "--tenant", "acme", "--agent", "a1", "--name", "laptop")
+    secret = result.stdout.strip()
+    assert ApiKeys(data / "keys").caller(scope(secret)) == Caller("ana", "a1", None, "acme")
+    assert secret not in result.stderr
+    listed = run("keys", "list").stdout
+    assert "user ana, tenant acme, agent a1  laptop" in listed
+    assert secret not in listed
+
+
+def test_keys_are_listed_and_ended_by_id(run):
+    ids = [json.loads(run("keys", "add", "--user", user, "--json").stdout)["id"] for user in ("ana", "bob")]
+    assert {key["id"]: key["user"] for key in json.loads(run("keys", "list", "--json").stdout)} == {
+        ids[0]: "ana",
+        ids[1]: "bob",
+    }
+    assert run("keys", "revoke", ids[0]).exit_code == 0
+    assert [key["user"] for key in json.loads(run("keys", "list", "--json").stdout)] == ["bob"]
+    again = run("keys", "revoke", ids[0])
+    assert again.exit_code == 3
+    assert "keys list" in again.stderr
+
+
+def test_no_keys_are_said_to_be_none(run):
+    assert "keys add" in run("keys", "list").stderr
+    assert json.loads(run("keys", "list", "--json").stdout) == []
+
+
+def test_a_user_that_no_store_can_keep_gets_no_key(run, data):
+    assert run("keys", "add", "--user", "").exit_code == 2
+    assert run("keys", "add", "--user", "a" * 2049).exit_code == 2
+    assert not (data / "keys").exists()
+
+
+def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_KEYS_FOLDER", str(tmp_path / "mounted"))
+    run("keys", "add", "--user", "ana")
+    assert len(list((tmp_path / "mounted").glob("*.json"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "says"),
+    [
+        (["--auth", "oidc"], {}, "RECOLLECT_OIDC_ISSUER"),
+        (["--auth", "oidc"], {"RECOLLECT_OIDC_ISSUER": "https://issuer.example"}, "RECOLLECT_OIDC_AUDIENCE"),
+        (["--auth", "oidc+keys"], {}, "RECOLLECT_OIDC_ISSUER"),
+        (
+            [],
+            {
+                "RECOLLECT_AUTH": "oidc",
+                "RECOLLECT_OIDC_ISSUER": "http://issuer.example",
+                "RECOLLECT_OIDC_AUDIENCE": "a",
+            },
+            "https://",
+        ),
+        (["--auth", "keys", "--user-header", "X-User"], {}, "--auth headers"),
+        (["--agent-header", "X-Agent"], {}, "--auth headers"),
+        ([], {"RECOLLECT_AUTH": "nobody"}, "RECOLLECT_AUTH must be one of"),
+        (["--auth", "local", "--host", "0.0.0.0"], {"RECOLLECT_AUTH": "keys"}, "--auth"),
+    ],
+)
+def test_a_server_that_could_not_know_who_calls_does_not_start(run, monkeypatch, arguments, environment, says):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    result = run("serve", "--port", "0", *arguments)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_server_admits_a_key_that_is_made_while_it_runs_until_it_is_revoked(run, data):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(ROOT / "shared"), os.environ.get("PYTHONPATH", ""))),
+        "RECOLLECT_DATA": str(data),
+    }
+    command = [sys.executable, "-c", "from recollect.surfaces.cli import main; main()", "serve", "--auth", "keys"]
+    command += ["--port", "0", "--host", "0.0.0.0"]
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def status(url, secret):
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {secret}"}
+        try:
+            with opener.open(urllib.request.Request(f"{url}/v1/core/list", b"{}", headers), timeout=20) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code
+
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            said = next(server.stderr)
+            url = said.split(" on ")[1].split(" ")[0].replace("0.0.0.0", "127.0.0.1")
+            for line in server.stderr:
+                if line.startswith("Ctrl-C"):
+                    break
+            made = json.loads(run("keys", "add", "--user", "ana", "--json").stdout)
+            statuses = [status(url, made["key"])]
+            run("keys", "revoke", made["id"])
+            statuses.append(status(url, made["key"]))
+        finally:
+            server.terminate()
+    assert "API keys" in said
+    assert statuses == [200, 401]
