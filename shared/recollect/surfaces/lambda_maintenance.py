@@ -1,4 +1,4 @@
-"""AWS Lambda on a schedule: sweeps everyone's memories, then the search index, as long as it may run."""
+"""AWS Lambda on a schedule: sweeps everyone's memories, as long as it may run."""
 
 import logging
 import random
@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ..engine.sweep import sweep
-from ..engine.sweep_index import sweep_index
 from ..errors import RecollectError, Unavailable
 from ..invoke import Door
 from ..model import Caller
 from ..ports import UserRef
-from ..runtime import open_upkeep
-from ..settings import Settings, read_settings
+from ..settings import read_settings
 from .lambda_opening import Open, opened_door, time_left
 
 _log = logging.getLogger("recollect")
@@ -23,19 +21,19 @@ _LEAST_SECONDS: Final = 5.0
 
 
 def maintenance_handler(
-    *, open: Open = opened_door, settings: Settings | None = None, shuffle: Callable[[list[Any]], None] = random.shuffle
+    *, open: Open = opened_door, shuffle: Callable[[list[Any]], None] = random.shuffle
 ) -> Callable[[Any, Any], dict[str, int]]:
     """The Lambda handler of a schedule, whatever the event says.
 
-    Answers how many `users` were swept, how many memories and `tombstones` went, and how many users are `left` for the
-    next time. Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
+    Answers how many `users` were swept, how many `memories` went, and how many users are `left` for the next time.
+    Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
     """
-    known = settings or read_settings()
+    read_settings()
 
     def handler(event: Any, context: Any) -> dict[str, int]:
         ends = time.monotonic() + time_left(context)
         door = open()
-        done = {"users": 0, "memories": 0, "tombstones": 0, "left": 0, "failed": 0}
+        done = {"users": 0, "memories": 0, "left": 0, "failed": 0}
         users = list(_users(door, done))
         shuffle(users)  # where time runs out, it is not always the same users who are left
         for at, user in enumerate(users):
@@ -44,8 +42,6 @@ def maintenance_handler(
                 done["left"] = len(users) - at
                 break
             _sweep(door, user, left, done)
-        if known.store == "aws" and not done["left"]:
-            done["tombstones"] = _sweep_index(door, known)
         if done["failed"]:
             raise Unavailable(
                 f"{done['failed']} of {len(users)} users could not be swept; the log says why.", part="store"
@@ -68,14 +64,6 @@ def _sweep(door: Door, user: UserRef, seconds: float, done: dict[str, int]) -> N
         done["users"] += 1
     except RecollectError as error:
         _failed(user.key, error, done)
-
-
-def _sweep_index(door: Door, settings: Settings) -> int:
-    upkeep = open_upkeep(settings, door.embedder)
-    try:
-        return sweep_index(upkeep.truth, upkeep.index, door.clock.now())
-    finally:
-        upkeep.close()
 
 
 def _failed(whose: str, error: RecollectError, done: dict[str, int]) -> None:

@@ -1,0 +1,33 @@
+"""`python -m infra --stage dev --out folder` synthesises a stage; `cdk --app` runs it the same way."""
+
+import argparse
+import os
+from pathlib import Path
+
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from recollect.toolsets import CATALOGUE
+
+from .nag import acknowledge
+from .portable import write_portable
+from .stack import Recollect
+from .stage import read_stage
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stage", default="dev")
+    parser.add_argument("--out", default=os.environ.get("CDK_OUTDIR"), help="the folder of the template and its assets")
+    arguments = parser.parse_args()
+    app = App(outdir=arguments.out)
+    stage = read_stage(arguments.stage)
+    stack = Recollect(app, stage, CATALOGUE)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    acknowledge(stack, several_nodes=stage.domain.nodes > 1)
+    assembly = app.synth()
+    write_portable(Path(assembly.directory), stage.stack_name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""What functions run on: installed for their processor without Docker, pruned, compiled, kept by the lock's hash."""
+
+import hashlib
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+BUILT: Final = ROOT / ".build"
+_LOCK: Final = ROOT / "constraints.txt"
+
+_PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
+_SERVICES: Final = ("dynamodb", "s3", "sqs", "sts", "sso", "sso-oidc", "bedrock-runtime")
+"""The services that functions call. Botocore describes over four hundred, which is most of it."""
+_UNUSED: Final = (
+    *("bin", "boto3/examples", "*.dist-info/sboms", "aws_lambda_powertools/event_handler", "pydantic/v1"),
+    *("numpy/f2py", "numpy/testing", "numpy/tests", "numpy/*/tests", "numpy/_pyinstaller", "numpy/_core/include"),
+    *("numpy/_core/lib", "numpy/typing", "numpy/random/lib", "numpy/random/_examples"),
+    *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.a", "**/__pycache__"),
+)
+_MODEL: Final = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What a kind of function needs: extras of the distribution, the local embedder or not, for a Python.
+
+    For the emulator it fits this machine, and the Python that runs here.
+    """
+
+    extras: tuple[str, ...]
+    embedder: bool
+    python: str
+    emulator: bool = False
+
+    @property
+    def requirements(self) -> list[str]:
+        """What the distribution and these extras need, as pyproject.toml says it."""
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        optional = project["optional-dependencies"]
+        named = [*project["dependencies"], *(line for extra in self.extras for line in optional[extra])]
+        return sorted({*named, "numpy"} if self.embedder else set(named))
+
+    @property
+    def digest(self) -> str:
+        """Another one for whatever changes what is installed."""
+        where = f"{sys.platform} {sys.version}" if self.emulator else self.python
+        facts = [self.requirements, self.embedder, where, _LOCK.read_text(), Path(__file__).read_text()]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+    def build(self) -> Path:
+        """The folder of a Lambda layer, made once for the same digest."""
+        layer = BUILT / "layers" / self.digest
+        if not layer.exists():
+            layer.parent.mkdir(parents=True, exist_ok=True)
+            made = Path(tempfile.mkdtemp(dir=layer.parent))
+            self._fill(made / "python")
+            made.chmod(0o755)
+            made.rename(layer)
+        return layer
+
+    def _fill(self, folder: Path) -> None:
+        self._install(folder, *self.requirements)
+        if self.embedder:
+            # Not what these bring along to download models: the model lies beside them.
+            self._install(folder, "--no-deps", "tokenizers", "safetensors")
+            _copy_model(folder / "wordllama")
+        _prune(folder)
+        compile_all(folder, "/opt/python", self.python, emulator=self.emulator)
+
+    def _install(self, folder: Path, *what: str) -> None:
+        kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
+        target = [] if self.emulator else [*kind, *(f"--platform={platform}" for platform in _PLATFORMS)]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+        subprocess.run([*pip, "--constraint", str(_LOCK), "--target", str(folder), *target, *what], check=True)
+
+
+def build_code() -> Path:
+    """The folder of the functions' own code: recollect without its command line, and the handlers."""
+    code = BUILT / "code"
+    shutil.rmtree(code, ignore_errors=True)
+    leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder")
+    shutil.copytree(ROOT / "shared" / "recollect", code / "recollect", ignore=leave)
+    shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
+    return code
+
+
+def compile_all(folder: Path, place: str, python: str, *, emulator: bool = False) -> None:
+    """Compile what will lie at `place`, where nothing can be written: else each start compiles it again.
+
+    It takes an interpreter of the functions' own version; without one it is left out, and said.
+    """
+    interpreter = _interpreter(python, emulator)
+    if interpreter is None:
+        print(f"python{python} is not on the path: functions will start slower, compiling as they do", file=sys.stderr)
+        return
+    # By hash and unchecked: packing changes files' times.
+    how = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", place]
+    subprocess.run([interpreter, "-m", "compileall", *how, str(folder)], check=True)
+
+
+def _interpreter(python: str, emulator: bool) -> str | None:
+    if emulator or python == f"{sys.version_info.major}.{sys.version_info.minor}":
+        return sys.executable
+    found = shutil.which(f"python{python}")
+    # A version manager's stand-in may be there without the version.
+    runs = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
+    return found if runs else None
+
+
+def _copy_model(folder: Path) -> None:
+    """The embedder's model out of this environment: its package has wheels for few processors, the model fits all."""
+    package = importlib.util.find_spec("wordllama")
+    if package is None or not package.submodule_search_locations:
+        raise ModuleNotFoundError('the local embedder is bundled from here: run `pip install "recollect[wordllama]"`')
+    for file in _MODEL:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(package.submodule_search_locations[0]) / file, folder / file)
+    (folder / "__init__.py").touch()
+
+
+def _prune(folder: Path) -> None:
+    for pattern in _UNUSED:
+        for path in list(folder.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for service in (folder / "botocore" / "data").iterdir():
+        if service.is_dir() and service.name not in _SERVICES:
+            shutil.rmtree(service)

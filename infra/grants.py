@@ -1,0 +1,62 @@
+"""What a function may do, from what its tools need: plain words for resources and IAM's for actions. No CDK here."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from .plan import FunctionPlan
+
+Resource = Literal[
+    "memories", "everyone", "usage", "stream", "index", "exports", "embedder", "parked", "unread", "writes", "traces"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Actions on one resource. `paths` are the index's that they are for."""
+
+    resource: Resource
+    actions: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+
+
+READ_MEMORIES: Final = Grant("memories", ("dynamodb:BatchGetItem", "dynamodb:Query"))
+WRITE_MEMORIES: Final = Grant(
+    "memories",
+    (
+        *("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"),
+        "dynamodb:ConditionCheckItem",
+    ),
+)
+COUNT_USAGE: Final = Grant("usage", ("dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:UpdateItem"))
+FORGET_USAGE: Final = Grant("usage", ("dynamodb:BatchWriteItem",))
+TRACE: Final = Grant("traces", ("xray:PutTraceSegments", "xray:PutTelemetryRecords"))
+EMBED: Final = Grant("embedder", ("bedrock:InvokeModel",))
+READ_FILES: Final = Grant("exports", ("s3:GetObject",))
+WRITE_FILES: Final = Grant("exports", ("s3:PutObject",))
+
+READ_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_msearch", "{alias}/_mapping"))
+FEED_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_bulk", "_alias/{alias}*"))
+KEEP_INDEX: Final = Grant(
+    "index",
+    ("es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut", "es:ESHttpDelete"),
+    ("{alias}*", "_alias/{alias}*", "_aliases", "_index_template/{alias}", "_bulk"),
+)
+FOLLOW: Final = Grant("stream", ("dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:DescribeStream"))
+PARK: Final = Grant("parked", ("sqs:SendMessage",))
+GIVE_UP: Final = Grant("unread", ("sqs:SendMessage",))
+TAKE_WRITES: Final = Grant("writes", ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"))
+EVERYONE: Final = Grant("everyone", ("dynamodb:Query",))
+SCAN: Final = Grant("memories", ("dynamodb:Scan",))
+
+
+def tool_grants(plan: FunctionPlan) -> list[Grant]:
+    """What a function that serves tools may do: what its tools need together, and nothing else."""
+    grants = [TRACE, READ_MEMORIES, COUNT_USAGE]
+    if plan.access == "write":
+        grants += [WRITE_MEMORIES, FORGET_USAGE]
+    return grants
+
+
+INDEXER: Final = (TRACE, READ_MEMORIES, FEED_INDEX, FOLLOW, PARK, GIVE_UP)
+MAINTENANCE: Final = (TRACE, READ_MEMORIES, EVERYONE, COUNT_USAGE, WRITE_MEMORIES, FORGET_USAGE)
+REINDEX: Final = (TRACE, READ_MEMORIES, SCAN, KEEP_INDEX)

@@ -1,0 +1,54 @@
+"""Which functions there are, read from the catalogue: what each serves, may do, and how long it takes. No CDK here."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from recollect.surfaces.routes import paths
+from recollect.tools import Access, Catalogue, Tool
+
+Bundle = Literal["tools", "web"]
+
+_ANSWER_SECONDS: Final = 3
+"""What a function may take behind its tool: to write down what was read, and to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionPlan:
+    """A function that serves tools. `timeout` is in seconds."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    paths: tuple[str, ...]
+    timeout: int
+    bundle: Bundle = "tools"
+
+    @property
+    def access(self) -> Access:
+        return "write" if any(tool.access == "write" for tool in self.tools) else "read"
+
+    @property
+    def handler(self) -> str:
+        return f"functions/{self.name}/handler.handler"
+
+
+def tool_functions(catalogue: Catalogue) -> list[FunctionPlan]:
+    """A function for each operation of the catalogue, with the paths of all its tools, by name."""
+    by_operation: dict[str, list[Tool]] = {}
+    for tool in catalogue.tools():
+        by_operation.setdefault(tool.operation, []).append(tool)
+    return [
+        _plan(name, tools, [path for tool in tools for path in paths(tool)])
+        for name, tools in sorted(by_operation.items())
+    ]
+
+
+def mcp_function(catalogue: Catalogue) -> FunctionPlan:
+    """The function that serves every tool over MCP."""
+    return _plan("mcp", catalogue.tools(), ["/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets)], bundle="web")
+
+
+def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: Bundle = "tools") -> FunctionPlan:
+    longest = max(tool.timeout for tool in tools)
+    return FunctionPlan(name, tuple(tools), tuple(at), math.ceil(longest) + _ANSWER_SECONDS, bundle)

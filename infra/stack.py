@@ -1,0 +1,126 @@
+"""One stage of recollect: the catalogue's functions over tables and index, and what keeps them."""
+
+from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Tags
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from recollect.tools import Catalogue
+
+from . import grants
+from .api import Api
+from .functions import Functions
+from .plan import mcp_function, tool_functions
+from .search import Search
+from .stage import Stage
+from .storage import Storage
+from .watch import Watch
+
+_DAY = 24 * 3600
+
+
+class Recollect(Stack):
+    """All of a stage in one template."""
+
+    def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue) -> None:
+        super().__init__(scope, stage.stack_name, stack_name=stage.stack_name, description="Memory for AI agents.")
+        Tags.of(self).add("recollect:stage", stage.name)
+        # The CDK makes each function wait for its role, which naming the role does too.
+        self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
+        self.storage = Storage(self, stage)
+        self.search = Search(self, stage, self.storage.key)
+        self.functions = Functions(self, stage, self.storage, self.search)
+        self.api = Api(self, stage)
+        self._serve(catalogue)
+        self._follow()
+        self._keep()
+        self.search.admit(self.functions.index_roles)
+        watch = Watch(self, stage, self.storage)
+        watch.alarms(self.api, self.storage, self.search, self.functions.made)
+        watch.dashboard(self.api, self.storage, self.functions.made)
+        self._tell(stage)
+
+    def _serve(self, catalogue: Catalogue) -> None:
+        """A function an operation with the routes of its tools, and one for MCP."""
+        for plan in (*tool_functions(catalogue), mcp_function(catalogue)):
+            may = grants.tool_grants(plan)
+            environment = {}
+            takes_writes = plan.name == "save" and self.storage.writes is not None
+            if takes_writes:
+                may.append(grants.TAKE_WRITES)
+                environment["RECOLLECT_QUEUE_CALLERS"] = "true"
+            function = self.functions.add(
+                plan.name, may, timeout=plan.timeout, bundle=plan.bundle, environment=environment
+            )
+            # What reads one memory knows every path there is, and may do least.
+            self.api.serve(plan, function, any_other=plan.name == "get")
+            if takes_writes and self.storage.writes is not None:
+                lambda_.CfnEventSourceMapping(
+                    self,
+                    "TakeWrites",
+                    function_name=function.function_arn,
+                    event_source_arn=self.storage.writes.queue_arn,
+                    function_response_types=["ReportBatchItemFailures"],
+                    batch_size=10,
+                )
+
+    def _follow(self) -> None:
+        """The stream's changes into the index: in order, halved where one fails, kept when they are given up."""
+        indexer = self.functions.add("indexer", grants.INDEXER, timeout=60)
+        lambda_.CfnEventSourceMapping(
+            self,
+            "Follow",
+            function_name=indexer.function_arn,
+            event_source_arn=self.storage.memories.attr_stream_arn,
+            starting_position="TRIM_HORIZON",
+            batch_size=100,
+            maximum_batching_window_in_seconds=0,
+            parallelization_factor=4,
+            bisect_batch_on_function_error=True,
+            function_response_types=["ReportBatchItemFailures"],
+            # Nearly all that a stream keeps: while the index is away, changes wait for it.
+            maximum_record_age_in_seconds=_DAY - 3600,
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.storage.unread.queue_arn)
+            ),
+        )
+
+    def _keep(self) -> None:
+        """What runs by the clock, and the index's first making."""
+        maintenance = self.functions.add("maintenance", grants.MAINTENANCE, timeout=900)
+        reindex = self.functions.add("reindex", grants.REINDEX, timeout=900)
+        events.Rule(
+            self,
+            "Hourly",
+            schedule=events.Schedule.rate(Duration.hours(1)),
+            targets=[targets.LambdaFunction(maintenance, retry_attempts=0)],
+        )
+        events.Rule(
+            self,
+            "Daily",
+            schedule=events.Schedule.rate(Duration.days(1)),
+            targets=[targets.LambdaFunction(reindex, retry_attempts=0)],
+        )
+        made = CustomResource(self, "Index", service_token=reindex.function_arn)
+        if self.search.domain is not None:
+            made.node.add_dependency(self.search.domain)
+
+    def _tell(self, stage: Stage) -> None:
+        """What a client needs, as it goes into its configuration."""
+        url = self.api.url
+        CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
+        client = f'{{"mcpServers": {{"recollect": {{"url": "{url}/mcp"}}}}}}'
+        CfnOutput(
+            self, "McpClient", value=client, description="For an MCP client that brings a token or signs with IAM"
+        )
+        for id, value in (
+            ("MemoryTable", self.storage.memories.ref),
+            ("UsageTable", self.storage.usage.ref),
+            ("SearchUrl", self.search.url),
+            ("ExportBucket", self.storage.exports.bucket_name),
+            ("ReindexFunction", self.functions.made["reindex"].function_name),
+        ):
+            CfnOutput(self, id, value=value)
+        if self.storage.writes is not None:
+            CfnOutput(self, "WriteQueue", value=self.storage.writes.queue_url)

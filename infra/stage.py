@@ -1,0 +1,82 @@
+"""What one deployment chooses: its callers, its search index, its sizes."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from recollect.settings import PREFIX, read_settings
+
+STAGES = Path(__file__).with_name("stages.toml")
+
+Value = str | int | float | bool
+Arn = Annotated[str, StringConstraints(pattern="^arn:")]
+
+
+class Domain(BaseModel):
+    """The size of a managed OpenSearch domain. Three nodes stand in three zones."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    instance: str = Field(default="t3.small.search", pattern=r"^[a-z0-9-]+\.[a-z0-9]+\.search$")
+    nodes: Literal[1, 3] = 1
+    volume_gb: int = Field(default=10, ge=10, le=16384)
+
+
+class Stage(BaseModel):
+    """One deployment of recollect, by the name of its table in `stages.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern="^[a-z][a-z0-9]{0,15}$")
+    auth: Literal["iam", "jwt"] = Field(
+        "iam", description="Who calls: whoever signs with IAM, or whoever brings a token."
+    )
+    issuer: str = Field("", description="The issuer of tokens, as their `iss` claim has it.")
+    audience: tuple[str, ...] = Field((), description="The audiences (or client ids) of tokens.")
+    search: Literal["domain", "serverless", "endpoint"] = Field(
+        "domain", description="The index: a managed domain, a serverless collection, or one that is there already."
+    )
+    domain: Domain = Domain()
+    endpoint: str = Field("", description="Where an OpenSearch that is there already answers.")
+    endpoint_arn: str = Field("", description="The ARN of a domain that is there already, to sign requests for it.")
+    retain: bool = Field(True, description="Whether memories outlive the stack.")
+    python: Literal["3.12", "3.13"] = "3.13"
+    memory_mb: int = Field(1024, ge=256, le=10240)
+    log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = 30
+    calls_per_second: int = Field(100, ge=1, description="Where the API answers 429, for all callers together.")
+    snap_start: tuple[str, ...] = Field((), description="The functions that start from a snapshot.")
+    alarm_email: str = Field("", description="Who hears of alarms.")
+    queue_senders: tuple[Arn, ...] = Field((), description="Who may write by the queue. None, and there is no queue.")
+    settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
+    emulator: bool = Field(False, description="Whether it is for an emulator on this machine.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.auth == "jwt" and not (self.issuer and self.audience):
+            raise ValueError('auth = "jwt" needs `issuer` and `audience`')
+        if self.search == "endpoint" and not self.endpoint:
+            raise ValueError('search = "endpoint" needs `endpoint`, a URL')
+        read_settings(self.environment())
+        return self
+
+    @property
+    def stack_name(self) -> str:
+        return f"recollect-{self.name}"
+
+    def environment(self) -> dict[str, str]:
+        """The settings as a function's environment has them."""
+        return {PREFIX + name.upper(): _written(value) for name, value in self.settings.items()}
+
+
+def read_stage(name: str, file: Path = STAGES) -> Stage:
+    """The stage of a name. Raises KeyError with the names there are, ValidationError."""
+    stages = tomllib.loads(file.read_text())
+    if name not in stages:
+        raise KeyError(f"no stage `{name}` in {file.name}; there are: {', '.join(stages)}")
+    return Stage(name=name, **stages[name])
+
+
+def _written(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,154 @@
+"""Where memories lie: the key that encrypts them, the tables, the bucket of exports, the queues."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from recollect.adapters.dynamodb.tables import TIME_TO_LIVE, memory_table, usage_table
+
+from .stage import Stage
+
+
+class Storage(Construct):
+    """The tables as their adapter words them, and what lies beside them. All of it outlives a stage that retains."""
+
+    def __init__(self, scope: Construct, stage: Stage) -> None:
+        super().__init__(scope, "Storage")
+        self._stage = stage
+        self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
+        self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept)
+        # An emulator fetches nothing from the table that an index hasn't.
+        words = memory_table(stage.stack_name, fetches=not stage.emulator)
+        self.memories = self._table("Memories", words)
+        self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
+        self.usage = self._table("Usage", usage_table(f"{stage.stack_name}-usage"))
+        self.exports = self._bucket()
+        self.parked = self._queue("Parked")
+        """Changes that the index refuses for good."""
+        self.unread = self._queue("Unread")
+        """Places in the stream that were given up."""
+        self.undone = self._queue("Undone")
+        """Messages that could not be done."""
+        self.writes = self._writes() if stage.queue_senders else None
+
+    def _table(self, id: str, words: Mapping[str, Any]) -> dynamodb.CfnTable:
+        table = dynamodb.CfnTable(
+            self,
+            id,
+            table_name=words["TableName"],
+            billing_mode=words["BillingMode"],
+            attribute_definitions=[
+                dynamodb.CfnTable.AttributeDefinitionProperty(
+                    attribute_name=each["AttributeName"], attribute_type=each["AttributeType"]
+                )
+                for each in words["AttributeDefinitions"]
+            ],
+            key_schema=_keys(words),
+            local_secondary_indexes=[
+                dynamodb.CfnTable.LocalSecondaryIndexProperty(**_index(each))
+                for each in words.get("LocalSecondaryIndexes", ())
+            ]
+            or None,
+            global_secondary_indexes=[
+                dynamodb.CfnTable.GlobalSecondaryIndexProperty(**_index(each))
+                for each in words.get("GlobalSecondaryIndexes", ())
+            ]
+            or None,
+            stream_specification=_stream(words),
+            time_to_live_specification=dynamodb.CfnTable.TimeToLiveSpecificationProperty(
+                attribute_name=str(TIME_TO_LIVE["AttributeName"]), enabled=True
+            ),
+            point_in_time_recovery_specification=dynamodb.CfnTable.PointInTimeRecoverySpecificationProperty(
+                point_in_time_recovery_enabled=True
+            ),
+            sse_specification=dynamodb.CfnTable.SSESpecificationProperty(
+                sse_enabled=True, sse_type="KMS", kms_master_key_id=self.key.key_arn
+            ),
+            deletion_protection_enabled=self._stage.retain,
+        )
+        table.apply_removal_policy(self._kept)
+        return table
+
+    def _bucket(self) -> s3.Bucket:
+        """A prefix for each user; what was overwritten or removed is gone after a week."""
+        return s3.Bucket(
+            self,
+            "Exports",
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=self.key,
+            bucket_key_enabled=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    noncurrent_version_expiration=Duration.days(7),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            removal_policy=self._kept,
+        )
+
+    def _queue(self, id: str, **how: Any) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            id,
+            encryption=sqs.QueueEncryption.KMS,
+            encryption_master_key=self.key,
+            enforce_ssl=True,
+            retention_period=Duration.days(14),
+            removal_policy=self._kept,
+            **how,
+        )
+
+    def _writes(self) -> sqs.Queue:
+        """Writes in bulk, each message a call that names its caller: so only the application's own roles may send."""
+        queue = self._queue(
+            "Writes",
+            # Six times the longest write, as Lambda asks for: a message that is being done is nobody else's.
+            visibility_timeout=Duration.minutes(3),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=self.undone, max_receive_count=5),
+        )
+        senders = [iam.ArnPrincipal(arn) for arn in self._stage.queue_senders]
+        queue.add_to_resource_policy(
+            iam.PolicyStatement(actions=["sqs:SendMessage"], principals=senders, resources=[queue.queue_arn])
+        )
+        queue.add_to_resource_policy(
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                actions=["sqs:SendMessage"],
+                principals=[iam.AnyPrincipal()],
+                resources=[queue.queue_arn],
+                conditions={"ArnNotEquals": {"aws:PrincipalArn": list(self._stage.queue_senders)}},
+            )
+        )
+        self.key.add_to_resource_policy(
+            iam.PolicyStatement(actions=["kms:GenerateDataKey", "kms:Decrypt"], principals=senders, resources=["*"])
+        )
+        return queue
+
+
+def _keys(words: Mapping[str, Any]) -> Sequence[dynamodb.CfnTable.KeySchemaProperty]:
+    return [
+        dynamodb.CfnTable.KeySchemaProperty(attribute_name=key["AttributeName"], key_type=key["KeyType"])
+        for key in words["KeySchema"]
+    ]
+
+
+def _index(words: Mapping[str, Any]) -> dict[str, Any]:
+    projection = dynamodb.CfnTable.ProjectionProperty(
+        projection_type=words["Projection"]["ProjectionType"],
+        non_key_attributes=words["Projection"].get("NonKeyAttributes"),
+    )
+    return {"index_name": words["IndexName"], "key_schema": _keys(words), "projection": projection}
+
+
+def _stream(words: Mapping[str, Any]) -> dynamodb.CfnTable.StreamSpecificationProperty | None:
+    told = words.get("StreamSpecification")
+    return told and dynamodb.CfnTable.StreamSpecificationProperty(stream_view_type=told["StreamViewType"])

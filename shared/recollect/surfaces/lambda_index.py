@@ -1,0 +1,112 @@
+"""AWS Lambda that keeps the search index: makes it, takes old tombstones out of it, builds it anew.
+
+Beside the indexer no other function writes to the index.
+"""
+
+import json
+import logging
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..engine.reindex import reindex
+from ..engine.sweep_index import sweep_index
+from ..errors import InvalidInput, RecollectError
+from ..model import JsonObject
+from ..runtime import SystemClock, open_upkeep
+from ..settings import read_settings
+from .lambda_opening import time_left
+
+if TYPE_CHECKING:
+    from ..runtime_aws import Upkeep
+
+_log = logging.getLogger("recollect")
+
+_ANSWER_SECONDS: Final = 10
+_NAME: Final = "recollect-search-index"
+
+
+class _OutOfTime(Exception):
+    """The function may not go on; what was built so far is kept."""
+
+
+def opened_upkeep() -> "Upkeep":
+    """Table and index by the function's environment."""
+    return open_upkeep(read_settings())
+
+
+def index_handler(*, open: Callable[[], "Upkeep"] = opened_upkeep) -> Callable[[Any, Any], JsonObject]:
+    """The Lambda handler of the index.
+
+    CloudFormation's custom resource makes the index where there is none. `{"rebuild": true}` builds it anew from the
+    table, and answers `switched: false` while there is more to do: call again. A schedule takes old tombstones out.
+    """
+    read_settings()
+
+    def handler(event: Any, context: Any) -> JsonObject:
+        if isinstance(event, dict) and "RequestType" in event:
+            return _answer_stack(event, open)
+        if isinstance(event, dict) and event.get("rebuild") is True:
+            return _rebuild(open, time.monotonic() + time_left(context), bool(event.get("accept_refused")))
+        if isinstance(event, dict) and event.get("source") == "aws.events":
+            return _sweep(open)
+        raise InvalidInput('This function takes a schedule, CloudFormation\'s requests, and {"rebuild": true}.')
+
+    return handler
+
+
+def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:
+    written = 0
+
+    def advance(done: int) -> None:
+        nonlocal written
+        written = done
+        if time.monotonic() > ends:
+            raise _OutOfTime
+
+    upkeep = open()
+    try:
+        done = reindex(upkeep.truth, upkeep.index, accept_refused=accept_refused, advance=advance)
+    except _OutOfTime:
+        return {"written": written, "switched": False}
+    finally:
+        upkeep.close()
+    return {"written": done.written, "refused": done.refused, "why": done.why, "switched": done.switched}
+
+
+def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
+    upkeep = open()
+    try:
+        return {"tombstones": sweep_index(upkeep.truth, upkeep.index, SystemClock().now())}
+    finally:
+        upkeep.close()
+
+
+def _answer_stack(event: JsonObject, open: Callable[[], "Upkeep"]) -> JsonObject:
+    """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
+    try:
+        made = event["RequestType"] != "Delete" and _make(open)
+        told: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
+    except Exception as fault:
+        _log.error("the search index was not made", exc_info=fault)
+        reason = fault.message if isinstance(fault, RecollectError) else "The function's log says why."
+        told = {"Status": "FAILED", "Reason": reason}
+    told |= {
+        "PhysicalResourceId": _NAME,
+        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
+    }
+    # The address is signed for a body without a type.
+    request = urllib.request.Request(
+        event["ResponseURL"], json.dumps(told).encode(), {"Content-Type": ""}, method="PUT"
+    )
+    with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
+        return told
+
+
+def _make(open: Callable[[], "Upkeep"]) -> bool:
+    upkeep = open()
+    try:
+        return upkeep.index.create()
+    finally:
+        upkeep.close()
