@@ -73,7 +73,7 @@ class Bundle:
             self._install(folder, "--no-deps", "tokenizers", "safetensors")
             _copy_model(folder / "wordllama")
         _prune(folder)
-        compile_all(folder, "/opt/python", self.python, emulator=self.emulator)
+        _compile(folder, "/opt/python", self.python, emulator=self.emulator)
 
     def _install(self, folder: Path, *what: str) -> None:
         kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
@@ -82,17 +82,18 @@ class Bundle:
         subprocess.run([*pip, "--constraint", str(_LOCK), "--target", str(folder), *target, *what], check=True)
 
 
-def build_code() -> Path:
-    """The folder of the functions' own code: recollect without its command line, and the handlers."""
+def build_code(python: str, *, emulator: bool = False) -> Path:
+    """The folder of the functions' own code: recollect without what runs on laptops alone, and the handlers."""
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
     leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder")
     shutil.copytree(ROOT / "shared" / "recollect", code / "recollect", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
+    _compile(code, "/var/task", python, emulator=emulator)
     return code
 
 
-def compile_all(folder: Path, place: str, python: str, *, emulator: bool = False) -> None:
+def _compile(folder: Path, place: str, python: str, *, emulator: bool = False) -> None:
     """Compile what will lie at `place`, where nothing can be written: else each start compiles it again.
 
     It takes an interpreter of the functions' own version; without one it is left out, and said.

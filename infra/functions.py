@@ -1,16 +1,18 @@
 """The Lambda functions: one an operation and the few beside them, each with a role of its own."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from recollect.adapters.dynamodb.tables import EVERYONE
+from recollect.adapters.embedders.bedrock_models import MODELS
 
-from .bundle import Bundle, build_code, compile_all
+from .bundle import Bundle, build_code
 from .grants import Grant
 from .search import INDEX, Search
 from .stage import Stage
@@ -22,14 +24,15 @@ EXTRAS = {"tools": ("lambda", "aws"), "web": ("lambda", "aws", "mcp", "http")}
 class Functions(Construct):
     """Makes functions that share code and layers. Each may do what it is granted, and write its own log."""
 
-    def __init__(self, scope: Construct, stage: Stage, storage: Storage, search: Search) -> None:
+    def __init__(
+        self, scope: Construct, stage: Stage, storage: Storage, search: Search, *, packed: Path | None = None
+    ) -> None:
         super().__init__(scope, "Functions")
         self._stage = stage
         self._storage = storage
         self._search = search
-        code = build_code()
-        compile_all(code, "/var/task", stage.python, emulator=stage.emulator)
-        self._code = lambda_.Code.from_asset(str(code))
+        self._packed = packed
+        self._code = lambda_.Code.from_asset(str(packed or build_code(stage.python, emulator=stage.emulator)))
         self._layers: dict[str, lambda_.LayerVersion] = {}
         self.made: dict[str, lambda_.Function] = {}
         self.index_roles: list[tuple[iam.IRole, Grant]] = []
@@ -62,7 +65,7 @@ class Functions(Construct):
             self,
             id,
             function_name=f"{stage.stack_name}-{name}",
-            runtime=lambda_.Runtime(f"python{stage.python}", lambda_.RuntimeFamily.PYTHON),
+            runtime=_RUNTIMES[stage.python],
             architecture=lambda_.Architecture.ARM_64,
             handler=handler or f"functions/{name}/handler.handler",
             code=self._code,
@@ -95,7 +98,8 @@ class Functions(Construct):
     def _layer(self, bundle: str) -> lambda_.LayerVersion:
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
-            built = Bundle(EXTRAS[bundle], embedder, self._stage.python, self._stage.emulator).build()
+            wanted = Bundle(EXTRAS[bundle], embedder, self._stage.python, self._stage.emulator)
+            built = self._packed or wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(
                 self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))
             )
@@ -116,6 +120,8 @@ class Functions(Construct):
     def _statements(self, grant: Grant) -> list[iam.PolicyStatement]:
         if grant.resource == "index":
             return self._search.statements(grant)
+        if grant.resource == "embedder" and self._stage.settings.get("embedder") != "bedrock":
+            return []
         return [iam.PolicyStatement(actions=list(grant.actions), resources=self._arns(grant))]
 
     def _arns(self, grant: Grant) -> list[str]:
@@ -137,18 +143,11 @@ class Functions(Construct):
             case "writes":
                 return [storage.writes.queue_arn] if storage.writes else []
             case "exports":
-                return [storage.exports.arn_for_objects("*")]
+                return [storage.exports.arn_for_objects("exports/*")]
+            case "listing":
+                return [storage.exports.bucket_arn]
             case "embedder":
-                model = str(self._stage.settings.get("embedder_model", ""))
-                return [
-                    Stack.of(self).format_arn(
-                        service="bedrock",
-                        account="",
-                        resource="foundation-model",
-                        resource_name=model,
-                        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
-                    )
-                ]
+                return _models(str(self._stage.settings.get("embedder_model", "")), Stack.of(self))
         return ["*"]  # X-Ray knows no resources
 
     def _keys(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
@@ -171,6 +170,20 @@ class Functions(Construct):
         ]
 
 
+def _models(named: str, stack: Stack) -> list[str]:
+    """A model of Bedrock as an ARN: by its own, by its id, or by an inference profile, which asks several regions."""
+    model = named or MODELS[0].id
+    if model.startswith("arn:"):
+        return [model]
+    area, _, of_area = model.partition(".")
+    if area not in _AREAS:
+        return [f"arn:{stack.partition}:bedrock:{stack.region}::foundation-model/{model}"]
+    profile = f"arn:{stack.partition}:bedrock:{stack.region}:{stack.account}:inference-profile/{model}"
+    return [profile, f"arn:{stack.partition}:bedrock:*::foundation-model/{of_area}"]
+
+
+_RUNTIMES = {"3.12": lambda_.Runtime.PYTHON_3_12, "3.13": lambda_.Runtime.PYTHON_3_13}
+_AREAS = ("us", "eu", "apac", "jp", "au", "global")
 _QUEUES = dict.fromkeys(("parked", "unread", "writes"), "sqs")
 _USE_KEY = (
     *("kms:Decrypt", "kms:Encrypt", "kms:DescribeKey", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext"),

@@ -6,7 +6,18 @@ from typing import Final, Literal
 from .plan import FunctionPlan
 
 Resource = Literal[
-    "memories", "everyone", "usage", "stream", "index", "exports", "embedder", "parked", "unread", "writes", "traces"
+    "memories",
+    "everyone",
+    "usage",
+    "stream",
+    "index",
+    "embedder",
+    "exports",
+    "listing",
+    "parked",
+    "unread",
+    "writes",
+    "traces",
 ]
 
 
@@ -31,8 +42,8 @@ COUNT_USAGE: Final = Grant("usage", ("dynamodb:BatchGetItem", "dynamodb:Query", 
 FORGET_USAGE: Final = Grant("usage", ("dynamodb:BatchWriteItem",))
 TRACE: Final = Grant("traces", ("xray:PutTraceSegments", "xray:PutTelemetryRecords"))
 EMBED: Final = Grant("embedder", ("bedrock:InvokeModel",))
-READ_FILES: Final = Grant("exports", ("s3:GetObject",))
-WRITE_FILES: Final = Grant("exports", ("s3:PutObject",))
+KEEP_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))
+LIST_FILES: Final = Grant("listing", ("s3:ListBucket",))
 
 READ_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_msearch", "{alias}/_mapping"))
 FEED_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_bulk", "_alias/{alias}*"))
@@ -54,9 +65,16 @@ def tool_grants(plan: FunctionPlan) -> list[Grant]:
     grants = [TRACE, READ_MEMORIES, COUNT_USAGE]
     if plan.access == "write":
         grants += [WRITE_MEMORIES, FORGET_USAGE]
+    needs = {tool.needs for tool in plan.tools}
+    if needs != {"store"}:
+        grants.append(EMBED)
+    if "index" in needs:
+        grants.append(READ_INDEX)
+    if any(tool.files for tool in plan.tools):
+        grants += [KEEP_FILES, LIST_FILES]
     return grants
 
 
 INDEXER: Final = (TRACE, READ_MEMORIES, FEED_INDEX, FOLLOW, PARK, GIVE_UP)
-MAINTENANCE: Final = (TRACE, READ_MEMORIES, EVERYONE, COUNT_USAGE, WRITE_MEMORIES, FORGET_USAGE)
+MAINTENANCE: Final = (TRACE, READ_MEMORIES, EVERYONE, COUNT_USAGE, WRITE_MEMORIES, FORGET_USAGE, EMBED, READ_INDEX)
 REINDEX: Final = (TRACE, READ_MEMORIES, SCAN, KEEP_INDEX)

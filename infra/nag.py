@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aws_cdk import Acknowledgment, Validations
+from aws_cdk.aws_s3 import CfnBucket
 from constructs import IConstruct
 
 from .stack import Recollect
@@ -36,6 +37,10 @@ def acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     for queue in (storage.parked, storage.unread, storage.undone):
         _say(queue, _DEAD_LETTERS)
     _say(storage.exports, _EXPORTS)
+    bucket = storage.exports.node.default_child
+    assert isinstance(bucket, CfnBucket)
+    objects = f"<{stack.get_logical_id(bucket)}.Arn>/exports/*"
+    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{objects}]": "Each user's exports lie under a prefix."})
     if (domain := stack.search.domain) is not None:
         _say(domain, _DOMAIN if several_nodes else _DOMAIN | _ONE_NODE)
         arn = f"<{stack.get_logical_id(domain)}.Arn>"

@@ -44,6 +44,12 @@ def tool_functions(catalogue: Catalogue) -> list[FunctionPlan]:
     ]
 
 
+def http_function(catalogue: Catalogue) -> FunctionPlan:
+    """The function that serves every tool and MCP, instead of all others."""
+    every = [path for tool in catalogue.tools() for path in paths(tool)]
+    return _plan("http", catalogue.tools(), [*every, *mcp_function(catalogue).paths], bundle="web")
+
+
 def mcp_function(catalogue: Catalogue) -> FunctionPlan:
     """The function that serves every tool over MCP."""
     return _plan("mcp", catalogue.tools(), ["/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets)], bundle="web")

@@ -1,5 +1,7 @@
 """One stage of recollect: the catalogue's functions over tables and index, and what keeps them."""
 
+from pathlib import Path
+
 from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Tags
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -11,28 +13,31 @@ from recollect.tools import Catalogue
 from . import grants
 from .api import Api
 from .functions import Functions
-from .plan import mcp_function, tool_functions
+from .plan import http_function, mcp_function, tool_functions
 from .search import Search
 from .stage import Stage
 from .storage import Storage
 from .watch import Watch
 
 _DAY = 24 * 3600
+_SAVES = "save"
+"""The operation that a queue writes by."""
 
 
 class Recollect(Stack):
-    """All of a stage in one template."""
+    """All of a stage in one template. `packed` stands for all code where the template alone is wanted."""
 
-    def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue) -> None:
+    def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue, *, packed: Path | None = None) -> None:
         super().__init__(scope, stage.stack_name, stack_name=stage.stack_name, description="Memory for AI agents.")
         Tags.of(self).add("recollect:stage", stage.name)
         # The CDK makes each function wait for its role, which naming the role does too.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
         self.storage = Storage(self, stage)
         self.search = Search(self, stage, self.storage.key)
-        self.functions = Functions(self, stage, self.storage, self.search)
+        self.functions = Functions(self, stage, self.storage, self.search, packed=packed)
         self.api = Api(self, stage)
-        self._serve(catalogue)
+        self._serve(stage, catalogue)
+        self._take_writes()
         self._follow()
         self._keep()
         self.search.admit(self.functions.index_roles)
@@ -41,29 +46,32 @@ class Recollect(Stack):
         watch.dashboard(self.api, self.storage, self.functions.made)
         self._tell(stage)
 
-    def _serve(self, catalogue: Catalogue) -> None:
-        """A function an operation with the routes of its tools, and one for MCP."""
-        for plan in (*tool_functions(catalogue), mcp_function(catalogue)):
-            may = grants.tool_grants(plan)
-            environment = {}
-            takes_writes = plan.name == "save" and self.storage.writes is not None
-            if takes_writes:
-                may.append(grants.TAKE_WRITES)
-                environment["RECOLLECT_QUEUE_CALLERS"] = "true"
+    def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
+        """A function an operation with the routes of its tools, and one for MCP; or one for all."""
+        each = [*tool_functions(catalogue), mcp_function(catalogue)]
+        for plan in each if stage.functions == "each" else [http_function(catalogue)]:
+            takes_writes = self.storage.writes is not None and plan.name == _SAVES
             function = self.functions.add(
-                plan.name, may, timeout=plan.timeout, bundle=plan.bundle, environment=environment
+                plan.name,
+                [*grants.tool_grants(plan), *([grants.TAKE_WRITES] if takes_writes else [])],
+                timeout=plan.timeout,
+                bundle=plan.bundle,
+                environment={"RECOLLECT_QUEUE_CALLERS": "true"} if takes_writes else None,
             )
-            # What reads one memory knows every path there is, and may do least.
-            self.api.serve(plan, function, any_other=plan.name == "get")
-            if takes_writes and self.storage.writes is not None:
-                lambda_.CfnEventSourceMapping(
-                    self,
-                    "TakeWrites",
-                    function_name=function.function_arn,
-                    event_source_arn=self.storage.writes.queue_arn,
-                    function_response_types=["ReportBatchItemFailures"],
-                    batch_size=10,
-                )
+            # What reads one memory knows every path there is, and may do little.
+            self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
+
+    def _take_writes(self) -> None:
+        """The queue's messages into the function that saves; what fails comes again, alone."""
+        if self.storage.writes is not None:
+            lambda_.CfnEventSourceMapping(
+                self,
+                "TakeWrites",
+                function_name=self.functions.made[_SAVES].function_name,
+                event_source_arn=self.storage.writes.queue_arn,
+                function_response_types=["ReportBatchItemFailures"],
+                batch_size=10,
+            )
 
     def _follow(self) -> None:
         """The stream's changes into the index: in order, halved where one fails, kept when they are given up."""

@@ -35,6 +35,9 @@ class Stage(BaseModel):
     )
     issuer: str = Field("", description="The issuer of tokens, as their `iss` claim has it.")
     audience: tuple[str, ...] = Field((), description="The audiences (or client ids) of tokens.")
+    functions: Literal["each", "one"] = Field(
+        "each", description="A function an operation, or one for all, which is oftener warm and may do everything."
+    )
     search: Literal["domain", "serverless", "endpoint"] = Field(
         "domain", description="The index: a managed domain, a serverless collection, or one that is there already."
     )
@@ -58,6 +61,8 @@ class Stage(BaseModel):
             raise ValueError('auth = "jwt" needs `issuer` and `audience`')
         if self.search == "endpoint" and not self.endpoint:
             raise ValueError('search = "endpoint" needs `endpoint`, a URL')
+        if self.queue_senders and self.functions == "one":
+            raise ValueError('`queue_senders` needs functions = "each": one of them takes the queue')
         read_settings(self.environment())
         return self
 

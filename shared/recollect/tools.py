@@ -19,6 +19,7 @@ from .errors import NotFound, RecollectError
 from .model import JsonObject
 
 Access = Literal["read", "write"]
+Needs = Literal["store", "embedder", "index"]
 Media = Literal["application/json", "text/plain", "text/markdown"]
 
 READ_SECONDS: Final = 15.0
@@ -45,10 +46,11 @@ class Answer(BaseModel):
 class Tool:
     """One operation of a dialect, with all that a surface derives from it.
 
-    `operation` names the function that serves it in the cloud, `access` what it may do there, `timeout`
-    is in seconds. Only a tool with `files` is handed the user's files, to read and to write, so its access
-    is write. `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are
-    HTTP paths beside the derived one.
+    `operation` names the function that serves it in the cloud, `access` what it may do there, `needs` how far it
+    reaches: to the store alone, to the embedder too, or to both and the search index. `timeout` is in seconds.
+    Only a tool with `files` is handed the user's files, to read and to write, so its access is write.
+    `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are HTTP paths
+    beside the derived one.
     """
 
     toolset: str
@@ -62,6 +64,7 @@ class Tool:
     answer: Any
     examples: tuple[JsonObject, ...]
     media: Media = "application/json"
+    needs: Needs = "store"
     files: bool = False
     destructive: bool = False
     idempotent: bool = False

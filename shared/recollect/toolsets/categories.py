@@ -82,6 +82,7 @@ class StoreInput(Arguments):
 @CATEGORIES.tool(
     "save",
     "write",
+    needs="index",
     media="text/plain",
     examples=(
         {"category": "fact", "content": "API requires auth"},
@@ -117,7 +118,9 @@ class SearchInput(Arguments):
     limit: int = Field(10, ge=1, le=20, description="Maximum number of memories to retrieve")
 
 
-@CATEGORIES.tool("search", "read", media="text/plain", examples=({"query": "API"}, {"query": "time zone", "limit": 5}))
+@CATEGORIES.tool(
+    "search", "read", needs="index", media="text/plain", examples=({"query": "API"}, {"query": "time zone", "limit": 5})
+)
 def search_memories(call: Call, input: SearchInput) -> str:
     """Search my long-term memory for information relevant to the current conversation.
     Use this tool when you need to recall:

@@ -47,6 +47,7 @@ class RetrieveInput(Input):
 @EPISODIC.tool(
     "retrieve_memory",
     "write",
+    needs="index",
     timeout=15.0,
     media="text/markdown",
     paths=("/api/v0/retrieve_memory",),
@@ -91,6 +92,7 @@ class EpisodeView(Answer):
 @EPISODIC.tool(
     "retrieve_memory",
     "write",
+    needs="index",
     timeout=15.0,
     paths=("/api/v0/retrieve_memory/raw",),
     examples=({"query": "what should I learn next", "limit": 3},),
@@ -141,6 +143,7 @@ class AcceptedView(Answer):
 @EPISODIC.tool(
     "append_messages",
     "write",
+    needs="index",
     paths=("/api/v0/add_message",),
     examples=(
         {

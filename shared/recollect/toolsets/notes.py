@@ -80,7 +80,10 @@ class NoteView(Answer):
 
 
 @NOTES.tool(
-    "search", "read", examples=({"query": "user's name"}, {"query": "preferences", "top_k": 10, "tags": ["ui"]})
+    "search",
+    "read",
+    needs="index",
+    examples=({"query": "user's name"}, {"query": "preferences", "top_k": 10, "tags": ["ui"]}),
 )
 def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     """Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history."""  # noqa: E501 - the document's words
@@ -117,7 +120,7 @@ class WrittenView(Answer):
     message: str
 
 
-@NOTES.tool("save", "write", examples=({"content": "User's name is Shantanu"},))
+@NOTES.tool("save", "write", needs="index", examples=({"content": "User's name is Shantanu"},))
 def memory_save(call: Call, input: SaveInput) -> WrittenView:
     """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""  # noqa: E501 - the document's words
     _check_content(input.content)
@@ -136,6 +139,7 @@ class UpdateInput(Input):
 @NOTES.tool(
     "update",
     "write",
+    needs="index",
     idempotent=True,
     examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers to be called SG"},),
 )

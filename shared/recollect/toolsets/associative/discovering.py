@@ -47,6 +47,7 @@ class DiscoverAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "associations",
     "read",
+    needs="index",
     examples=(
         {"memory_id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "response_level": "full"},
         {"memory_id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "limit": 3, "threshold": 0.5},

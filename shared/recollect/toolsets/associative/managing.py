@@ -94,6 +94,7 @@ class ManageAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "manage",
     "write",
+    needs="index",
     destructive=True,
     examples=(
         {"operation": "get", "memory_id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},

@@ -38,6 +38,7 @@ class MoveAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "move",
     "write",
+    needs="index",
     idempotent=True,
     timeout=30.0,
     examples=({"memory_ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "target_scope": "work/archive"},),

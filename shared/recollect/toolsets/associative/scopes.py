@@ -137,6 +137,7 @@ class ScopeSuggestAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "suggest_scope",
     "read",
+    needs="index",
     examples=(
         {"content": "Bug fix implementation"},
         {"content": "API endpoint documentation", "current_scope": "learning"},

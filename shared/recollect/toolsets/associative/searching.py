@@ -70,6 +70,7 @@ class SearchAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "search",
     "read",
+    needs="index",
     examples=(
         {"query": "Python patterns", "response_level": "standard"},
         {"query": "deploy keys", "scope": "work", "include_child_scopes": True, "limit": 3},

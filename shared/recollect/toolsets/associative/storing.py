@@ -59,6 +59,7 @@ class StoreAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "save",
     "write",
+    needs="index",
     examples=(
         {"content": "The deploy key rotates every 90 days.", "scope": "work/infrastructure", "tags": ["deploy"]},
         {"content": "User prefers dark mode", "response_level": "minimal"},

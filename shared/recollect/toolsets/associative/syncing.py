@@ -94,6 +94,7 @@ class SyncAnswer(Succeeded):
 @ASSOCIATIVE.tool(
     "sync",
     "write",
+    needs="index",
     timeout=60.0,
     files=True,
     examples=(

@@ -33,6 +33,7 @@ class AssociationsView(Answer):
 @CORE.tool(
     "associate",
     "write",
+    needs="embedder",
     idempotent=True,
     examples=(
         {

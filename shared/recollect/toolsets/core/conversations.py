@@ -27,6 +27,7 @@ class AppendedView(Answer):
 @CORE.tool(
     "append_messages",
     "write",
+    needs="index",
     examples=(
         {
             "messages": [

@@ -77,7 +77,7 @@ class UndoInput(Input):
     id: MemoryId
 
 
-@CORE.tool("undo", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+@CORE.tool("undo", "write", needs="embedder", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def undo(call: Call, input: UndoInput) -> MemoryView:
     """Take back the last change of a memory: bring it back after a delete, or the text before an update.
 

@@ -102,6 +102,7 @@ class SearchView(Answer):
 @CORE.tool(
     "search",
     "read",
+    needs="index",
     examples=(
         {"query": "what theme does the user like?", "limit": 5},
         {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},

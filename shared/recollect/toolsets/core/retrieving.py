@@ -28,6 +28,7 @@ class RetrieveInput(FilterInput):
 @CORE.tool(
     "retrieve_memory",
     "write",
+    needs="index",
     timeout=15.0,
     media="text/markdown",
     examples=({"query": "what should I learn next", "limit": 3}, {"query": "the move to Lisbon", "detail": "high"}),

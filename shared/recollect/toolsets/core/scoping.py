@@ -64,7 +64,9 @@ class SuggestionView(Answer):
     alternatives: list[GuessView]
 
 
-@CORE.tool("suggest_scope", "read", examples=({"content": "The login page crashes on an empty password."},))
+@CORE.tool(
+    "suggest_scope", "read", needs="index", examples=({"content": "The login page crashes on an empty password."},)
+)
 def suggest_scope(call: Call, input: SuggestScopeInput) -> SuggestionView:
     """Suggest the scope to file a text under: where the memories like it are, else a common place for such texts."""
     suggested = suggesting.suggest_scope(call, input.content, input.current_scope)

@@ -63,6 +63,7 @@ class RescoredView(Answer):
 @CORE.tool(
     "update",
     "write",
+    needs="embedder",
     idempotent=True,
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "score": 0.9, "reason": "The user insists on it"},),
 )

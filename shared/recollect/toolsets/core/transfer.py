@@ -47,6 +47,7 @@ class ImportView(Answer):
 @CORE.tool(
     "import",
     "write",
+    needs="index",
     name="import",
     timeout=60.0,
     idempotent=True,

@@ -100,6 +100,7 @@ class SavedView(Answer):
 @CORE.tool(
     "save",
     "write",
+    needs="index",
     examples=(
         {"content": "User prefers dark mode and large fonts.", "tags": ["ui", "preferences"]},
         {"content": "The deploy key rotates every 90 days.", "scope": "work/infra", "category": "fact"},
@@ -158,6 +159,7 @@ class BatchSaveInput(Input):
 @CORE.tool(
     "save",
     "write",
+    needs="index",
     examples=({"items": [{"content": "Ana works at Acme."}, {"content": "Ana moved to Lisbon in 2024."}]},),
 )
 def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
@@ -205,6 +207,7 @@ class UpdateInput(EditInput):
 @CORE.tool(
     "update",
     "write",
+    needs="index",
     idempotent=True,
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers light mode since May."},),
 )
@@ -221,6 +224,7 @@ class BatchUpdateInput(Input):
 @CORE.tool(
     "update",
     "write",
+    needs="index",
     idempotent=True,
     examples=({"updates": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "tags": ["ui", "reviewed"]}]},),
 )
@@ -240,6 +244,7 @@ class ConsolidateInput(Input):
 @CORE.tool(
     "consolidate",
     "write",
+    needs="index",
     destructive=True,
     timeout=15.0,
     examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},),
@@ -275,6 +280,7 @@ class MovedView(Answer):
 @CORE.tool(
     "move",
     "write",
+    needs="index",
     idempotent=True,
     timeout=30.0,
     examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "scope": "archive/2025"},),

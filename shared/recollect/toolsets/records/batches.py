@@ -53,6 +53,7 @@ class BatchStoredView(Answer):
 @RECORDS.tool(
     "save",
     "write",
+    needs="index",
     examples=(
         {
             "items": [
@@ -97,6 +98,7 @@ class BatchUpdatedView(Answer):
 @RECORDS.tool(
     "update",
     "write",
+    needs="index",
     idempotent=True,
     examples=(
         {

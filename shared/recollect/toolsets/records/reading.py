@@ -52,6 +52,7 @@ class SearchView(Answer):
 @RECORDS.tool(
     "search",
     "read",
+    needs="index",
     examples=(
         {"query": "user interface preferences", "top_k": 5, "memory_tier": "long_term", "min_similarity": 0.5},
         {"query": "ダークモード", "search_mode": "hybrid", "keyword_weight": 0.5, "sort_by": "importance"},

@@ -59,6 +59,7 @@ class RescoredView(Answer):
 @RECORDS.tool(
     "update",
     "write",
+    needs="embedder",
     idempotent=True,
     examples=({"id": "550e8400-e29b-41d4-a716-446655440000", "score": 0.9, "reason": "Critical user preference"},),
 )

@@ -75,6 +75,7 @@ class StoredView(Answer):
 @RECORDS.tool(
     "save",
     "write",
+    needs="index",
     examples=(
         {
             "content": "User prefers dark mode and large font sizes",
@@ -126,6 +127,7 @@ class UpdatedView(Answer):
 @RECORDS.tool(
     "update",
     "write",
+    needs="index",
     idempotent=True,
     examples=({"id": _ID, "tags": ["preferences", "ui", "theme"]}, {"id": _ID, "memory_tier": "long_term"}),
 )
@@ -203,6 +205,7 @@ class ConsolidatedView(Answer):
 @RECORDS.tool(
     "consolidate",
     "write",
+    needs="index",
     destructive=True,
     timeout=15.0,
     examples=(

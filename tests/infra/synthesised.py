@@ -1,0 +1,106 @@
+"""Templates as tests read them: synthesised once a stage, without code."""
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+from infra.nag import acknowledge
+from infra.stack import Recollect
+from infra.stage import Stage
+
+from recollect.tools import Catalogue
+from recollect.toolsets import CATALOGUE
+
+Resource = dict[str, Any]
+
+STAGES = {
+    "domain": Stage(name="domain"),
+    "zones": Stage(
+        name="zones",
+        domain={"instance": "m7g.medium.search", "nodes": 3, "volume_gb": 20},
+        auth="jwt",
+        issuer="https://issuer.example",
+        audience=("app",),
+        alarm_email="ops@example.com",
+        snap_start=("search",),
+        queue_senders=("arn:aws:iam::123456789012:role/app",),
+    ),
+    "serverless": Stage(name="serverless", search="serverless", settings={"embedder": "bedrock"}),
+    "endpoint": Stage(name="endpoint", search="endpoint", endpoint="https://search.example", functions="one"),
+}
+
+
+class Template:
+    """The resources of a synthesised stack."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.body: dict[str, Any] = json.loads(file.read_text())
+        self.resources: dict[str, Resource] = self.body["Resources"]
+
+    def of_type(self, kind: str) -> dict[str, Resource]:
+        """The properties of all resources of a type, by logical id."""
+        return {id: one["Properties"] for id, one in self.resources.items() if one["Type"] == kind}
+
+    def function(self, name: str) -> Resource:
+        """The properties of a function by the name of what it serves."""
+        [found] = [
+            one for one in self.of_type("AWS::Lambda::Function").values() if one["FunctionName"].endswith(f"-{name}")
+        ]
+        return found
+
+    def statements(self, function: Resource) -> list[Resource]:
+        """What the role of a function may do."""
+        role = self.of_type("AWS::IAM::Role")[function["Role"]["Fn::GetAtt"][0]]
+        assert "ManagedPolicyArns" not in role
+        return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+
+    def allowed(self, name: str) -> set[tuple[str, str]]:
+        """(action, resource) that a function may do; a resource by its logical id and what stands behind its ARN."""
+        return {
+            (action, where)
+            for statement in self.statements(self.function(name))
+            for action in _listed(statement["Action"])
+            for where in map(told, _listed(statement["Resource"]))
+        }
+
+
+@cache
+def template(stage: str) -> Template:
+    return synthesise(STAGES[stage], CATALOGUE)
+
+
+def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False) -> Template:
+    """The template of a stage; `checked` by cdk-nag too, which fails it for a rule that nobody acknowledged."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "code").mkdir()
+    (folder / "code" / "here").touch()
+    app = App(outdir=str(folder / "out"))
+    stack = Recollect(app, stage, catalogue, packed=folder / "code")
+    if checked:
+        Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+        acknowledge(stack, several_nodes=stage.domain.nodes > 1)
+    app.synth()
+    return Template(folder / "out" / f"{stage.stack_name}.template.json")
+
+
+def told(value: Any) -> str:
+    """A reference as text: `Storage...Arn/index/by-write`."""
+    match value:
+        case str():
+            return value
+        case {"Ref": name}:
+            return str(name)
+        case {"Fn::GetAtt": [id, attribute]}:
+            return f"{id}.{attribute}"
+        case {"Fn::Join": [between, parts]}:
+            return str(between).join(map(told, parts))
+    raise AssertionError(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
