@@ -28,6 +28,11 @@ from recollect.surfaces import schemas
 from recollect.tools import Tool, Toolset
 from recollect.toolsets import CATALOGUE
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from docs import cost
+
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 PORT = "8765"
@@ -62,6 +67,7 @@ def pages() -> list[tuple[Path, str]]:
             *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),
             (DOCS / "settings.md", settings_page()),
             (DOCS / "openapi.json", openapi_page()),
+            (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
         ]
     return _pages

@@ -102,9 +102,19 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
         embedder=embedder.name,
         dimension=embedder.dimension,
         engine=settings.opensearch_engine,
-        settings={"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else None,
+        settings=_index_settings(settings),
     )
     return Upkeep(DynamoTruth(tables), index, close)
+
+
+def _index_settings(settings: Settings) -> dict[str, str | int]:
+    """Those that differ from OpenSearch's own; a serverless collection takes no others."""
+    chosen: dict[str, str | int] = {}
+    if settings.opensearch_refresh:
+        chosen["refresh_interval"] = settings.opensearch_refresh
+    if settings.opensearch_shards > 1:
+        chosen["number_of_shards"] = settings.opensearch_shards
+    return chosen
 
 
 def open_bare(settings: Settings) -> Bare:

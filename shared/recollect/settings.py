@@ -46,6 +46,9 @@ class Settings(BaseModel):
         pattern=r"^(|-1|\d+(ms|s))$",
         description="A new index's refresh interval, such as 5s; OpenSearch's own when not given.",
     )
+    opensearch_shards: int = Field(
+        1, ge=1, le=1024, description="A new index's primary shards; a user's memories lie in one of them."
+    )
     parked_queue: str = Field(
         "", description="URL of the SQS queue for changes that the index never takes; they are logged when not given."
     )

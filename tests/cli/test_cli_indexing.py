@@ -77,6 +77,17 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
     assert name in doctor.stdout
 
 
+def test_a_new_index_has_the_shards_and_the_refresh_of_the_settings(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_OPENSEARCH_SHARDS", "3")
+    monkeypatch.setenv("RECOLLECT_OPENSEARCH_REFRESH", "7s")
+    assert run("setup").exit_code == 0
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{opensearch_url()}/{name}-1") as answer:
+        of_index = json.load(answer)[f"{name}-1"]["settings"]["index"]
+    assert (of_index["number_of_shards"], of_index["refresh_interval"]) == ("3", "7s")
+
+
 @pytest.mark.parametrize("by", ["command", "function"])
 def test_sweep_removes_old_tombstones_of_the_index(
     name: str, run: Run, monkeypatch: pytest.MonkeyPatch, by: str

@@ -1,0 +1,177 @@
+"""What a month costs: counted units, prices, three sizes. `docs/generate.py` writes the tables of docs/cost.md."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+MEMORIES_A_USER: Final = 100
+MILLION: Final = 1_000_000
+HOURS: Final = 730
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Request units of DynamoDB: read units of 4 KB, write units of 1 KB."""
+
+    reads: int
+    writes: int
+
+
+UNITS: Final = {
+    "search": Units(25, 10),
+    "save": Units(4, 6),
+    "update": Units(9, 18),
+    "get": Units(3, 1),
+    "list": Units(59, 0),
+    "delete": Units(5, 8),
+}
+SWEEP: Final = Units(13, 0)
+MIX: Final = {"search": 0.60, "save": 0.25, "update": 0.04, "get": 0.05, "list": 0.05, "delete": 0.01}
+CHANGES: Final = MIX["save"] + MIX["update"] + MIX["delete"]
+
+PRICES: Final = {
+    "Lambda, arm64, a GB-second": 0.0000133334,
+    "Lambda, a million requests": 0.20,
+    "HTTP API, a million requests": 1.00,
+    "DynamoDB, a million read units": 0.125,
+    "DynamoDB, a million write units": 0.625,
+    "DynamoDB, a GB a month": 0.25,
+    "DynamoDB, point-in-time recovery, a GB a month": 0.20,
+    "OpenSearch, t3.small.search, an hour": 0.036,
+    "OpenSearch, m7g.medium.search, an hour": 0.068,
+    "OpenSearch, r7g.xlarge.search, an hour": 0.356,
+    "OpenSearch, gp3, a GB a month": 0.122,
+    "OpenSearch Serverless, an OCU an hour": 0.24,
+    "CloudWatch, a GB of logs taken in": 0.50,
+    "CloudWatch, a metric of one's own a month": 0.30,
+    "CloudWatch, an alarm a month": 0.10,
+    "X-Ray, a million traces": 5.00,
+    "KMS, a key a month": 1.00,
+    "Data to the internet, a GB": 0.09,
+}
+
+GB: Final = 1e9
+CALL_SECONDS: Final = 0.10
+INDEXER_SECONDS: Final = 0.10
+SWEEP_SECONDS: Final = 0.025
+LONGEST_SWEEP: Final = 900
+TABLE_BYTES: Final = 3_600
+INDEX_BYTES: Final = 5_900
+LOG_BYTES: Final = 3_000
+ANSWER_BYTES: Final = 4_000
+METRICS: Final = 60
+ALARMS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much there is, how often it is asked in a month, and a domain that holds it."""
+
+    users: int
+    memories: int
+    calls: int
+    instance: str
+    nodes: int
+    volume_gb: int
+
+    @property
+    def swept(self) -> float:
+        """The users that an hour's sweep reaches."""
+        return min(self.users, LONGEST_SWEEP / SWEEP_SECONDS)
+
+
+SIZES: Final = (
+    Size(100, 10_000, 30_000, "t3.small.search", 1, 10),
+    Size(10_000, MILLION, 3 * MILLION, "m7g.medium.search", 3, 20),
+    Size(100_000, 20 * MILLION, 60 * MILLION, "r7g.xlarge.search", 3, 150),
+)
+
+
+def _reads(size: Size) -> float:
+    swept = HOURS * size.swept * SWEEP.reads * size.memories / size.users / MEMORIES_A_USER
+    return size.calls * sum(MIX[name] * UNITS[name].reads for name in MIX) + swept
+
+
+def _writes(size: Size) -> float:
+    return size.calls * sum(MIX[name] * UNITS[name].writes for name in MIX)
+
+
+def _seconds(size: Size) -> float:
+    return size.calls * (CALL_SECONDS + CHANGES * INDEXER_SECONDS) + HOURS * size.swept * SWEEP_SECONDS
+
+
+def _stored(size: Size) -> float:
+    return size.memories * TABLE_BYTES / GB
+
+
+def _domain(size: Size) -> float:
+    hourly = PRICES[f"OpenSearch, {size.instance}, an hour"]
+    return size.nodes * (HOURS * hourly + size.volume_gb * PRICES["OpenSearch, gp3, a GB a month"])
+
+
+COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
+    "Lambda, time": lambda size: _seconds(size) * PRICES["Lambda, arm64, a GB-second"],
+    "Lambda, requests": lambda s: s.calls * (1 + CHANGES) / MILLION * PRICES["Lambda, a million requests"],
+    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, a million requests"],
+    "DynamoDB, reads": lambda size: _reads(size) / MILLION * PRICES["DynamoDB, a million read units"],
+    "DynamoDB, writes": lambda size: _writes(size) / MILLION * PRICES["DynamoDB, a million write units"],
+    "DynamoDB, storage": lambda size: _stored(size) * PRICES["DynamoDB, a GB a month"],
+    "DynamoDB, recovery": lambda size: _stored(size) * PRICES["DynamoDB, point-in-time recovery, a GB a month"],
+    "OpenSearch domain": _domain,
+    "Logs": lambda size: size.calls * LOG_BYTES / GB * PRICES["CloudWatch, a GB of logs taken in"],
+    "Metrics and alarms": lambda _: (
+        METRICS * PRICES["CloudWatch, a metric of one's own a month"] + ALARMS * PRICES["CloudWatch, an alarm a month"]
+    ),
+    # One trace a second and 5 % of the rest.
+    "Traces": lambda size: (
+        (min(size.calls, HOURS * 3600) + 0.05 * max(0, size.calls - HOURS * 3600))
+        / MILLION
+        * PRICES["X-Ray, a million traces"]
+    ),
+    "Encryption key": lambda _: PRICES["KMS, a key a month"],
+    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, a GB"],
+}
+
+
+def page(text: str) -> str:
+    """The page with its tables as they follow from the figures above."""
+    tables = {"units": _units(), "prices": _prices(), "month": _month()}
+    return re.sub(
+        r"(<!-- cost: (\w+) -->\n).*?(<!-- end -->)",
+        lambda found: f"{found[1]}{tables[found[2]]}\n{found[3]}",
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def _units() -> str:
+    rows = [[f"`{name}`", taken.reads, taken.writes, f"{MIX[name]:.0%}"] for name, taken in UNITS.items()]
+    rows.append(["an hour's sweep, a user", SWEEP.reads, SWEEP.writes, ""])
+    return _table(["call", "read units", "write units", "of the calls"], rows)
+
+
+def _prices() -> str:
+    return _table(
+        ["price", "USD"],
+        [
+            [name, f"{price:.2f}" if round(price, 2) == price else f"{price:.10f}".rstrip("0")]
+            for name, price in PRICES.items()
+        ],
+    )
+
+
+def _month() -> str:
+    head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in SIZES]
+    rows = [[name, *(f"{cost(size):,.2f}" for size in SIZES)] for name, cost in COMPONENTS.items()]
+    sums = [sum(cost(size) for cost in COMPONENTS.values()) for size in SIZES]
+    rows.append(["**together**", *(f"**{each:,.0f}**" for each in sums)])
+    a_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
+    rows.append(["a thousand calls", *(f"{each:,.3f}" for each in a_thousand)])
+    return _table(["USD a month", *head], rows)
+
+
+def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
