@@ -10,9 +10,10 @@ from . import arguments as reading
 from . import telemetry
 from .engine.call import Call, Deadline, Rules
 from .engine.limits import MAX_IDENTITY_CHARACTERS
+from .engine.quota import Quota, Quotas
 from .errors import IdentityMissing, Internal, InvalidInput, RecollectError
 from .model import Caller, Outcome
-from .ports import Clock, Embedder, FileStore, MemoryStore
+from .ports import Clock, Counters, Embedder, FileStore, MemoryStore, UserRef
 from .tools import Catalogue, Media, Tool
 
 
@@ -32,7 +33,10 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Door:
-    """The tools over one store and one embedder, and a place for users' files. Safe for many threads."""
+    """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
+
+    Without `counters` nobody has a quota.
+    """
 
     catalogue: Catalogue
     store: MemoryStore
@@ -40,6 +44,8 @@ class Door:
     clock: Clock
     rules: Rules = field(default_factory=Rules)
     files: FileStore | None = None
+    quotas: Quotas = field(default_factory=Quotas)
+    counters: Counters | None = None
 
     def invoke(
         self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
@@ -83,11 +89,20 @@ class Door:
             deadline=Deadline.after(seconds),
             rules=self.rules,
             files=None if place is None else place.files(known.user_id, tenant=known.tenant),
+            quota=self._quota(known),
             idempotency_key=idempotency_key,
         )
 
+    def _quota(self, caller: Caller) -> Quota | None:
+        if self.counters is None:
+            return None
+        user = UserRef(user_id=caller.user_id, tenant=caller.tenant)
+        return Quota(quotas=self.quotas, counters=self.counters, user=user, clock=self.clock)
+
     def _run(self, tool: Tool, arguments: object, caller: Caller | None, key: str | None) -> Result:
         call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
+        if call.quota is not None:
+            call.quota.count_call()
         given = reading.read(tool, arguments)
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .engine.call import Rules
+from .engine.quota import Quotas
 from .errors import InvalidInput
 from .invoke import Door
-from .ports import Clock, Embedder, FileStore, MemoryStore
+from .ports import Clock, Counters, Embedder, FileStore, MemoryStore
 from .settings import Settings
 from .toolsets import CATALOGUE
 
@@ -26,9 +27,15 @@ def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embed
     """The tools over the store and the embedder that the settings choose. Close its store at the end."""
     clock = clock or SystemClock()
     embedder = embedder or open_embedder(settings)
+    store = open_store(settings, embedder, clock)
+    quotas = Quotas(
+        calls_per_minute=settings.calls_per_minute,
+        max_memories=settings.max_memories,
+        max_bytes=settings.max_bytes,
+    )
     return Door(
         catalogue=CATALOGUE,
-        store=open_store(settings, embedder, clock),
+        store=store,
         embedder=embedder,
         clock=clock,
         rules=Rules(
@@ -37,6 +44,8 @@ def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embed
             short_term_ttl=timedelta(hours=settings.short_term_hours),
         ),
         files=open_files(settings),
+        quotas=quotas,
+        counters=None if quotas == Quotas() else open_counters(settings, store),
     )
 
 
@@ -55,6 +64,17 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         cache_bytes=settings.cache_mb * 1024 * 1024,
         retention=settings.retention,
     )
+
+
+def open_counters(settings: Settings, store: MemoryStore) -> Counters:
+    """What counts what users use: shared by all processes in the tables of `aws`, else in this process."""
+    if settings.store == "aws":
+        from . import runtime_aws
+
+        return runtime_aws.open_counters(store)
+    from .adapters.process import ProcessCounters
+
+    return ProcessCounters()
 
 
 def open_indexer(settings: Settings) -> "Following":

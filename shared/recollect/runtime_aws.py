@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .adapters.dynamodb import DynamoStore, create_tables
+from .adapters.dynamodb import DynamoCounters, DynamoStore, create_tables
 from .adapters.dynamodb.crossing import translate
 from .adapters.dynamodb.following import Follower
 from .adapters.dynamodb.indexing import Indexer
@@ -18,7 +18,7 @@ from .adapters.dynamodb.table import READ_SECONDS, Connect, Deadline, Tables
 from .adapters.dynamodb.truth import DynamoTruth
 from .adapters.opensearch import Bare, Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
 from .errors import InvalidInput, NotFound, Unavailable
-from .ports import Clock, Embedder, IndexUpkeep, Parked, Truth
+from .ports import Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoSt
     index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
     tables = (settings.memory_table, settings.usage_table)
     return DynamoStore(*tables, embedder, clock, index, connect=_connect(settings), at_close=wire.close)
+
+
+def open_counters(store: MemoryStore) -> Counters:
+    """The counters in the tables of a store, by its own connections."""
+    assert isinstance(store, DynamoStore)
+    return DynamoCounters(store.tables)
 
 
 @dataclass(frozen=True, slots=True)

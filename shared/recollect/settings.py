@@ -85,6 +85,11 @@ class Settings(BaseModel):
         description="The claim that names the conversation; a header serves without it.",
     )
     tenant_claim: str = Field("tenant", min_length=1, description="The claim that names the user's tenant.")
+    calls_per_minute: int = Field(0, ge=0, description="Calls of a user in a minute at most; 0 is no limit.")
+    max_memories: int = Field(0, ge=0, description="Memories of a user at most; 0 is no limit.")
+    max_bytes: int = Field(
+        0, ge=0, description="Bytes of a user's records at most, deleted ones too until they are purged; 0 is no limit."
+    )
     queue_callers: bool = Field(
         False,
         description="Whether the messages of a queue name their callers: only where its policy admits nobody but the "

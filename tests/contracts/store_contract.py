@@ -4,6 +4,7 @@
 """
 
 import itertools
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,7 @@ from contracts.entries import (
 )
 from contracts.entries import store as commit
 from embedding import HashedWords
+from recollect import record
 from recollect.engine import bm25
 from recollect.engine.analysis import text_digest, tokens
 from recollect.errors import Conflict, NotFound
@@ -525,7 +527,19 @@ def test_statistics_count_memories_turns_deleted_and_chunks(space: Space) -> Non
     commit(space, Create(entry=entry(turn("said", "talk"))))
     statistics = dict(space.statistics())
     assert statistics.pop("bytes") > 0
+    assert statistics.pop("record_bytes") > 0
     assert statistics == {"memories": 2, "turns": 1, "deleted": 3, "chunks": 2 + len(embed("word " * 300))}
+
+
+def test_the_bytes_of_records_are_those_of_their_json_deleted_ones_included(space: Space) -> None:
+    kept = [save(space, "高い山 one"), save(space, "two", metadata={"a": "é"})]
+    kept[1] = delete(space, kept[1])
+    said = turn("said", "talk")
+    commit(space, Create(entry=entry(said)))
+    encoded = [json.dumps(record.encode(memory), ensure_ascii=False, separators=(",", ":")) for memory in (*kept, said)]
+    assert space.statistics()["record_bytes"] == sum(len(text.encode()) for text in encoded)
+    space.purge([kept[1].id], timeout=SECONDS)
+    assert space.statistics()["record_bytes"] == sum(len(encoded[i].encode()) for i in (0, 2))
 
 
 # Searching

@@ -8,7 +8,8 @@ from typing import Literal
 
 from ..errors import Unavailable
 from ..model import Caller, Embedding, Outcome
-from ..ports import Clock, Embedder, ExportFiles, Space
+from ..ports import Change, Clock, Embedder, ExportFiles, Space
+from .quota import Growth, Quota, growth_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,21 @@ class Call:
     deadline: Deadline
     rules: Rules = field(default_factory=Rules)
     files: ExportFiles | None = None
+    quota: Quota | None = None
     idempotency_key: str | None = None
     outcome: Outcome | None = None
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    def commit(self, changes: Sequence[Change], *, within_quota: bool = True) -> None:
+        """Write all of the changes, or none of them. Raises as `Space.commit` does, and Throttled over the quota."""
+        growth = Growth() if self.quota is None else growth_of(changes)
+        if self.quota is not None and within_quota:
+            self.quota.admit(self.space, growth)
+        self.space.commit(changes, timeout=self.deadline.left())
+        if self.quota is not None:
+            self.quota.note(growth)
 
     def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
         return self.embedder.embed(texts, purpose=purpose, timeout=self.deadline.left())

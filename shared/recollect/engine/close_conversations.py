@@ -128,7 +128,8 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     memory = saving.with_surroundings(call, memory, draft, around)
     closing = Close(turn_ids=tuple(turn.id for turn in turns))
     try:
-        call.space.commit([Create(entry=entry(memory, embeddings)), closing], timeout=call.deadline.left())
+        # What it sums up was admitted when it was said, and a reading that makes episodes must not fail for them.
+        call.commit([Create(entry=entry(memory, embeddings)), closing], within_quota=False)
     except Conflict as conflict:
         if conflict.details.get("id") != id:
             raise

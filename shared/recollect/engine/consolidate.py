@@ -44,7 +44,7 @@ def consolidate(
         change = _merged(call, sources, tags, metadata)
         try:
             deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
-            call.space.commit([change, *deletions], timeout=call.deadline.left())
+            call.commit([change, *deletions])
         except Conflict as conflict:
             if not overtaken(conflict):
                 raise

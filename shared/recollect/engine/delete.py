@@ -112,5 +112,5 @@ def _delete_image(call: Call, current: Memory) -> Memory:
         call.space.purge([current.id], timeout=call.deadline.left())
         return current
     change = deletion(call, current)
-    call.space.commit([change], timeout=call.deadline.left())
+    call.commit([change])
     return change.entry.memory

@@ -73,7 +73,7 @@ def import_drafts(
             with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
         ]
     changes = [Create(entry=entry(memory, vector)) for memory, vector in zip(memories, vectors, strict=True)]
-    call.space.commit(changes, timeout=call.deadline.left())
+    call.commit(changes)
     return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
 
 
@@ -92,7 +92,7 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
         for (memory, past), embeddings in zip(new, vectors, strict=True):
             creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
         try:
-            call.space.commit([creates[id] for id in absent], timeout=call.deadline.left())
+            call.commit([creates[id] for id in absent])
         except Conflict as conflict:
             # Another import of the same records wrote one in between: now it is there, and is skipped.
             # An id conflicts once at most, so this ends.

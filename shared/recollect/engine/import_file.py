@@ -195,7 +195,7 @@ def _create(call: Call, block: Sequence[_Step]) -> None:
         more = tuple(link for link in found.links if link.target_id not in given)
         whole = replace(found, links=memory.links + more)
         changes.append(Create(entry=entry(whole, embeddings), links_ahead=True))
-    call.space.commit(changes, timeout=call.deadline.left())
+    call.commit(changes)
 
 
 def _links(step: _Step) -> tuple[Link, ...]:

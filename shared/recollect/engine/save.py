@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4, uuid5
 
-from ..errors import Conflict, InvalidInput, RecollectError
+from ..errors import Conflict, InvalidInput, RecollectError, Throttled
 from ..model import (
     DEFAULT_SCOPE,
     MAX_LINKS,
@@ -176,7 +176,12 @@ def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
     """Write new memories, all or nothing; under an idempotency key that wrote them before, answer those."""
     memories = [change.entry.memory for change in changes]
     try:
-        call.space.commit(changes, timeout=call.deadline.left())
+        call.commit(changes)
+    except Throttled:
+        # What was written before needs no room.
+        if call.idempotency_key is None or len(call.space.get([memory.id for memory in memories])) < len(memories):
+            raise
+        return [_written_before(call, change.entry) for change in changes]
     except Conflict as conflict:
         if conflict.details.get("id") not in [memory.id for memory in memories]:
             raise

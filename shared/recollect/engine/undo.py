@@ -22,7 +22,7 @@ def undo(call: Call, id: str) -> Memory:
     restored, revision = _undelete(call, current) if current.deleted_at else _step_back(call, current)
     [embeddings] = embed_memories(call, [restored])
     change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
-    call.space.commit([change], timeout=call.deadline.left())
+    call.commit([change])
     return restored
 
 

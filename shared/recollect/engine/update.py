@@ -85,7 +85,7 @@ def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
         )
         for (old, _), new in zip(edits, entries, strict=True)
     ]
-    call.space.commit(changes, timeout=call.deadline.left())
+    call.commit(changes)
     return [new.memory for new in entries]
 
 

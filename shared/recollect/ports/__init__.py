@@ -7,6 +7,7 @@ store: one user's memories, from which nobody else's can be reached.
 
 from .changes import Change, Close, Create, Entry, Guard, Replace
 from .clock import Clock
+from .counters import Amount, Counters
 from .embedder import Embedder, Scale
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
@@ -16,9 +17,11 @@ from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
 
 __all__ = [
     "TOMBSTONE_SECONDS",
+    "Amount",
     "Change",
     "Clock",
     "Close",
+    "Counters",
     "Create",
     "Document",
     "Embedder",

@@ -175,5 +175,6 @@ class Space(Protocol):
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """`memories`, `turns`, `deleted` (expired ones too, until they are purged), `chunks`, `bytes` on disk."""
+        """`memories`, `turns`, `deleted` (expired ones too, until they are purged), `chunks`, `bytes` on disk,
+        `record_bytes` of all of these as JSON, without vectors and earlier images."""
         ...

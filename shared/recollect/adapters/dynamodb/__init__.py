@@ -4,7 +4,8 @@ Here: items, keys, transactions, the overlay of recent writes, and how both are 
 index works, what a score means, which memory matters. Only `runtime` and the indexer's composition make one.
 """
 
+from .counters import DynamoCounters
 from .store import DynamoStore
 from .tables import create_tables
 
-__all__ = ["DynamoStore", "create_tables"]
+__all__ = ["DynamoCounters", "DynamoStore", "create_tables"]

@@ -26,7 +26,7 @@ def scopes(partition: Partition) -> dict[str, ScopeUse]:
 
 def statistics(partition: Partition) -> dict[str, int]:
     """The numbers of `Space.statistics`; `bytes` are those of records and vectors, about."""
-    counts = {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0}
+    counts = dict.fromkeys(("memories", "turns", "deleted", "chunks", "bytes", "record_bytes"), 0)
     now = partition.now()
     for prefix, name in ((keys.MEMORIES, "memories"), (keys.TURNS, "turns"), (keys.DELETED, "deleted")):
         for item in _listed(partition, prefix, ProjectionExpression=_SIZES, now=None):
@@ -34,6 +34,7 @@ def statistics(partition: Partition) -> dict[str, int]:
             counts["deleted" if expires is not None and int(expires) <= now else name] += 1
             counts["chunks"] += number(item, "chunks")
             counts["bytes"] += number(item, "image_bytes") + number(item, "search_bytes")
+            counts["record_bytes"] += number(item, "image_bytes")
     return counts
 
 

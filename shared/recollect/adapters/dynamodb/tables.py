@@ -50,7 +50,7 @@ def memory_table(name: str, *, fetches: bool = True) -> dict[str, Any]:
 
 
 def usage_table(name: str) -> dict[str, Any]:
-    """The table of how memories are read. It has no stream, so that reading re-indexes nothing."""
+    """The table of how memories are read, and of what users use. It has no stream: reading re-indexes nothing."""
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -79,8 +79,8 @@ def create_tables(
         if only is None or table["TableName"] in only:
             client.create_table(**table)
         client.get_waiter("table_exists").wait(TableName=table["TableName"], WaiterConfig={"Delay": 1})
-    if expire and (only is None or memory in only):
-        client.update_time_to_live(TableName=memory, TimeToLiveSpecification=TIME_TO_LIVE)
+        if expire and (only is None or table["TableName"] in only):
+            client.update_time_to_live(TableName=table["TableName"], TimeToLiveSpecification=TIME_TO_LIVE)
 
 
 def _keys(partition: str, sort: str) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...errors import RecollectError
 from ...ports import TOMBSTONE_SECONDS, UserRef
-from . import items, keys
+from . import counters, items, keys
 from .partition import Partition
 from .table import READ_SECONDS, Cancelled, Deadline, Tables
 from .tables import EVERYONE
@@ -93,6 +93,8 @@ def forget(partition: Partition, deadline: Deadline) -> bool:
     except Cancelled:
         return made_anew(partition, deadline) and forget(partition, deadline)
     finish_forgetting(partition, deadline)
+    counted = partition.tables.usage_items(counters.partition(partition.key), deadline)
+    partition.tables.delete_usage(counters.partition(partition.key), [text(item, "k") for item in counted], deadline)
     return True
 
 

@@ -20,9 +20,10 @@ def scopes(connection: apsw.Connection, now: int) -> dict[str, ScopeUse]:
 def statistics(connection: apsw.Connection | None, now: int, vector_bytes: int) -> dict[str, int]:
     """The numbers of `Space.statistics`; without a file all are 0."""
     if connection is None:
-        return {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0}
-    [(memories, turns, deleted)] = connection.execute(
-        f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(NOT ({VISIBLE})) FROM memory",
+        return {"memories": 0, "turns": 0, "deleted": 0, "chunks": 0, "bytes": 0, "record_bytes": 0}
+    [(memories, turns, deleted, record_bytes)] = connection.execute(
+        f"SELECT total({VISIBLE} AND {NOT_A_TURN}), total({VISIBLE} AND turn), total(NOT ({VISIBLE})), "
+        "total(octet_length(image)) FROM memory",
         {"now": now},
     )
     [(vectors,)] = connection.execute("SELECT total(length(vectors)) FROM search")
@@ -32,4 +33,5 @@ def statistics(connection: apsw.Connection | None, now: int, vector_bytes: int) 
         "deleted": int(deleted),
         "chunks": int(vectors) // vector_bytes,
         "bytes": int(connection.pragma("page_count") * connection.pragma("page_size")),
+        "record_bytes": int(record_bytes),
     }

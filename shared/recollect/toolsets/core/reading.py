@@ -197,13 +197,14 @@ class StatsInput(Input):
 
 
 class StatsView(Answer):
-    """How much is stored. `bytes` is the size on disk."""
+    """How much is stored. `bytes` is the size on disk, `record_bytes` that of all records, which a quota counts."""
 
     memories: int
     turns: int
     deleted: int
     chunks: int
     bytes: int
+    record_bytes: int
 
 
 @CORE.tool("list", "read", examples=({},))

@@ -1,0 +1,5 @@
+"""What one process remembers of its users, and nobody else."""
+
+from .counters import ProcessCounters
+
+__all__ = ["ProcessCounters"]

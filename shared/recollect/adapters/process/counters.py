@@ -1,0 +1,42 @@
+"""Counters in this process: right for one server, gone with it."""
+
+import threading
+from dataclasses import replace
+from typing import Final
+
+from ...ports import Amount, UserRef
+
+_MOST_USERS: Final = 100_000
+
+
+class ProcessCounters:
+    """Calls of the current minute and the amount of each user. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._minute = 0
+        self._calls: dict[str, int] = {}
+        self._amounts: dict[str, Amount] = {}
+        self._lock = threading.Lock()
+
+    def count_call(self, user: UserRef, minute: int) -> int:
+        with self._lock:
+            if minute != self._minute:
+                self._minute = minute
+                self._calls.clear()
+            count = self._calls[user.key] = self._calls.get(user.key, 0) + 1
+            return count
+
+    def amount(self, user: UserRef) -> Amount | None:
+        with self._lock:
+            return self._amounts.get(user.key)
+
+    def set_amount(self, user: UserRef, amount: Amount) -> None:
+        with self._lock:
+            if len(self._amounts) >= _MOST_USERS:
+                self._amounts.clear()
+            self._amounts[user.key] = amount
+
+    def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
+        with self._lock:
+            if (known := self._amounts.get(user.key)) is not None:
+                self._amounts[user.key] = replace(known, memories=known.memories + memories, bytes=known.bytes + bytes)

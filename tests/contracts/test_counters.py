@@ -1,0 +1,115 @@
+"""Counters of a process, and in DynamoDB's table of usage, emulated and as DynamoDB Local, earn their contract."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+
+import pytest
+from counters_contract import *  # noqa: F403 - the suite
+from counters_contract import ANA, MINUTE, NOON
+from memory_index import MemoryIndex
+
+from clock import SettableClock
+from components import dynamodb_url
+from contracts.dynamodb_stores import emulated, local, tables
+from embedding import HashedWords
+from recollect.adapters.dynamodb import DynamoCounters, DynamoStore
+from recollect.adapters.dynamodb.table import Connect, Tables
+from recollect.adapters.process import ProcessCounters
+from recollect.engine.quota import Quotas
+from recollect.errors import Unavailable
+from recollect.invoke import Door
+from recollect.model import Caller, Session
+from recollect.ports import Amount, Counters
+from recollect.toolsets import CATALOGUE
+
+EMBEDDER = HashedWords()
+
+
+@pytest.fixture(params=["process", "moto", "local"])
+def counters(request: pytest.FixtureRequest) -> Iterator[Counters]:
+    if request.param == "process":
+        yield ProcessCounters()
+        return
+    if request.param == "moto" and "at_once" in request.node.name:
+        pytest.skip("moto's updates are not atomic among threads; those of DynamoDB Local are")
+    with ExitStack() as stack:
+        connect = stack.enter_context(emulated()) if request.param == "moto" else cache(local(dynamodb_url()))
+        names = stack.enter_context(tables(connect, fetches=request.param == "local"))
+        found = Tables(connect, *names)
+        stack.callback(found.close)
+        yield DynamoCounters(found)
+
+
+@pytest.fixture
+def moto() -> Iterator[tuple[Connect, tuple[str, str]]]:
+    with emulated() as connect, tables(connect, fetches=False) as names:
+        yield connect, names
+
+
+def test_a_counter_is_removed_when_it_is_over(moto: tuple[Connect, tuple[str, str]]) -> None:
+    connect, names = moto
+    counters = DynamoCounters(Tables(connect, *names))
+    counters.count_call(ANA, MINUTE)
+    counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
+    items = connect(3).scan(TableName=names[1])["Items"]
+    assert sorted(int(item["ttl"]["N"]) - int(NOON.timestamp()) for item in items) == [120, 24 * 3600]
+
+
+def test_what_is_counted_is_nothing_that_a_user_has_and_is_forgotten_with_them(
+    moto: tuple[Connect, tuple[str, str]], clock: SettableClock
+) -> None:
+    connect, names = moto
+    store = DynamoStore(*names, EMBEDDER, clock, MemoryIndex(), connect=connect)
+    counters = DynamoCounters(store.tables)
+    counters.count_call(ANA, MINUTE)
+    assert list(store.users()) == []
+    assert store.forget_user("ana") is False
+    store.space("ana").add_session(Session(id="s", created_at=NOON), timeout=5)
+    counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
+    assert store.forget_user("ana") is True
+    assert connect(3).scan(TableName=names[1])["Items"] == []
+    store.close()
+
+
+def test_a_table_that_is_not_there_is_an_outage(moto: tuple[Connect, tuple[str, str]]) -> None:
+    connect, names = moto
+    counters = DynamoCounters(Tables(connect, names[0], "nothing"))
+    with pytest.raises(Unavailable):
+        counters.count_call(ANA, MINUTE)
+
+
+def limited(connect: Connect, names: tuple[str, str], counting: str, clock: SettableClock) -> Door:
+    """A door of a process of its own, whose counters are in one table or another."""
+    store = DynamoStore(*names, EMBEDDER, clock, MemoryIndex(), connect=connect)
+    counters = DynamoCounters(Tables(connect, names[0], counting))
+    quotas = Quotas(calls_per_minute=4, max_memories=2)
+    return Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=clock, quotas=quotas, counters=counters)
+
+
+def codes(doors: list[Door]) -> list[str | None]:
+    """How each door ends a save."""
+    results = [door.invoke("core.save", {"content": f"Fact {n}."}, Caller("ana")) for n, door in enumerate(doors)]
+    return [result.error.code if result.error else None for result in results]
+
+
+def test_processes_share_what_a_user_has_used(moto: tuple[Connect, tuple[str, str]], clock: SettableClock) -> None:
+    connect, names = moto
+    one, other = (limited(connect, names, names[1], clock) for _ in range(2))
+    assert codes([one, other, one]) == [None, None, "throttled"]
+    calls = [door.invoke("core.list", {}, Caller("ana")).error for door in (other, one)]
+    assert calls[0] is None
+    assert calls[1] is not None
+    assert calls[1].details == {"retry_after": 60}
+    for door in (one, other):
+        door.store.close()
+
+
+def test_counters_that_cannot_be_reached_stop_no_call(
+    moto: tuple[Connect, tuple[str, str]], clock: SettableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect, names = moto
+    door = limited(connect, names, "nothing", clock)
+    assert codes([door] * 6) == [None] * 6
+    assert "a call was not counted" in caplog.text
+    door.store.close()
