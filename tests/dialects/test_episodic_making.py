@@ -73,13 +73,8 @@ def test_a_conversation_idle_for_15_minutes_is_closed_however_short(ana: Ask, cl
     [found] = told(ana("episodic.retrieve_memory_raw", query="heron"))
     assert len(found["messages"]) == count
     assert told(ana("core.get", id=found["id"]))["conversation_id"] == "chat"
-    assert told(ana("core.stats")) | {"bytes": 0, "chunks": 0} == {
-        "memories": 1,
-        "turns": count,
-        "deleted": 0,
-        "chunks": 0,
-        "bytes": 0,
-    }
+    stats = told(ana("core.stats"))
+    assert (stats["memories"], stats["turns"], stats["deleted"]) == (1, count, 0)
 
 
 def test_the_next_message_closes_what_was_idle_in_any_conversation(ana: Ask, clock: SettableClock) -> None:
