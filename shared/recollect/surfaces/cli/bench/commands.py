@@ -1,4 +1,4 @@
-"""bench locomo, bench surprise and bench speed."""
+"""bench locomo, bench surprise, bench speed and bench cold."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(locomo)
     bench.command()(surprise)
     bench.command()(speed)
+    bench.command()(cold)
     app.add_typer(bench, name="bench")
 
 
@@ -67,3 +68,18 @@ def speed(
     from .speed import TITLES, measure
 
     show(measure(size, users, against, store), as_json, TITLES)
+
+
+def cold(
+    starts: Annotated[int, typer.Option("--starts", metavar="N", min=1, help="How often each function starts.")] = 11,
+    as_json: options.Json = False,
+) -> None:
+    """How long a function takes from the start of its process to its first answer, and what its imports cost.
+
+    Lambda's own runtime client runs the handlers here, over tables and an index of their own on the parts that the
+    settings name, beside a function that makes one boto3 client call. Medians of starts in turn.
+    """
+    from .cold import TITLES, measure
+    from .report import show
+
+    show(measure(starts), as_json, TITLES)

@@ -1,0 +1,216 @@
+"""Cold starts: from the start of a function's process to its first answer, beside a function that does next to nothing.
+
+Everything is real but AWS itself: Lambda's own runtime client, the tables, the index. The remote embedder is a server
+here that answers at once, so that what is measured is ours.
+"""
+
+import json
+import re
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, Final
+
+from ....errors import Unavailable
+from ....model import Caller, JsonObject
+from ....ports import Embedder
+from ....runtime import open_door
+from ....settings import PREFIX, Settings
+from .corpus import Corpus
+from .place import SETTLED, LaterClock, opened
+from .runtime_api import check_installed, first_answer
+from .stores import Store
+
+TITLES: Final = {
+    "bare_ms": "a handler that makes one boto3 client call, ms",
+    "search_ms": "the search handler with a remote embedder, ms",
+    "wordllama_ms": "the search handler with the local embedder, ms",
+    "search_ratio": "search_ratio, search / bare (<= 2 is good)",
+    "wordllama_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
+    "imports_ms": "what imports cost until the first answer, by package, ms",
+}
+_MEMORIES: Final = 200
+_SHOWN: Final = 20
+_IMPORT = re.compile(r"^import time:\s+(\d+) \|\s+\d+ \| \s*(\S+)$", re.MULTILINE)
+_BATCH: Final = 50
+_SECONDS: Final = 60.0
+_REMOTE: Final = {
+    "embedder": "endpoint",
+    "embedder_model": "bench",
+    "embedder_dimension": 256,
+    "embedder_unrelated": 0.1,
+}
+
+_SEARCH: Final = """\
+from recollect.surfaces.lambda_ import tool_handler
+
+handler = tool_handler("search")
+"""
+_BARE: Final = """\
+import os
+
+import boto3
+
+client = boto3.client("dynamodb", endpoint_url=os.environ.get("RECOLLECT_DYNAMODB_URL") or None)
+
+
+def handler(event, context):
+    client.describe_table(TableName=os.environ["RECOLLECT_MEMORY_TABLE"])
+    return {"statusCode": 200}
+"""
+
+
+def measure(repeats: int) -> JsonObject:
+    """The figures: medians of so many starts of each handler, in turn, and what each import costs.
+
+    Raises Unavailable when the runtime client isn't installed, a part doesn't answer, or a handler fails.
+    """
+    check_installed()
+    corpus = Corpus()
+    texts = list(corpus.texts(_MEMORIES))
+    event = _event(corpus.questions(texts, 1)[0])
+    with TemporaryDirectory(prefix="recollect-bench-") as made, opened(Path(made) / "ours", Store.AWS) as place:
+        folder = Path(made)
+        with _embedding(place.door.embedder) as url:
+            remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
+            local = place.settings.model_copy(update={"embedder": "wordllama"})
+            starts = {"bare": _Start(folder / "bare", _BARE, event, place.settings)}
+            for name, settings in {"search": remote, "wordllama": local}.items():
+                caller = Caller(name, "default")
+                _fill(settings, caller, texts)
+                starts[name] = _Start(folder / name, _SEARCH, _called_by(caller, event), settings)
+            place.settle()
+            for start in starts.values():
+                start.seconds()  # the first start may have to compile what the others find compiled
+            times: dict[str, list[float]] = {name: [] for name in starts}
+            for _ in range(repeats):
+                for name, start in starts.items():
+                    times[name].append(start.seconds())
+            imports = {name: _imports(start.written("-X", "importtime")) for name, start in starts.items()}
+    bare, search, wordllama = (1000 * median(times[name]) for name in ("bare", "search", "wordllama"))
+    return {
+        "starts": repeats,
+        "bare_ms": round(bare, 1),
+        "search_ms": round(search, 1),
+        "wordllama_ms": round(wordllama, 1),
+        "search_ratio": round(search / bare, 2),
+        "wordllama_adds_ms": round(wordllama - search, 1),
+        "imports_ms": _by_package(imports),
+    }
+
+
+class _Start:
+    """One function as it is started again and again: its code, its event, and the settings in its environment."""
+
+    def __init__(self, folder: Path, code: str, event: JsonObject, settings: Settings) -> None:
+        folder.mkdir()
+        (folder / "handler.py").write_text(code)
+        self._folder = folder
+        self._event = event
+        given = {name: getattr(settings, name) for name in settings.model_fields_set}
+        self._environment = {f"{PREFIX}{name.upper()}": str(value) for name, value in given.items()}
+
+    def seconds(self) -> float:
+        return self._answered()[0]
+
+    def written(self, *flags: str) -> str:
+        return self._answered(*flags)[2]
+
+    def _answered(self, *flags: str) -> tuple[float, Any, str]:
+        answered = first_answer(self._folder, self._event, self._environment, *flags)
+        answer = answered[1]
+        if answer.get("statusCode") != 200 or '"degraded"' in answer.get("body", ""):
+            raise Unavailable(f"`{self._folder.name}` answered {answer}", retryable=False, part="runtime")
+        return answered
+
+
+def _fill(settings: Settings, caller: Caller, texts: list[str]) -> None:
+    """Save memories as if long ago, when nothing of them is among the latest writes any more."""
+    clock = LaterClock()
+    clock.ahead = -SETTLED
+    door = open_door(settings, clock=clock)
+    try:
+        for start in range(0, len(texts), _BATCH):
+            items = [{"content": text} for text in texts[start : start + _BATCH]]
+            result = door.invoke("core.batch_save", {"items": items}, caller)
+            if result.error is not None:
+                raise result.error
+    finally:
+        door.store.close()
+
+
+def _event(question: str) -> JsonObject:
+    """An HTTP API's event, payload 2.0."""
+    path = "/v1/core/search"
+    return {
+        "version": "2.0",
+        "routeKey": f"POST {path}",
+        "rawPath": path,
+        "headers": {"content-type": "application/json"},
+        "requestContext": {"http": {"method": "POST", "path": path}, "requestId": "bench", "stage": "$default"},
+        "body": json.dumps({"query": question}),
+        "isBase64Encoded": False,
+    }
+
+
+def _called_by(caller: Caller, event: JsonObject) -> JsonObject:
+    """The event behind a JWT authorizer."""
+    claims = {"sub": caller.user_id, "agent_id": caller.agent_id}
+    return {**event, "requestContext": {**event["requestContext"], "authorizer": {"jwt": {"claims": claims}}}}
+
+
+def _imports(written: str) -> Counter[str]:
+    """Microseconds that each top-level package's own modules took, Python's own together."""
+    micros: Counter[str] = Counter()
+    for own, module in _IMPORT.findall(written):
+        package = module.partition(".")[0]
+        micros["python" if package in sys.stdlib_module_names else package] += int(own)
+    return micros
+
+
+def _by_package(imports: Mapping[str, Counter[str]]) -> dict[str, dict[str, float]]:
+    """Milliseconds by package, the dearest of all functions first, and by function."""
+    dearest = sum(imports.values(), Counter()).most_common(_SHOWN)
+    rows = {package: {name: micros[package] / 1000 for name, micros in imports.items()} for package, _ in dearest}
+    rows["all"] = {name: micros.total() / 1000 for name, micros in imports.items()}
+    return {package: {name: round(spent, 1) for name, spent in row.items()} for package, row in rows.items()}
+
+
+@contextmanager
+def _embedding(embedder: Embedder) -> Iterator[str]:
+    """An OpenAI-compatible endpoint over an embedder; its base URL."""
+
+    class Answering(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            texts = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["input"]
+            vectors = embedder.embed(texts, purpose="document", timeout=_SECONDS)
+            data = [{"index": at, "embedding": array("f", vector).tolist()} for at, vector in enumerate(vectors)]
+            body = json.dumps({"data": data}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
