@@ -93,9 +93,9 @@ class Parts:
         return self.indices[embedder.name]
 
     def _build(self, embedder: Embedder) -> "Fresh":
-        from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire, connect
+        from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire
 
-        wire = Wire(connect(opensearch_url()))
+        wire = Wire(opensearch_url())
         indices = Indices(wire, f"test-{uuid4().hex[:12]}")
         indices.build(embedder.dimension, embedder.name, settings=_ONE_NODE)
         self.stack.callback(wire.close)

@@ -12,7 +12,7 @@ from .settings import Settings
 from .toolsets import CATALOGUE
 
 if TYPE_CHECKING:
-    from .adapters.opensearch import Bare
+    from .adapters.opensearch.bare import Bare
     from .runtime_aws import Following, Upkeep
 
 

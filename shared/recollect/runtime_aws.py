@@ -16,13 +16,13 @@ from .adapters.dynamodb.indexing import Indexer
 from .adapters.dynamodb.store import connecting
 from .adapters.dynamodb.table import READ_SECONDS, Connect, Deadline, Tables
 from .adapters.dynamodb.truth import DynamoTruth
-from .adapters.opensearch import Bare, Indices, OpenSearchIndex, OpenSearchUpkeep, Wire, connect
+from .adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
 from .errors import InvalidInput, NotFound, Unavailable
 from .ports import Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from opensearchpy import OpenSearch
+    from .adapters.opensearch.bare import Bare
 
 _log = logging.getLogger("recollect")
 
@@ -123,9 +123,11 @@ def _index_settings(settings: Settings) -> dict[str, str | int]:
     return chosen
 
 
-def open_bare(settings: Settings) -> Bare:
-    """What benchmarks hold the index against. Its client is closed with the process."""
-    return Bare(_client(settings), settings.opensearch_index)
+def open_bare(settings: Settings) -> "Bare":
+    """What benchmarks hold the index against. Its connections are closed with the process."""
+    from .adapters.opensearch.bare import Bare
+
+    return Bare(settings.opensearch_url, settings.opensearch_index, _signer(settings))
 
 
 def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:
@@ -198,14 +200,14 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 
 def _wire(settings: Settings) -> Wire:
-    return Wire(_client(settings))
-
-
-def _client(settings: Settings) -> "OpenSearch":
     if not settings.opensearch_url:
         raise InvalidInput("RECOLLECT_OPENSEARCH_URL must be set with RECOLLECT_STORE=aws: where OpenSearch answers.")
+    return Wire(settings.opensearch_url, _signer(settings))
+
+
+def _signer(settings: Settings) -> Signer | None:
     if settings.opensearch_auth == "none":
-        return connect(settings.opensearch_url)
+        return None
     import boto3
 
     session = boto3.session.Session()
@@ -214,8 +216,7 @@ def _client(settings: Settings) -> "OpenSearch":
         raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
     if credentials is None:
         raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
-    service = settings.opensearch_auth
-    return connect(settings.opensearch_url, region=region, service=service, credentials=credentials)
+    return Signer(region=region, service=settings.opensearch_auth, credentials=credentials)
 
 
 def _parking(settings: Settings) -> Callable[[Parked], None]:

@@ -10,7 +10,7 @@ import pytest
 from faults.cloud import TIME, Cloud, FailingIndex, Time, clouds
 from faults.doors import ANA, answer
 from recollect.adapters.dynamodb import searching
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire, connect
+from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire
 from recollect.engine.sweep import sweep
 from recollect.errors import NotFound, Throttled, Unavailable
 from recollect.invoke import Door
@@ -87,7 +87,7 @@ def bad_day(
     # One that answers is waited for, however busy the machine is.
     monkeypatch.setattr(searching, "INDEX_SECONDS", 0.3 if request.param == "slow" else 60.0)
     with _listening(status, body) if status != 0 else _nobody() as url:
-        wire = Wire(connect(url))
+        wire = Wire(url)
         yield cloud.door(OpenSearchIndex(wire, Indices(wire, "memories"))), words
         wire.close()
 

@@ -4,10 +4,10 @@ Here: mappings, query bodies, the wire and its errors. Not here: records, and wh
 `runtime` and maintenance open what is here; stores hold it as a port.
 """
 
-from .bare import Bare
 from .index import OpenSearchIndex
 from .indices import Indices
+from .signing import Signer
 from .upkeep import OpenSearchUpkeep
-from .wire import Wire, connect
+from .wire import Wire
 
-__all__ = ["Bare", "Indices", "OpenSearchIndex", "OpenSearchUpkeep", "Wire", "connect"]
+__all__ = ["Indices", "OpenSearchIndex", "OpenSearchUpkeep", "Signer", "Wire"]

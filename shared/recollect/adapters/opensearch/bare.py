@@ -1,6 +1,6 @@
 """What benchmarks hold ours against: the least request that finds anything by both legs, and opensearch-py's bulk.
 
-Only `runtime` opens it, for benchmarks.
+Only `runtime` opens it, for benchmarks, which alone need opensearch-py.
 """
 
 import json
@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from opensearchpy import OpenSearch, helpers
+from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection, helpers
 
 from ...model import Embedding
 from ...ports import Document, Tombstone
 from .documents import numbers, to_lines
 from .index import OpenSearchIndex
 from .indices import Indices
+from .signing import Signer
 from .terms import document_id, token_term
-from .wire import Wire
+from .wire import CONNECTIONS, Wire
 
 _HITS: Final = 100
 _SECONDS: Final = 60.0
@@ -25,10 +26,14 @@ _SECONDS: Final = 60.0
 class Bare:
     """Requests as anybody would write them over the index that is searched."""
 
-    def __init__(self, client: OpenSearch, alias: str) -> None:
-        self._client = client
+    def __init__(self, url: str, alias: str, signer: Signer | None = None) -> None:
+        auth = Urllib3AWSV4SignerAuth(signer.credentials, signer.region, signer.service) if signer else None
+        self._client = OpenSearch(
+            hosts=[url], connection_class=Urllib3HttpConnection, http_auth=auth, pool_maxsize=CONNECTIONS, max_retries=0
+        )
         self._alias = alias
-        self._beside = Indices(Wire(client), f"bulk-{alias}")
+        self._wire = Wire(url, signer)
+        self._beside = Indices(self._wire, f"bulk-{alias}")
 
     def search(self, user: str, tokens: Iterable[str], embedding: Embedding) -> Any:
         """A hundred of a user's documents by words and a hundred by vectors, ids and scores only, in one request."""
@@ -56,7 +61,7 @@ class Bare:
         """The same by our own index."""
 
         def write(index: str) -> None:
-            refused = OpenSearchIndex(Wire(self._client), self._beside).write(documents, timeout=_SECONDS)
+            refused = OpenSearchIndex(self._wire, self._beside).write(documents, timeout=_SECONDS)
             for error in refused.values():
                 raise error
 

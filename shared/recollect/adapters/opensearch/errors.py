@@ -1,4 +1,4 @@
-"""OpenSearch's refusals and the client's exceptions as errors of this project: the one map.
+"""OpenSearch's refusals and urllib3's exceptions as errors of this project: the one map.
 
     no answer, no connection        Unavailable, may pass
     408, 429                        Throttled, may pass
@@ -12,7 +12,7 @@ Messages never quote OpenSearch, whose reasons quote what was sent; the status a
 from collections.abc import Mapping
 from typing import Any, Final
 
-from opensearchpy import exceptions
+from urllib3 import exceptions
 
 from ...errors import Internal, RecollectError, Throttled, TooLarge, Unavailable
 
@@ -24,39 +24,42 @@ _WAIT: Final = frozenset({408, 429})
 _MAY_PASS: Final = frozenset({401, 403, 404})
 _RETRY_SECONDS: Final = 1
 
-MAPPED: Final[Mapping[type[Exception], type[RecollectError]]] = {
-    exceptions.ImproperlyConfigured: Unavailable,
-    exceptions.SerializationError: Unavailable,
-    exceptions.ConnectionTimeout: Unavailable,
-    exceptions.SSLError: Unavailable,
-    exceptions.ConnectionError: Unavailable,
-    exceptions.NotFoundError: Unavailable,
-    exceptions.ConflictError: Internal,
-    exceptions.RequestError: Internal,
-    exceptions.AuthenticationException: Unavailable,
-    exceptions.AuthorizationException: Unavailable,
-    exceptions.TransportError: Unavailable,
+_LATE: Final = "The search index did not answer in time; try again."
+_UNREACHED: Final = "The search index can't be reached; try again."
+_UNSAFE: Final = "The search index can't be reached safely: check its certificate."
+_GARBLED: Final = "The search index does not answer as HTTP should; try again."
+
+MAPPED: Final[Mapping[type[Exception], str]] = {
+    exceptions.TimeoutError: _LATE,
+    exceptions.TimeoutStateError: _LATE,
+    exceptions.NewConnectionError: _UNREACHED,
+    exceptions.ProtocolError: _UNREACHED,
+    exceptions.PoolError: _UNREACHED,
+    exceptions.ProxyError: _UNREACHED,
+    exceptions.ProxySchemeUnsupported: _UNREACHED,
+    exceptions.LocationValueError: _UNREACHED,
+    exceptions.UnrewindableBodyError: _UNREACHED,
+    exceptions.SSLError: _UNSAFE,
+    exceptions.IncompleteRead: _GARBLED,
+    exceptions.InvalidChunkLength: _GARBLED,
+    exceptions.DecodeError: _GARBLED,
+    exceptions.ResponseError: _GARBLED,
+    exceptions.HeaderParsingError: _GARBLED,
+    exceptions.BodyNotHttplibCompatible: _GARBLED,
+    exceptions.InvalidHeader: _GARBLED,
 }
-"""Every exception that a request can raise; a test fails when the client grows a new one."""
+"""What every way in which urllib3 fails means, by the nearest base class; a test fails when it grows a new one."""
 
 
-def crossing(error: Exception) -> RecollectError:
-    """The error of ours that a client's exception becomes."""
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int):
-        return refusal(status, _kind(getattr(error, "info", None)))
-    if isinstance(error, exceptions.ConnectionTimeout):
-        return Unavailable("The search index did not answer in time; try again.", part="index")
-    if isinstance(error, exceptions.SSLError | exceptions.ImproperlyConfigured):
-        return Unavailable("The search index can't be reached safely: check its certificate.", part="index")
-    if isinstance(error, exceptions.SerializationError):
-        return Unavailable("The search index answered something that is no JSON; try again.", part="index")
-    return Unavailable("The search index can't be reached; try again.", part="index")
+def crossing(error: exceptions.HTTPError) -> Unavailable:
+    """The error of ours for a request that had no whole answer."""
+    said = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
+    return Unavailable(said, part="index")
 
 
-def refusal(status: int, kind: str = "") -> RecollectError:
+def refusal(status: int, reason: str = "") -> RecollectError:
     """The error of ours for a status, of a whole request or of one part of it."""
-    facts: dict[str, Any] = {"part": "index", "status": status, **({"reason": kind} if kind else {})}
+    facts: dict[str, Any] = {"part": "index", "status": status, **({"reason": reason} if reason else {})}
     if status in _WAIT:
         return Throttled("The search index has too much to do; try again.", retry_after=_RETRY_SECONDS, **facts)
     if status == _TOO_LARGE:
@@ -69,7 +72,7 @@ def refusal(status: int, kind: str = "") -> RecollectError:
 def failure(part: Mapping[str, Any]) -> RecollectError | None:
     """What went wrong in one answer of a `_msearch`; None when all of it is there."""
     if "error" in part:
-        return refusal(int(part.get("status", 500)), _kind(part))
+        return refusal(int(part.get("status", 500)), kind(part))
     if part.get("timed_out"):
         return Unavailable("The search index did not answer in time; try again.", part="index")
     if part.get("_shards", {}).get("failed"):
@@ -77,8 +80,8 @@ def failure(part: Mapping[str, Any]) -> RecollectError | None:
     return None
 
 
-def _kind(info: Any) -> str:
+def kind(told: Any) -> str:
     """OpenSearch's word for what is wrong, such as `mapper_parsing_exception`; "" when it has none."""
-    error = info.get("error") if isinstance(info, Mapping) else None
-    kind = error.get("type") if isinstance(error, Mapping) else None
-    return kind if isinstance(kind, str) else ""
+    error = told.get("error") if isinstance(told, Mapping) else None
+    word = error.get("type") if isinstance(error, Mapping) else None
+    return word if isinstance(word, str) else ""

@@ -4,46 +4,41 @@ Nothing is tried twice but a request over a kept connection that the other end h
 how much time is left, and every request here can be repeated without harm.
 """
 
+import json
 import time
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
+from urllib.parse import quote, unquote, urlencode
 
-from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection
-from opensearchpy.exceptions import ConnectionError as NoConnection
-from opensearchpy.exceptions import ImproperlyConfigured, OpenSearchException
-from urllib3.exceptions import ProtocolError
+from urllib3 import BaseHTTPResponse, Timeout, connection_from_url
+from urllib3.exceptions import HTTPError, LocationParseError, ProtocolError
+from urllib3.util import Url, make_headers, parse_url
 
-from ...errors import Unavailable
-from .errors import crossing
+from ...errors import InvalidInput, Unavailable
+from .errors import crossing, kind, refusal
+from .signing import Signer
 
 CONNECTIONS: Final = 16
 _SHORTEST: Final = 0.001
-
-
-def connect(
-    url: str, *, region: str | None = None, service: Literal["es", "aoss"] = "es", credentials: Any = None
-) -> OpenSearch:
-    """A client for a cluster at a URL; nothing is sent yet.
-
-    With a region requests are signed (SigV4) by `credentials`, as botocore has them, for a managed domain
-    (`es`) or a serverless collection (`aoss`). Name and password may stand in the URL.
-    """
-    return OpenSearch(
-        hosts=[url],
-        connection_class=Urllib3HttpConnection,
-        http_auth=Urllib3AWSV4SignerAuth(credentials, region, service) if region else None,
-        pool_maxsize=CONNECTIONS,
-        max_retries=0,
-        retry_on_timeout=False,
-        retry_on_status=(),
-    )
+_MISSING: Final = 404
+_PLAIN: Final = {"accept": "application/json", "content-type": "application/json", "user-agent": "recollect"}
+_LINES: Final = {**_PLAIN, "content-type": "application/x-ndjson"}
 
 
 class Wire:
-    """Sends requests and answers JSON. Safe for threads."""
+    """Sends requests to the cluster at a URL and answers JSON. Safe for threads; connects at the first request.
 
-    def __init__(self, client: OpenSearch) -> None:
-        self._client = client
+    Name and password may stand in the URL; with a `signer` requests are signed. Raises InvalidInput for what isn't an
+    http or https URL.
+    """
+
+    def __init__(self, url: str, signer: Signer | None = None) -> None:
+        address = _address(url)
+        self._base = (address.path or "").rstrip("/")
+        self._origin = address._replace(auth=None, path=None, query=None, fragment=None).url
+        self._known_by = make_headers(basic_auth=unquote(address.auth)) if address.auth else {}
+        self._signer = signer
+        self._pool = connection_from_url(self._origin, maxsize=CONNECTIONS)
 
     def send(
         self,
@@ -60,27 +55,40 @@ class Wire:
         Raises Unavailable, Throttled, TooLarge, Internal. With `absent` a 404 is answered too.
         """
         ends = time.monotonic() + timeout
+        target = self._base + path + (f"?{urlencode(sorted(params.items()), quote_via=quote)}" if params else "")
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {**(_LINES if isinstance(body, bytes) else _PLAIN), **self._known_by}
         try:
-            return self._send(method, path, body, params, timeout, absent)
-        except (OpenSearchException, ImproperlyConfigured) as error:
-            if not _was_closed(error) or time.monotonic() > ends:
-                raise crossing(error) from _tellable(error)
-        try:
-            return self._send(method, path, body, params, ends - time.monotonic(), absent)
-        except (OpenSearchException, ImproperlyConfigured) as error:
-            raise crossing(error) from _tellable(error)
+            try:
+                response = self._ask(method, target, sent, headers, ends)
+            except ProtocolError:
+                if time.monotonic() > ends:
+                    raise
+                response = self._ask(method, target, sent, headers, ends)
+        except HTTPError as error:
+            raise crossing(error) from error
+        return _answer(response, absent=absent)
 
     def close(self) -> None:
-        self._client.close()
+        self._pool.close()
 
-    def _send(self, method: str, path: str, body: Any, params: Any, timeout: float, absent: bool) -> Any:
-        if timeout <= 0:
+    def _ask(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], ends: float
+    ) -> BaseHTTPResponse:
+        left = ends - time.monotonic()
+        if left <= 0:
             raise Unavailable("There is no time left to ask the search index; try again.", part="index")
-        sent: dict[str, Any] = {**(params or {}), "request_timeout": max(_SHORTEST, timeout)}
-        if absent:
-            sent["ignore"] = 404
-        lines = {"content-type": "application/x-ndjson"} if isinstance(body, bytes) else None
-        return self._client.transport.perform_request(method, path, params=sent, body=body, headers=lines)
+        if self._signer is not None:
+            headers = self._signer.signed(method, self._origin + target, body, headers)
+        return self._pool.urlopen(
+            method,
+            target,
+            body,
+            headers=headers,
+            timeout=Timeout(total=max(_SHORTEST, left)),
+            retries=False,
+            redirect=False,
+        )
 
 
 def bulk(wire: Wire, lines: bytes, *, timeout: float) -> list[Mapping[str, Any]]:
@@ -92,10 +100,24 @@ def bulk(wire: Wire, lines: bytes, *, timeout: float) -> list[Mapping[str, Any]]
     return [told for item in answer["items"] for told in item.values()]
 
 
-def _tellable(error: Exception) -> Exception | None:
-    # A refusal's reason quotes what was sent, and a log keeps causes.
-    return None if isinstance(getattr(error, "status_code", None), int) else error
+def _address(url: str) -> Url:
+    try:
+        address = parse_url(url.strip())
+    except LocationParseError:
+        address = Url()
+    if address.scheme not in ("http", "https") or not address.host:
+        raise InvalidInput("RECOLLECT_OPENSEARCH_URL: give a URL, such as http://127.0.0.1:9200.")
+    return address
 
 
-def _was_closed(error: Exception) -> bool:
-    return isinstance(error, NoConnection) and isinstance(getattr(error, "info", None), ProtocolError)
+def _answer(response: BaseHTTPResponse, *, absent: bool) -> Any:
+    """The JSON of a good answer. A refusal's reason quotes what was sent, so that its kind alone is kept."""
+    try:
+        told = json.loads(response.data)
+    except ValueError:
+        told = None
+    if not 200 <= response.status < 300 and not (absent and response.status == _MISSING):
+        raise refusal(response.status, kind(told))
+    if told is None:
+        raise Unavailable("The search index answered something that is no JSON; try again.", part="index")
+    return told

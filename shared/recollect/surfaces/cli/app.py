@@ -25,8 +25,7 @@ class Commands(TyperGroup):
             package = (error.name or "").partition(".")[0]
             if package in ("", "recollect"):
                 raise  # ours are always there: this is a fault to be seen
-            extra = "aws" if package in ("boto3", "botocore", "opensearchpy") else "local"
-            complain(f'The package {package} is not installed: run `pip install "recollect[{extra}]"`.')
+            complain(f"The package {package} is not installed: run {_installed_by(package)}.")
             raise typer.Exit(Exit.UNAVAILABLE) from None
         except BrokenPipeError:
             raise  # whoever read the output has gone; the group's own main ends quietly
@@ -35,6 +34,13 @@ class Commands(TyperGroup):
             raise typer.Exit(Exit.OTHER) from None
         except KeyboardInterrupt:
             raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def _installed_by(package: str) -> str:
+    if package in ("awslambdaric", "opensearchpy"):
+        return "`pip install --group bench` in the project's folder"
+    extra = "aws" if package in ("boto3", "botocore", "urllib3") else "local"
+    return f'`pip install "recollect[{extra}]"`'
 
 
 app = typer.Typer(

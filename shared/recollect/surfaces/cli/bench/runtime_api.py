@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -23,16 +22,6 @@ from ....errors import Unavailable
 
 _SECONDS: Final = 60.0
 _REGION: Final = "us-east-1"
-
-
-def check_installed() -> None:
-    """Raises Unavailable when AWS's runtime client isn't installed."""
-    if find_spec("awslambdaric") is None:
-        raise Unavailable(
-            "awslambdaric is not installed: run `pip install --group bench` in the project's folder.",
-            retryable=False,
-            part="runtime",
-        )
 
 
 def first_answer(folder: Path, event: Any, environment: Mapping[str, str], *flags: str) -> tuple[float, Any, str]:
