@@ -32,14 +32,14 @@ class Input(BaseModel):
     `one_by_one` names lists whose items answer for themselves, so that the call is not refused for one.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
     one_by_one: ClassVar[tuple[str, ...]] = ()
 
 
 class Answer(BaseModel):
     """A tool's answer as JSON."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def measure(repeats: int) -> JsonObject:
                 starts[name] = _Start(folder / name, _SEARCH, _called_by(caller, event), settings)
             place.settle()
             for start in starts.values():
-                start.seconds()  # the first start may have to compile what the others find compiled
+                start.seconds()  # compiles what all others find compiled
             times: dict[str, list[float]] = {name: [] for name in starts}
             for _ in range(repeats):
                 for name, start in starts.items():

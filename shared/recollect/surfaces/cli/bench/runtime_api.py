@@ -39,6 +39,9 @@ def first_answer(folder: Path, event: Any, environment: Mapping[str, str], *flag
             "AWS_REGION": os.environ.get("AWS_DEFAULT_REGION", _REGION),
             "_HANDLER": "handler.handler",
             "LAMBDA_TASK_ROOT": str(folder),
+            # Bytecode is kept, as in a bundle, and beside the functions, so that each package's is.
+            "PYTHONDONTWRITEBYTECODE": "",
+            "PYTHONPYCACHEPREFIX": str(folder.parent / "bytecode"),
         }
         command = [sys.executable, *flags, "-m", "awslambdaric", "handler.handler"]
         began = time.perf_counter()
