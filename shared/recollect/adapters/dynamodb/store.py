@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
 from ...model import to_micros
@@ -135,11 +136,17 @@ class DynamoStore:
 
 
 def connecting(**options: Any) -> Connect:
-    """How clients are made: `options` are boto3's (region_name, endpoint_url, credentials)."""
+    """How clients are made: `options` are botocore's (region_name, endpoint_url, credentials)."""
     lock = threading.Lock()
 
+    @cache
+    def session() -> Any:
+        # One for all clients: it keeps what it read of the service. boto3's would only import more.
+        from botocore.session import get_session
+
+        return get_session()
+
     def connect(seconds: float) -> Any:
-        import boto3
         from botocore.config import Config
 
         config = Config(
@@ -150,7 +157,7 @@ def connecting(**options: Any) -> Connect:
             max_pool_connections=2 * _THREADS,
             tcp_keepalive=True,
         )
-        with lock:  # making a session is not safe for threads
-            return boto3.session.Session().client("dynamodb", config=config, **options)
+        with lock:  # making a client is not safe for threads
+            return session().create_client("dynamodb", config=config, **options)
 
     return connect

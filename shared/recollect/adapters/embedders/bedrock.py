@@ -119,7 +119,8 @@ class BedrockEmbedder:
         return placed(vectors, positions, len(texts), self.dimension)
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
-        probes = [self._prefixes["document"] + text for text in self._calibration.probes()]
+        asked = self._calibration.due() if texts else self._calibration.probes()
+        probes = [self._prefixes["document"] + text for text in asked]
         inputs = [self._prefixes[purpose] + text for text in texts]
         split = [parts(text, self._model.characters) for text in (*probes, *inputs)]
         flat = list(chain.from_iterable(split))

@@ -129,9 +129,16 @@ class Calibration:
             return PROBES
         return () if self.dimension else PROBES[:1]
 
+    def due(self) -> tuple[str, ...]:
+        """Those of them that go along with the first texts: none where all that a search needs was given. The rest is
+        embedded when it is read."""
+        return () if self.dimension and self.unrelated is not None else self.probes()
+
     def learn(self, vectors: Sequence[Embedding]) -> None:
-        """Take in the vectors of `probes()`."""
+        """Take in the vectors of `probes()`, or of none."""
         self.check(vectors)
+        if not vectors:
+            return
         if self.unrelated is None:
             self.unrelated = unrelated_level(vectors[:_TALK])
         if self.unrelated_japanese is None:

@@ -89,7 +89,8 @@ class EndpointEmbedder(Calibrated):
         self._embed([], self._monotonic() + PATIENCE)
 
     def _embed(self, inputs: Sequence[str], ends: float) -> list[Embedding]:
-        probes = [self._prefixes["document"] + text for text in self._calibration.probes()]
+        asked = self._calibration.due() if inputs else self._calibration.probes()
+        probes = [self._prefixes["document"] + text for text in asked]
         wanted = [*probes, *inputs]
         vectors: list[Embedding] = []
         for start in range(0, len(wanted), BATCH):
