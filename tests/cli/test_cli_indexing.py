@@ -5,51 +5,22 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import boto3
 import pytest
 
 from components import dynamodb_url, opensearch_url
-from contracts.dynamodb_stores import local
-from recollect import runtime_aws
-from recollect.adapters.opensearch import OpenSearchUpkeep
+from contracts.named_parts import named_parts
 from recollect.ports import UserRef
-from recollect.runtime import open_door
-from recollect.settings import read_settings
-from recollect.surfaces.lambda_maintenance import maintenance_handler
+from recollect.surfaces.lambda_index import index_handler
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture
 def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Tables and index of this name, as the settings say; nothing is there yet."""
-    name = f"cli-{uuid4().hex[:12]}"
-    monkeypatch.setattr(OpenSearchUpkeep, "learned_seconds", 0.0)
-    monkeypatch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
-    addresses = {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "RECOLLECT_STORE": "aws",
-        "RECOLLECT_MEMORY_TABLE": name,
-        "RECOLLECT_USAGE_TABLE": f"{name}-usage",
-        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
-        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
-        "RECOLLECT_OPENSEARCH_INDEX": name,
-    }
-    for variable, value in addresses.items():
-        monkeypatch.setenv(variable, value)
-    yield name
-    client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
-    for table in {name, f"{name}-usage"} & set(client.list_tables()["TableNames"]):
-        client.delete_table(TableName=table)
-    client.close()
-    for path in (f"{name}-*", f"_index_template/{name}*"):
-        request = urllib.request.Request(f"{opensearch_url()}/{path}", method="DELETE")
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30):
-            pass
+    with named_parts(monkeypatch) as name:
+        yield name
 
 
 @pytest.mark.slow
@@ -112,10 +83,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
         swept = run("sweep").stdout
         assert swept == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
     else:
-        door = open_door(read_settings())
-        done = maintenance_handler(open=lambda: door)({}, None)
-        door.store.close()
-        assert done == {"users": 1, "memories": 0, "tombstones": 1, "left": 0, "failed": 0}
+        assert index_handler()({"source": "aws.events"}, None) == {"tombstones": 1}
     assert run("verify").exit_code == 0
 
 

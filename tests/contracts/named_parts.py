@@ -1,0 +1,46 @@
+"""Tables and an index of one's own, as the environment's settings name them."""
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from components import dynamodb_url, opensearch_url
+from contracts.dynamodb_stores import local
+from recollect import runtime_aws
+from recollect.adapters.opensearch import OpenSearchUpkeep
+
+
+@contextmanager
+def named_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of tables and index, on DynamoDB Local and OpenSearch; nothing is there yet, and nothing in the end."""
+    name = f"own-{uuid4().hex[:12]}"
+    monkeypatch.setattr(OpenSearchUpkeep, "learned_seconds", 0.0)
+    monkeypatch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
+    addresses = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "RECOLLECT_STORE": "aws",
+        "RECOLLECT_MEMORY_TABLE": name,
+        "RECOLLECT_USAGE_TABLE": f"{name}-usage",
+        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
+        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
+        "RECOLLECT_OPENSEARCH_INDEX": name,
+    }
+    for variable, value in addresses.items():
+        monkeypatch.setenv(variable, value)
+    yield name
+    client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
+    for table in {name, f"{name}-usage"} & set(client.list_tables()["TableNames"]):
+        client.delete_table(TableName=table)
+    client.close()
+    for path in (f"{name}-*", f"_index_template/{name}*"):
+        request = urllib.request.Request(f"{opensearch_url()}/{path}", method="DELETE")
+        # What was never made is not there.
+        with suppress(urllib.error.HTTPError):
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30).close()

@@ -1,0 +1,57 @@
+"""What functions send to OpenSearch is what their policies let them: asked of the real parts."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from infra.search import INDEX
+from synthesised import template
+
+from contracts.named_parts import named_parts
+from recollect import runtime
+from recollect.adapters.opensearch import Wire
+from recollect.model import Caller
+from recollect.settings import read_settings
+from recollect.surfaces.lambda_index import index_handler
+
+
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with named_parts(monkeypatch) as name:
+        yield name
+
+
+def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, set[str]] = {"reindex": set(), "save": set(), "search": set(), "indexer": set()}
+    now = ["reindex"]
+    send = Wire.send
+
+    def noting(wire: Wire, method: str, path: str, *rest: Any, **how: Any) -> Any:
+        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, INDEX)}")
+        return send(wire, method, path, *rest, **how)
+
+    monkeypatch.setattr(Wire, "send", noting)
+    runtime.set_up(read_settings())
+    door = runtime.open_door(read_settings())
+
+    def call(tool: str, **arguments: Any) -> None:
+        now[0] = tool
+        assert door.invoke(f"core.{tool}", arguments, Caller("ana")).error is None
+
+    call("save", content="the heron eats fish")
+    call("search", query="heron")
+    now[0] = "indexer"
+    following = runtime.open_indexer(read_settings())
+    following.drain()
+    following.close()
+    now[0] = "reindex"
+    index_handler()({"rebuild": True}, None)
+    index_handler()({"source": "aws.events"}, None)
+    door.store.close()
+
+    for function, requests in asked.items():
+        patterns = [f"{action} {where.partition('.Arn')[2]}" for action, where in template("domain").allowed(function)]
+        assert requests, function
+        for request in requests:
+            assert any(fnmatchcase(request, pattern) for pattern in patterns), f"{function}: {request}"

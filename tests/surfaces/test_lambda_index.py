@@ -1,0 +1,114 @@
+"""The function that keeps the search index, on DynamoDB Local and OpenSearch."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from contracts.named_parts import named_parts
+from recollect import runtime
+from recollect.errors import InvalidInput
+from recollect.model import Caller
+from recollect.settings import read_settings
+from recollect.surfaces import lambda_index
+from recollect.surfaces.lambda_index import index_handler
+
+
+class Context:
+    """An invocation that has fifteen minutes left."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 900_000
+
+
+@pytest.fixture
+def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with named_parts(monkeypatch) as name:
+        yield name
+
+
+@contextmanager
+def formation() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Where CloudFormation waits for an answer, and what it heard."""
+    heard: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/answer?signed", heard
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def request(kind: str, url: str) -> dict[str, Any]:
+    names = {"StackId": "stack", "RequestId": "request", "LogicalResourceId": "Index"}
+    return {"RequestType": kind, "ResponseURL": url, "ResourceProperties": {}, **names}
+
+
+def test_a_stack_makes_the_index_once_and_leaves_it_when_it_goes(name: str) -> None:
+    handler = index_handler()
+    with formation() as (url, heard):
+        for kind in ("Create", "Update", "Delete"):
+            handler(request(kind, url), Context())
+    assert [(told["Status"], told["Data"]["Made"]) for told in heard] == [
+        ("SUCCESS", "true"),
+        ("SUCCESS", "false"),
+        ("SUCCESS", "false"),
+    ]
+    assert {told["PhysicalResourceId"] for told in heard} == {"recollect-search-index"}
+    upkeep = runtime.open_upkeep(read_settings())
+    assert not upkeep.index.create()
+    upkeep.close()
+
+
+def test_a_stack_hears_why_the_index_was_not_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    with formation() as (url, heard):
+        index_handler()(request("Create", url), Context())
+    [told] = heard
+    assert told["Status"] == "FAILED"
+    assert "search index can't be reached" in told["Reason"]
+
+
+def test_a_rebuild_that_runs_out_of_time_goes_on_when_it_is_called_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.set_up(read_settings())
+    door = runtime.open_door(read_settings())
+    for text in ("the heron eats fish", "the otter eats crabs"):
+        assert door.invoke("core.save", {"content": text}, Caller("ana")).error is None
+    door.store.close()
+    handler = index_handler()
+    with monkeypatch.context() as late:
+        late.setattr(lambda_index, "time_left", lambda context: 0.0)
+        assert handler({"rebuild": True}, Context()) == {"written": 2, "switched": False}
+    done = handler({"rebuild": True}, Context())
+    assert (done["switched"], done["refused"]) == (True, 0)
+
+
+@pytest.mark.parametrize("event", [{}, None, [], {"rebuild": "yes"}, {"source": "elsewhere"}])
+def test_an_unknown_event_is_refused_with_what_there_is(event: Any) -> None:
+    with pytest.raises(InvalidInput, match="takes a schedule"):
+        index_handler()(event, Context())
+
+
+def test_settings_that_do_not_fit_fail_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "paper")
+    with pytest.raises(InvalidInput, match="RECOLLECT_STORE"):
+        index_handler()
