@@ -65,7 +65,11 @@ class Settings(BaseModel):
         "of an OpenID Connect issuer, API keys, or tokens and keys.",
     )
     oidc_issuer: str = Field("", description="The issuer of tokens, exactly as their claim `iss` has it.")
-    oidc_audience: str = Field("", description="What the tokens' claim `aud` must name; needed with the issuer.")
+    oidc_audience: str = Field(
+        "",
+        pattern=r"^(|.*[^\s,].*)$",
+        description="What the tokens' claim `aud` must name, or several with commas between; needed with the issuer.",
+    )
     oidc_jwks_url: str = Field(
         "", description="Where the issuer's keys are; as its openid-configuration says when not given."
     )

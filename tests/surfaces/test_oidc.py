@@ -12,6 +12,9 @@ import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
+from mcp.shared.auth import ProtectedResourceMetadata
+from mcp.shared.auth_utils import check_resource_allowed
 
 from recollect.errors import IdentityMissing, InvalidInput, Unavailable
 from recollect.invoke import Door
@@ -57,7 +60,7 @@ def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
 
 @pytest.fixture
 def tokens(issuer: Issuer, seconds: Seconds) -> OidcTokens:
-    return OidcTokens(IssuerKeys(issuer.url, monotonic=seconds), AUDIENCE, ClaimNames())
+    return OidcTokens(IssuerKeys(issuer.url, monotonic=seconds), (AUDIENCE,), ClaimNames())
 
 
 @pytest.fixture
@@ -84,13 +87,16 @@ def test_a_token_of_the_issuer_names_the_caller(issuer: Issuer, tokens: OidcToke
 
 def test_the_claims_that_name_the_caller_are_a_setting(issuer: Issuer, seconds: Seconds) -> None:
     names = ClaimNames(user="email", agent="azp", conversation="thread", tenant="org")
-    tokens = OidcTokens(IssuerKeys(issuer.url, monotonic=seconds), AUDIENCE, names)
+    tokens = OidcTokens(IssuerKeys(issuer.url, monotonic=seconds), (AUDIENCE,), names)
     token = issuer.token(email="ana@example.org", azp="app", thread="t", org="acme")
     assert tokens.caller(scope(token)) == Caller("ana@example.org", "app", "t", "acme")
 
 
 def test_one_of_several_audiences_is_enough(issuer: Issuer, tokens: OidcTokens) -> None:
     assert tokens.caller(scope(issuer.token(aud=["https://other.example", AUDIENCE]))) == Caller("ana")
+    either = OidcTokens(tokens.keys, ("https://memory.example/mcp", AUDIENCE), ClaimNames())
+    for audience in either.audiences:
+        assert either.caller(scope(issuer.token(aud=audience))) == Caller("ana")
 
 
 def test_a_clock_that_is_a_little_off_is_forgiven(issuer: Issuer, tokens: OidcTokens) -> None:
@@ -231,7 +237,7 @@ def test_keys_are_fetched_once_however_many_ask(issuer: Issuer, tokens: OidcToke
 
 
 def test_the_keys_address_may_be_given(issuer: Issuer, seconds: Seconds) -> None:
-    tokens = OidcTokens(IssuerKeys(issuer.url, f"{issuer.url}/jwks", monotonic=seconds), AUDIENCE, ClaimNames())
+    tokens = OidcTokens(IssuerKeys(issuer.url, f"{issuer.url}/jwks", monotonic=seconds), (AUDIENCE,), ClaimNames())
     assert tokens.caller(scope(issuer.token())) == Caller("ana")
     assert issuer.asked == ["/jwks"]
 
@@ -314,7 +320,7 @@ def test_known_keys_outlast_an_outage_until_they_are_old(issuer: Issuer, tokens:
 
 
 def test_an_issuer_that_nobody_is_behind_is_an_outage(issuer: Issuer) -> None:
-    tokens = OidcTokens(IssuerKeys("http://127.0.0.1:9"), AUDIENCE, ClaimNames())
+    tokens = OidcTokens(IssuerKeys("http://127.0.0.1:9"), (AUDIENCE,), ClaimNames())
     with pytest.raises(Unavailable):
         tokens.caller(scope(issuer.token()))
 
@@ -330,14 +336,15 @@ def test_keys_come_from_where_nobody_can_change_them(url: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/notes"])
-def test_a_client_is_led_to_the_issuer_of_tokens(client: httpx.Client, issuer: Issuer, path: str) -> None:
-    challenge = client.post(path, json=LIST).headers["WWW-Authenticate"]
-    url = challenge.partition('resource_metadata="')[2].rstrip('"')
-    assert url == f"{client.base_url}/.well-known/oauth-protected-resource{path}".replace("//.well", "/.well")
-    document = httpx.get(url).json()
-    assert document["resource"] == str(client.base_url).rstrip("/") + path
-    assert document["authorization_servers"] == [issuer.url]
-    assert document["bearer_methods_supported"] == ["header"]
+def test_a_client_of_mcp_is_led_to_the_issuer_of_tokens(client: httpx.Client, issuer: Issuer, path: str) -> None:
+    server = str(client.base_url).rstrip("/")
+    url = extract_resource_metadata_from_www_auth(client.post(path, json=LIST))  # type: ignore[arg-type]
+    assert url == f"{server}/.well-known/oauth-protected-resource{path}"
+    metadata = ProtectedResourceMetadata.model_validate(httpx.get(url).json())
+    assert str(metadata.resource) == server + path
+    assert check_resource_allowed(server + path, str(metadata.resource))
+    assert [str(each).rstrip("/") for each in metadata.authorization_servers] == [issuer.url]
+    assert metadata.bearer_methods_supported == ["header"]
 
 
 def test_the_address_that_clients_use_may_be_said(door: Door, tokens: OidcTokens, issuer: Issuer) -> None:

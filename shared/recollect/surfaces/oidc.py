@@ -39,10 +39,10 @@ Fetch = Callable[[str], JsonObject]
 
 @dataclass(frozen=True, slots=True)
 class OidcTokens:
-    """`Authorization: Bearer TOKEN`, where the issuer signed the token for the audience and it has not expired."""
+    """`Authorization: Bearer TOKEN`, where the issuer signed it for one of the audiences and it has not expired."""
 
     keys: "IssuerKeys"
-    audience: str
+    audiences: tuple[str, ...]
     names: ClaimNames
 
     def caller(self, scope: Scope) -> Caller | None:
@@ -64,7 +64,7 @@ class OidcTokens:
                 token,
                 key,
                 algorithms=ALGORITHMS,
-                audience=self.audience,
+                audience=self.audiences,
                 issuer=self.keys.issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud"], "enforce_minimum_key_length": True},

@@ -89,4 +89,5 @@ def _tokens(settings: "Settings") -> "OidcTokens":
         if not getattr(settings, name):
             raise InvalidInput(f"RECOLLECT_{name.upper()} must be set for tokens: of whom, and for whom, they are.")
     keys = IssuerKeys(settings.oidc_issuer, settings.oidc_jwks_url)
-    return OidcTokens(keys, settings.oidc_audience, claim_names(settings))
+    audiences = tuple(filter(None, map(str.strip, settings.oidc_audience.split(","))))
+    return OidcTokens(keys, audiences, claim_names(settings))
