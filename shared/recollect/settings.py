@@ -67,7 +67,6 @@ class Settings(BaseModel):
     oidc_issuer: str = Field("", description="The issuer of tokens, exactly as their claim `iss` has it.")
     oidc_audience: str = Field(
         "",
-        pattern=r"^(|.*[^\s,].*)$",
         description="What the tokens' claim `aud` must name, or several with commas between; needed with the issuer.",
     )
     oidc_jwks_url: str = Field(

@@ -65,6 +65,11 @@ def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
     [
         (["--auth", "oidc"], {}, "RECOLLECT_OIDC_ISSUER"),
         (["--auth", "oidc"], {"RECOLLECT_OIDC_ISSUER": "https://issuer.example"}, "RECOLLECT_OIDC_AUDIENCE"),
+        (
+            ["--auth", "oidc"],
+            {"RECOLLECT_OIDC_ISSUER": "https://issuer.example", "RECOLLECT_OIDC_AUDIENCE": " ,"},
+            "RECOLLECT_OIDC_AUDIENCE",
+        ),
         (["--auth", "oidc+keys"], {}, "RECOLLECT_OIDC_ISSUER"),
         (
             [],

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.errors import InvalidInput
+from recollect.errors import IdentityMissing, InvalidInput
 from recollect.model import Caller
 from recollect.surfaces.http import create_app
 from recollect.surfaces.identity import Authorizer, LocalUser, TrustedHeaders
@@ -116,6 +116,19 @@ def test_the_local_user_may_name_a_conversation_only() -> None:
 def test_an_authorizers_claims_name_the_caller(authorizer: Any, caller: Caller | None) -> None:
     event = {"requestContext": {"authorizer": authorizer}}
     assert Authorizer().caller({"headers": [(b"x-user-id", b"bob")], "aws.event": event}) == caller
+
+
+@pytest.mark.parametrize("tenant", [5, 0, False, ["acme"], {"id": "acme"}, " "])
+def test_a_tenant_that_is_no_text_is_refused_and_never_read_as_none(tenant: Any) -> None:
+    event = {"requestContext": {"authorizer": {"lambda": {"sub": "ana", "tenant": tenant}}}}
+    with pytest.raises(IdentityMissing, match="`tenant` must be a text"):
+        Authorizer().caller({"headers": [], "aws.event": event})
+
+
+@pytest.mark.parametrize("tenant", [None, ""])
+def test_no_tenant_is_no_tenant(tenant: Any) -> None:
+    event = {"requestContext": {"authorizer": {"lambda": {"sub": "ana", "tenant": tenant}}}}
+    assert Authorizer().caller({"headers": [], "aws.event": event}) == Caller("ana")
 
 
 def test_a_conversation_may_come_by_header_where_no_claim_says_it() -> None:

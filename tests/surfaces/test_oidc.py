@@ -164,6 +164,7 @@ REFUSED: dict[str, tuple[Callable[[Issuer], str], str]] = {
     "of no issuer": (lambda issuer: issuer.token(iss=None), "no claim `iss`"),
     "of no user": (lambda issuer: issuer.token(sub=None), "no text in the claim `sub`"),
     "of a blank user": (lambda issuer: issuer.token(sub=" "), "no text in the claim `sub`"),
+    "of a tenant that is a number": (lambda issuer: issuer.token(tenant=5), "`tenant` must be a text"),
     "of a user that is a list": (lambda issuer: issuer.token(sub=["ana"]), "not valid"),
     "forged": (_forged, "not valid"),
     "altered": (_altered, "not valid"),
@@ -326,7 +327,16 @@ def test_an_issuer_that_nobody_is_behind_is_an_outage(issuer: Issuer) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://issuer.example", "file:///etc/passwd", "issuer.example", "ftp://issuer.example", "https://", "x"]
+    "url",
+    [
+        "http://issuer.example",
+        "file:///etc/passwd",
+        "issuer.example",
+        "ftp://issuer.example",
+        "https://",
+        "x",
+        "http://[",
+    ],
 )
 def test_keys_come_from_where_nobody_can_change_them(url: str) -> None:
     with pytest.raises(InvalidInput, match="must begin with https"):

@@ -41,13 +41,16 @@ class ClaimNames:
     def caller(self, claims: Mapping[str, Any], scope: Scope) -> Caller | None:
         """Who the claims name, None when they name no user.
 
-        A conversation is the user's own to name, so a header serves where no claim does.
+        A conversation is the user's own to name, so a header serves where no claim does. Raises IdentityMissing for a
+        tenant that is no text: as no tenant it would open the memories of somebody else of that name.
         """
-        user = _text(claims, self.user)
+        user, tenant = _text(claims, self.user), _text(claims, self.tenant)
         if user is None:
             return None
+        if tenant is None and claims.get(self.tenant) not in (None, ""):
+            raise refused_token(f"The claim `{self.tenant}` must be a text that names the tenant.")
         conversation = _text(claims, self.conversation) or one_header(scope, CONVERSATION_HEADER)
-        return Caller(user, _text(claims, self.agent), conversation, _text(claims, self.tenant) or "")
+        return Caller(user, _text(claims, self.agent), conversation, tenant or "")
 
 
 def claim_names(settings: Settings) -> ClaimNames:

@@ -33,9 +33,6 @@ PAUSE_SECONDS: Final = 10.0
 _FETCH_SECONDS: Final = 5.0
 _MOST_BYTES: Final = 1024 * 1024
 
-Fetch = Callable[[str], JsonObject]
-"""The JSON object at an address. Raises OSError, HTTPException, ValueError."""
-
 
 @dataclass(frozen=True, slots=True)
 class OidcTokens:
@@ -86,7 +83,6 @@ class IssuerKeys:
         issuer: str,
         jwks_url: str = "",
         *,
-        fetch: Fetch | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.issuer = issuer
@@ -94,7 +90,6 @@ class IssuerKeys:
             if not _is_trustworthy(url):
                 raise InvalidInput(f"{url} must begin with https://, or be on this computer: its keys let people in.")
         self._jwks_url = jwks_url
-        self._fetch = fetch or fetch_json
         self._monotonic = monotonic
         self._keys: Mapping[str, jwt.PyJWK] = {}
         self._until = -inf
@@ -123,7 +118,7 @@ class IssuerKeys:
 
     def _ask(self) -> bool:
         try:
-            self._keys = _signing_keys(self._fetch(self._jwks_url or self._discovered()))
+            self._keys = _signing_keys(_fetch(self._jwks_url or self._discovered()))
         except (OSError, HTTPException, ValueError, jwt.PyJWTError) as error:
             _log.error("the keys of %s can't be had: %s", self.issuer, error)
             return False
@@ -134,7 +129,7 @@ class IssuerKeys:
             self._again = self._monotonic() + PAUSE_SECONDS
 
     def _discovered(self) -> str:
-        known = self._fetch(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        known = _fetch(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         url = known.get("jwks_uri")
         if known.get("issuer") != self.issuer:
             raise ValueError(f"the issuer there calls itself {known.get('issuer')!r}")
@@ -143,12 +138,10 @@ class IssuerKeys:
         return url
 
 
-def fetch_json(url: str) -> JsonObject:
-    """The JSON object at an address, which must answer itself: a redirect is an error."""
-    opener = urllib.request.build_opener(_NoRedirect())
-    with opener.open(
-        urllib.request.Request(url, headers={"Accept": "application/json"}), timeout=_FETCH_SECONDS
-    ) as got:
+def _fetch(url: str) -> JsonObject:
+    """The JSON object at an address, which must answer itself. Raises OSError, HTTPException, ValueError."""
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
+    with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_FETCH_SECONDS) as got:
         found = json.loads(got.read(_MOST_BYTES))
     if not isinstance(found, dict):
         raise ValueError("what it answers is no JSON object")
@@ -166,13 +159,12 @@ def _signing_keys(document: JsonObject) -> Mapping[str, jwt.PyJWK]:
 
 
 def _is_trustworthy(url: str) -> bool:
-    parts = urlsplit(url)
-    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and _is_here(parts.hostname)))
-
-
-def _is_here(host: str | None) -> bool:
     try:
-        return host == "localhost" or ip_address(host or "").is_loopback
+        parts = urlsplit(url)
+        if parts.scheme == "https":
+            return bool(parts.hostname)
+        here = parts.hostname == "localhost" or ip_address(parts.hostname or "").is_loopback
+        return parts.scheme == "http" and here
     except ValueError:
         return False
 

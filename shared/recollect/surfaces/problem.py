@@ -1,6 +1,7 @@
 """How a failure looks over HTTP: its status, and RFC 9457 problem details where no dialect speaks for it."""
 
 import math
+import re
 from typing import Final
 
 from ..errors import RecollectError
@@ -55,6 +56,7 @@ def error_headers(error: RecollectError) -> dict[str, str]:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))
     if error.code == "identity_missing":
         reason = error.details.get("reason")
-        told = f' error="{reason}", error_description="{error.message}"' if reason else ""
+        description = re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", error.message)
+        told = f' error="{reason}", error_description="{description}"' if reason else ""
         headers["WWW-Authenticate"] = f"Bearer{told}"
     return headers

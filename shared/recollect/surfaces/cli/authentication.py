@@ -85,9 +85,9 @@ def _tokens(settings: "Settings") -> "OidcTokens":
     from ..identity import claim_names
     from ..oidc import IssuerKeys, OidcTokens
 
-    for name in ("oidc_issuer", "oidc_audience"):
-        if not getattr(settings, name):
-            raise InvalidInput(f"RECOLLECT_{name.upper()} must be set for tokens: of whom, and for whom, they are.")
-    keys = IssuerKeys(settings.oidc_issuer, settings.oidc_jwks_url)
     audiences = tuple(filter(None, map(str.strip, settings.oidc_audience.split(","))))
+    for name, given in (("ISSUER", settings.oidc_issuer), ("AUDIENCE", audiences)):
+        if not given:
+            raise InvalidInput(f"RECOLLECT_OIDC_{name} must be set for tokens: of whom, and for whom, they are.")
+    keys = IssuerKeys(settings.oidc_issuer, settings.oidc_jwks_url)
     return OidcTokens(keys, audiences, claim_names(settings))
