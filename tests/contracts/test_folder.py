@@ -25,6 +25,11 @@ def test_a_users_folder_has_the_name_of_the_users_memories(tmp_path: Path, files
     assert (folder_of(tmp_path, "ana") / "memories.json").read_bytes() == b"x"
 
 
+def test_nobody_else_on_the_computer_reads_a_file(tmp_path: Path, files: FileStore) -> None:
+    files.files("ana").write("memories.json", b"x")
+    assert (folder_of(tmp_path, "ana") / "memories.json").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_folder_that_is_not_used_is_not_made(tmp_path: Path, files: FileStore) -> None:
     assert files.files("ana").names() == []
     assert files.forget_user("ana") is False

@@ -55,7 +55,7 @@ class UserFolder:
             path = self._inside(name)
             part = path.with_name(f"{_UNFINISHED}{token_hex(8)}")
             try:
-                with part.open("xb") as file:
+                with open(part, "xb", opener=_for_its_owner) as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
@@ -91,6 +91,10 @@ class UserFolder:
         if path.is_dir() or any(self._folder.joinpath(*parts[:n]).is_file() for n in range(1, len(parts))):
             raise both_file_and_folder(name)
         return path
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 @contextmanager
