@@ -61,7 +61,7 @@ def count() -> Iterator[Count]:
             fresh.store.tables.call = counting
             act(fresh)
             fresh.store.flush()
-            reads, writes = (sum(each for writes, each in taken if writes is kind) for kind in (False, True))
+            reads, writes = (sum(each for is_write, each in taken if is_write is kind) for kind in (False, True))
             return cost.Units(int(reads), int(writes))
 
         yield counted
