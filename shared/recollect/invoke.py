@@ -35,7 +35,7 @@ class Result:
 class Door:
     """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
 
-    Without `counters` nobody has a quota.
+    Without `counters` nobody has a quota. `observe` is told of every call when it has ended.
     """
 
     catalogue: Catalogue
@@ -46,6 +46,7 @@ class Door:
     files: FileStore | None = None
     quotas: Quotas = field(default_factory=Quotas)
     counters: Counters | None = None
+    observe: telemetry.Observe = telemetry.log_call
 
     def invoke(
         self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
@@ -55,9 +56,9 @@ class Door:
         Raises NotFound only, for the name of a tool that there isn't: no dialect speaks for it.
         """
         found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
-        with telemetry.measured(found.full_name) as measure:
+        with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
             try:
-                result = self._run(found, arguments, caller, idempotency_key)
+                result = self._run(found, arguments, caller, idempotency_key, measure)
             except RecollectError as error:
                 result = self.refuse(found, error)
             except Exception as fault:
@@ -99,8 +100,11 @@ class Door:
         user = UserRef(user_id=caller.user_id, tenant=caller.tenant)
         return Quota(quotas=self.quotas, counters=self.counters, user=user, clock=self.clock)
 
-    def _run(self, tool: Tool, arguments: object, caller: Caller | None, key: str | None) -> Result:
+    def _run(
+        self, tool: Tool, arguments: object, caller: Caller | None, key: str | None, measure: telemetry.Measure
+    ) -> Result:
         call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
+        call.measure = measure
         if call.quota is not None:
             call.quota.count_call()
         given = reading.read(tool, arguments)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from . import telemetry
 from .engine.call import Rules
 from .engine.quota import Quotas
 from .errors import InvalidInput
@@ -23,8 +24,17 @@ class SystemClock:
         return datetime.now(UTC)
 
 
-def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embedder | None = None) -> Door:
-    """The tools over the store and the embedder that the settings choose. Close its store at the end."""
+def open_door(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
+    observe: telemetry.Observe = telemetry.log_call,
+) -> Door:
+    """The tools over the store and the embedder that the settings choose, `observe` told of each call.
+
+    Close its store at the end.
+    """
     clock = clock or SystemClock()
     embedder = embedder or open_embedder(settings)
     store = open_store(settings, embedder, clock)
@@ -46,6 +56,7 @@ def open_door(settings: Settings, *, clock: Clock | None = None, embedder: Embed
         files=open_files(settings),
         quotas=quotas,
         counters=None if quotas == Quotas() else open_counters(settings, store),
+        observe=observe,
     )
 
 

@@ -1,35 +1,69 @@
-"""Logs of calls: what was called, how it ended, how long it took; never a memory's text."""
+"""What a call tells of itself: what was called, how it ended, how long each stage took; never a memory's text."""
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 _log = logging.getLogger("recollect")
 
+Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
+"""Embedding texts; both legs of a search; reading what was found; looking around what is saved; writing."""
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, kw_only=True)
 class Measure:
-    """How a call ended: an error's code and a search's outcome, None where there is none."""
+    """One call: an error's code, a search's outcome and number of `hits` (None where there is none), times in
+    milliseconds."""
 
+    tool: str = ""
+    operation: str = ""
+    milliseconds: float = 0.0
     error: str | None = None
     outcome: str | None = None
+    hits: int | None = None
+    stages: dict[Stage, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: Stage) -> Iterator[None]:
+        """Count the time of the block, failed or not, to a stage."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + _milliseconds(began)
+
+
+Observe = Callable[[Measure], None]
+
+
+def log_call(measure: Measure) -> None:
+    """One line in the log."""
+    ended = measure.error or "ok"
+    _log.info("%s %s %.1f ms %s", measure.tool, ended, measure.milliseconds, measure.outcome or "")
 
 
 @contextmanager
-def measured(tool: str) -> Iterator[Measure]:
-    """Log one line when the call ends, with its duration in milliseconds."""
-    measure = Measure()
+def measured(tool: str, operation: str, observe: Observe) -> Iterator[Measure]:
+    """Tell an observer of the call when it ends. An observer that fails spoils no answer."""
+    measure = Measure(tool=tool, operation=operation)
     began = time.perf_counter()
     try:
         yield measure
     finally:
-        if _log.isEnabledFor(logging.INFO):
-            milliseconds = (time.perf_counter() - began) * 1000
-            _log.info("%s %s %.1f ms %s", tool, measure.error or "ok", milliseconds, measure.outcome or "")
+        measure.milliseconds = _milliseconds(began)
+        try:
+            observe(measure)
+        except Exception as fault:
+            log_fault("telling of a call", fault)
 
 
 def log_fault(where: str, fault: BaseException) -> None:
     """Log a fault of ours with its traceback, which no client ever sees."""
     _log.error("%s failed", where, exc_info=fault)
+
+
+def _milliseconds(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

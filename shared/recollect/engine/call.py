@@ -9,6 +9,7 @@ from typing import Literal
 from ..errors import Unavailable
 from ..model import Caller, Embedding, Outcome
 from ..ports import Change, Clock, Embedder, ExportFiles, Space
+from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
 
 
@@ -52,6 +53,8 @@ class Call:
     """One user's space and files (None without a place for them, and for a tool that has none to do with),
     who asks, the time, the embedder, and how long there is.
 
+    `measure` takes the time of the stages.
+
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`.
     """
@@ -66,6 +69,7 @@ class Call:
     quota: Quota | None = None
     idempotency_key: str | None = None
     outcome: Outcome | None = None
+    measure: Measure = field(default_factory=Measure)
 
     def now(self) -> datetime:
         return self.clock.now()
@@ -75,9 +79,11 @@ class Call:
         growth = Growth() if self.quota is None else growth_of(changes)
         if self.quota is not None and within_quota:
             self.quota.admit(self.space, growth)
-        self.space.commit(changes, timeout=self.deadline.left())
+        with self.measure.stage("write"):
+            self.space.commit(changes, timeout=self.deadline.left())
         if self.quota is not None:
             self.quota.note(growth)
 
     def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
-        return self.embedder.embed(texts, purpose=purpose, timeout=self.deadline.left())
+        with self.measure.stage("embed"):
+            return self.embedder.embed(texts, purpose=purpose, timeout=self.deadline.left())

@@ -142,7 +142,8 @@ def look_around(
         if memory.source != "conversation"
     }
     try:
-        found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+        with call.measure.stage("look_around"):
+            found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
     except RecollectError as error:
         if error.details.get("part") != "index":
             raise

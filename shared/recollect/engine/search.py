@@ -79,7 +79,9 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     better score, then the newest, then the smallest id. Raises InvalidInput for a blank query,
     Unavailable when no leg answers.
     """
-    matches = call.space.search(_query(call, request))
+    query = _query(call, request)
+    with call.measure.stage("legs"):
+        matches = call.space.search(query)
     passed = [f for f in _scored(call, request, matches.candidates) if _passes(f, request)]
     if rerank:
         passed = rerank(passed)
@@ -88,6 +90,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     found = _hydrate(call, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
+    call.measure.hits = len(hits)
     return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)))
 
 
@@ -188,7 +191,8 @@ _ORDERS: Final[dict[SortBy, Callable[[Fused], tuple[Any, ...]]]] = {
 
 
 def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
-    memories = call.space.get([f.candidate.id for f in ranked])
+    with call.measure.stage("hydrate"):
+        memories = call.space.get([f.candidate.id for f in ranked])
     return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in memories]
 
 

@@ -15,6 +15,7 @@ from .lambda_direct import direct
 from .lambda_events import HttpRequest, http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
+from .lambda_telling import Telling, teller, told
 from .reply import Reply, answer, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import check_size, is_json, tools_by_path, unknown_path
 
@@ -22,26 +23,33 @@ Handler = Callable[[Any, Any], JsonObject]
 
 
 def tool_handler(
-    operation: str, *, open: Open = opened_door, identity: Identity | None = None, settings: Settings | None = None
+    operation: str,
+    *,
+    open: Open = opened_door,
+    identity: Identity | None = None,
+    settings: Settings | None = None,
+    telling: Telling | None = None,
 ) -> Handler:
     """The Lambda handler of the tools of one operation.
 
     An event of HTTP is answered as HTTP, its caller found by `identity` (by the claims that the settings name, if not
     said). A direct invocation names its caller itself, and a queue's message where the settings allow it. Raises
-    InvalidInput for a setting that doesn't fit: the function fails at its start, by the setting's name.
+    InvalidInput for a setting that doesn't fit: the function fails at its start, by the setting's name. Its calls are
+    told of as AWS reads it, those of a door that somebody else `open`s only by `telling`.
     """
     known = settings or read_settings()
     found_by = identity or authorizer(known)
+    tells = teller(telling, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> JsonObject:
         request = http_request(event) if isinstance(event, dict) else None
         if request is not None:
             return http_response(_http(operation, open, found_by, request), request)
         if is_queue(event):
-            return take(operation, open, event, names_callers=known.queue_callers)
+            return take(operation, open, event, names_callers=known.queue_callers, tells=tells)
         return direct(operation, open, event)
 
-    return handler
+    return told(handler, tells)
 
 
 def authorizer(settings: Settings) -> Authorizer:

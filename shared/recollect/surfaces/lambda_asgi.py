@@ -6,34 +6,44 @@ from typing import Any
 
 from mangum import Mangum
 
+from ..errors import InvalidInput
 from ..invoke import Door
 from ..model import JsonObject
 from ..settings import read_settings
 from .identity import Identity
 from .lambda_ import Handler, authorizer
+from .lambda_direct import error_object
+from .lambda_events import http_request, http_response
 from .lambda_opening import Open, opened_door, write_down
+from .lambda_telling import Telling, teller, told
 from .problem import PROBLEM_MEDIA
+from .reply import error_reply
 
+_UNKNOWN = "This function takes events of HTTP only: API Gateway, function URL, load balancer."
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
 
 
-def app_handler(*, open: Open = opened_door, identity: Identity | None = None) -> Handler:
+def app_handler(
+    *, open: Open = opened_door, identity: Identity | None = None, telling: Telling | None = None
+) -> Handler:
     """The whole HTTP surface, behind API Gateway."""
     from .http import create_app
 
     found_by = identity or authorizer(read_settings())
-    return _handler(open, lambda door: create_app(door, found_by, local=False, closes_store=False))
+    return _handler(open, telling, lambda door: create_app(door, found_by, local=False, closes_store=False))
 
 
-def mcp_handler(*, open: Open = opened_door, identity: Identity | None = None) -> Handler:
+def mcp_handler(
+    *, open: Open = opened_door, identity: Identity | None = None, telling: Telling | None = None
+) -> Handler:
     """MCP over streamable HTTP, behind API Gateway."""
     from .mcp_http import create_mcp_app
 
     found_by = identity or authorizer(read_settings())
-    return _handler(open, lambda door: create_mcp_app(door, found_by))
+    return _handler(open, telling, lambda door: create_mcp_app(door, found_by))
 
 
-def _handler(open: Open, create: Callable[[Door], Any]) -> Handler:
+def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any]) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
         door = open()
@@ -41,9 +51,16 @@ def _handler(open: Open, create: Callable[[Door], Any]) -> Handler:
         return door, Mangum(create(door), lifespan="on", text_mime_types=_TEXT)
 
     def handler(event: Any, context: Any) -> JsonObject:
+        request = http_request(event) if isinstance(event, dict) else None
+        if request is None:
+            return {"error": error_object(InvalidInput(_UNKNOWN))}
+        try:
+            request.body()
+        except InvalidInput as error:
+            return http_response(error_reply(error), request)
         door, application = adapted()
         answer: JsonObject = application(event, context)
         write_down(door)
         return answer
 
-    return handler
+    return told(handler, teller(telling, is_own=open is opened_door))

@@ -29,7 +29,7 @@ def direct(operation: str, open: Open, event: Any) -> JsonObject:
         if key is not None and not isinstance(key, str):
             raise InvalidInput("`idempotency_key` must be a string.")
     except RecollectError as error:
-        return {"error": _error(error)}
+        return {"error": error_object(error)}
     result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key)
     write_down(door)
     return _direct_answer(result)
@@ -39,13 +39,14 @@ def _direct_answer(result: Result) -> JsonObject:
     """The dialect's own body; `error` beside it when the call failed, `outcome` when a search says one."""
     reply: JsonObject = {"body": result.body}
     if result.error is not None:
-        reply["error"] = _error(result.error)
+        reply["error"] = error_object(result.error)
     if result.outcome is not None:
         reply["outcome"] = outcome_object(result.outcome)
     return reply
 
 
-def _error(error: RecollectError) -> JsonObject:
+def error_object(error: RecollectError) -> JsonObject:
+    """An error as JSON, for who called directly."""
     return {**error.details, "code": error.code, "message": error.message, "retryable": error.can_retry}
 
 

@@ -17,6 +17,7 @@ from ..model import JsonObject
 from ..runtime import SystemClock, open_upkeep
 from ..settings import read_settings
 from .lambda_opening import time_left
+from .lambda_telling import Telling, teller, told
 
 if TYPE_CHECKING:
     from ..runtime_aws import Upkeep
@@ -36,7 +37,9 @@ def opened_upkeep() -> "Upkeep":
     return open_upkeep(read_settings())
 
 
-def index_handler(*, open: Callable[[], "Upkeep"] = opened_upkeep) -> Callable[[Any, Any], JsonObject]:
+def index_handler(
+    *, open: Callable[[], "Upkeep"] = opened_upkeep, telling: Telling | None = None
+) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of the index.
 
     CloudFormation's custom resource makes the index where there is none. `{"rebuild": true}` builds it anew from the
@@ -53,7 +56,7 @@ def index_handler(*, open: Callable[[], "Upkeep"] = opened_upkeep) -> Callable[[
             return _sweep(open)
         raise InvalidInput('This function takes a schedule, CloudFormation\'s requests, and {"rebuild": true}.')
 
-    return handler
+    return told(handler, teller(telling, is_own=open is opened_upkeep))
 
 
 def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:

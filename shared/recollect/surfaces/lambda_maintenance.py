@@ -13,6 +13,7 @@ from ..model import Caller
 from ..ports import UserRef
 from ..settings import read_settings
 from .lambda_opening import Open, opened_door, time_left
+from .lambda_telling import Telling, teller, told
 
 _log = logging.getLogger("recollect")
 
@@ -21,7 +22,10 @@ _LEAST_SECONDS: Final = 5.0
 
 
 def maintenance_handler(
-    *, open: Open = opened_door, shuffle: Callable[[list[Any]], None] = random.shuffle
+    *,
+    open: Open = opened_door,
+    shuffle: Callable[[list[Any]], None] = random.shuffle,
+    telling: Telling | None = None,
 ) -> Callable[[Any, Any], dict[str, int]]:
     """The Lambda handler of a schedule, whatever the event says.
 
@@ -48,7 +52,7 @@ def maintenance_handler(
             )
         return done
 
-    return handler
+    return told(handler, teller(telling, is_own=open is opened_door))
 
 
 def _users(door: Door, done: dict[str, int]) -> Iterator[UserRef]:

@@ -10,6 +10,7 @@ from ..invoke import Door
 from ..runtime import open_door
 from ..settings import read_settings
 from ..tools import Catalogue, Tool
+from .lambda_telling import function_telling
 from .reply import FAULT
 
 _MARGIN_SECONDS: Final = 2.0
@@ -21,7 +22,7 @@ Open = Callable[[], Door]
 @cache
 def opened_door() -> Door:
     """The door by the function's environment, opened at the first call of an instance."""
-    return open_door(read_settings())
+    return open_door(read_settings(), observe=function_telling().observe)
 
 
 def open_safely(open: Open) -> Door:

@@ -4,14 +4,15 @@ The event source has to ask for it: FunctionResponseTypes `ReportBatchItemFailur
 to the queue's dead letters when it has failed often enough: so nothing is dropped, and nothing holds up the others.
 """
 
-import json
 import logging
 from typing import Any, Final
 
+from ..arguments import decode
 from ..errors import InvalidInput, RecollectError
 from ..model import JsonObject
 from .lambda_direct import direct
 from .lambda_opening import Open
+from .lambda_telling import Teller
 
 _log = logging.getLogger("recollect")
 
@@ -32,24 +33,28 @@ def is_queue(event: Any) -> bool:
     )
 
 
-def take(operation: str, open: Open, event: Any, *, names_callers: bool) -> JsonObject:
+def take(operation: str, open: Open, event: Any, *, names_callers: bool, tells: Teller) -> JsonObject:
     """Do each message's call; answers those that have to come again, in the form that SQS wants.
 
     A message's own id serves as its idempotency key where it has none. Only with `names_callers` a message may say
-    whose memories it is about: where the queue's policy admits nobody but the application.
+    whose memories it is about: where the queue's policy admits nobody but the application. What is told of a
+    call goes by its message's id.
     """
     from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, SqsFifoPartialProcessor
     from aws_lambda_powertools.utilities.batch import process_partial_response as processed
 
     def do(record: Any) -> None:
+        if tells is not None:
+            tells().correlate(record.message_id)
         try:
             call = _call(record.body, names_callers)
             error = direct(operation, open, {"idempotency_key": record.message_id, **call}).get("error")
+            why = error and error["code"]  # its sentence may quote the message
         except RecollectError as refusal:
-            error = {"code": refusal.code, "message": refusal.message}
-        if error is not None:
-            _log.warning("message %s was not done: %s %s", record.message_id, error["code"], error["message"])
-            raise _Refused(error["code"])
+            why = f"{refusal.code}: {refusal.message}"
+        if why is not None:
+            _log.warning("message %s was not done: %s", record.message_id, why)
+            raise _Refused(why)
 
     in_order = str(event["Records"][0].get("eventSourceARN", "")).endswith(".fifo")
     processor: BatchProcessor = SqsFifoPartialProcessor() if in_order else BatchProcessor(EventType.SQS)
@@ -59,12 +64,7 @@ def take(operation: str, open: Open, event: Any, *, names_callers: bool) -> Json
 
 def _call(body: str, names_callers: bool) -> JsonObject:
     """The call that a message asks for. Raises InvalidInput."""
-    try:
-        call = json.loads(body)
-    except ValueError:
-        raise InvalidInput("The message is not JSON.") from None
-    if not isinstance(call, dict):
-        raise InvalidInput("The message is not a JSON object.")
+    call = decode(body)
     if "caller" in call and not names_callers:
         raise InvalidInput(
             "This queue's messages may not name a caller. Set RECOLLECT_QUEUE_CALLERS=true where the queue's policy "

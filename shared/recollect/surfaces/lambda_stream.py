@@ -11,6 +11,7 @@ from ..model import JsonObject
 from ..runtime import open_indexer
 from ..settings import read_settings
 from .lambda_opening import time_left
+from .lambda_telling import Telling, teller, told
 
 
 class Taking(Protocol):
@@ -25,11 +26,17 @@ def opened_indexer() -> Taking:
     return open_indexer(read_settings())
 
 
-def stream_handler(*, open: Callable[[], Taking] = opened_indexer) -> Callable[[Any, Any], JsonObject]:
-    """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it."""
+def stream_handler(
+    *, open: Callable[[], Taking] = opened_indexer, telling: Telling | None = None
+) -> Callable[[Any, Any], JsonObject]:
+    """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it.
+
+    Raises InvalidInput for a setting that doesn't fit, at the function's start.
+    """
+    read_settings()
 
     def handler(event: Any, context: Any) -> JsonObject:
         again = open().take(event["Records"], timeout=time_left(context))
         return {"batchItemFailures": [{"itemIdentifier": place} for place in again]}
 
-    return handler
+    return told(handler, teller(telling, is_own=open is opened_indexer))

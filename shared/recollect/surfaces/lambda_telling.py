@@ -1,0 +1,159 @@
+"""What a function tells: its log as JSON, with one correlation id for all of an invocation, and metrics in CloudWatch's
+embedded format. No memory's text is in either; tracing is Lambda's own.
+
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import IO, Any, Final
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from .. import telemetry
+from ..model import JsonObject, OutcomeKind
+from ..settings import Settings, read_settings
+from ..telemetry import Measure
+
+NAMESPACE: Final = "recollect"
+_LONGEST_ID: Final = 256
+
+Handler = Callable[[Any, Any], Any]
+
+
+class Telling:
+    """Logs and metrics of one function.
+
+    From its making on, all that is logged as `recollect` goes out as JSON: so it is made where a function runs, and
+    nowhere else. An instance of a function has one invocation at a time.
+    """
+
+    def __init__(self, level: str, *, stream: IO[str] | None = None) -> None:
+        self._logger = Logger(
+            service=NAMESPACE, level=level.upper(), stream=stream, utc=True, serialize_stacktrace=False
+        )
+        self._metrics = EphemeralMetrics(namespace=NAMESPACE, service=NAMESPACE)
+        self._is_cold = True
+        self._calls = 0
+
+    def begin(self, event: Any, context: Any) -> None:
+        """An invocation: what is logged from now on has its ids."""
+        request = getattr(context, "aws_request_id", None)
+        self._logger.append_keys(
+            cold_start=self._is_cold,
+            function_name=getattr(context, "function_name", None),
+            function_request_id=request,
+        )
+        self.correlate(correlation_id(event) or request)
+        self._is_cold = False
+        self._calls = 0
+
+    def correlate(self, id: str | None) -> None:
+        """What is logged from now on belongs to a request, or to a queue's message."""
+        self._logger.set_correlation_id(id)
+
+    def observe(self, measure: Measure) -> None:
+        """One line of a call, and its metrics."""
+        self._calls += 1
+        stages = {name: round(spent, 1) for name, spent in measure.stages.items()}
+        facts = {"tool": measure.tool, "milliseconds": round(measure.milliseconds, 1), "stages": stages}
+        ended = {"error": measure.error, "outcome": measure.outcome, "hits": measure.hits}
+        told = {name: value for name, value in ended.items() if value is not None}
+        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **told})
+        self._measure(measure)
+
+    def answered(self, answer: Any) -> None:
+        """One line of what was refused before any tool was called."""
+        if self._calls or not isinstance(answer, dict):
+            return
+        if refusal := _refusal(answer):
+            self._logger.info("refused", extra=refusal)
+
+    def _measure(self, measure: Measure) -> None:
+        metrics = self._metrics
+        metrics.add_dimension(name="operation", value=measure.operation)
+        metrics.add_metadata(key="tool", value=measure.tool)
+        metrics.add_metric(name="calls", unit=MetricUnit.Count, value=1)
+        metrics.add_metric(name="errors", unit=MetricUnit.Count, value=0 if measure.error is None else 1)
+        metrics.add_metric(name="time", unit=MetricUnit.Milliseconds, value=measure.milliseconds)
+        if measure.outcome is not None:
+            degraded = measure.outcome == OutcomeKind.DEGRADED
+            metrics.add_metric(name="degraded", unit=MetricUnit.Count, value=int(degraded))
+        if measure.hits is not None:
+            metrics.add_metric(name="hits", unit=MetricUnit.Count, value=measure.hits)
+        for stage, spent in measure.stages.items():
+            metrics.add_metric(name=f"time_{stage}", unit=MetricUnit.Milliseconds, value=spent)
+        metrics.flush_metrics()
+        if measure.error is not None:
+            metrics.add_dimension(name="code", value=measure.error)
+            metrics.add_metric(name="errors", unit=MetricUnit.Count, value=1)
+            metrics.flush_metrics()
+
+
+def correlation_id(event: Any) -> str | None:
+    """The id that an event brings: API Gateway's and a function URL's request, a load balancer's trace."""
+    context = event.get("requestContext") if isinstance(event, dict) else None
+    if not isinstance(context, dict):
+        return None
+    id = context.get("requestId")
+    if "elb" in context:
+        headers = {**(event.get("multiValueHeaders") or {}), **(event.get("headers") or {})}
+        traced = next((value for name, value in headers.items() if name.lower() == "x-amzn-trace-id"), None)
+        id = traced[0] if isinstance(traced, list) and traced else traced
+    return id[:_LONGEST_ID] if isinstance(id, str) else None
+
+
+def _refusal(answer: JsonObject) -> dict[str, Any]:
+    """The code, and the status of HTTP, of an answer that is an error; {} for any other."""
+    if "statusCode" not in answer:
+        return {"error": answer["error"]["code"]} if "error" in answer else {}
+    status = answer["statusCode"]
+    if status < 400:
+        return {}
+    try:
+        code = json.loads(answer["body"])["code"]
+    except (ValueError, LookupError, TypeError):
+        return {"status": status}  # a dialect's own form
+    return {"status": status, "error": code}
+
+
+Teller = Callable[[], Telling] | None
+
+
+def teller(telling: Telling | None, *, is_own: bool) -> Teller:
+    """Who is told of invocations: `telling`, or the function's own where all else is its own too, or nobody."""
+    if telling is not None:
+        return lambda: telling
+    return function_telling if is_own else None
+
+
+def told(handler: Handler, tells: Teller) -> Handler:
+    """A handler whose invocations are told of."""
+    if tells is None:
+        return handler
+
+    def telling_handler(event: Any, context: Any) -> Any:
+        telling = tells()
+        telling.begin(event, context)
+        try:
+            answer = handler(event, context)
+        except Exception as fault:
+            telemetry.log_fault("the function", fault)
+            raise
+        telling.answered(answer)
+        return answer
+
+    return telling_handler
+
+
+@cache
+def function_telling() -> Telling:
+    """What this function tells, made at its first invocation."""
+    return Telling(level_of(read_settings()))
+
+
+def level_of(settings: Settings) -> str:
+    """How much a function logs: each call, unless the setting says otherwise."""
+    return settings.log if "log" in settings.model_fields_set else "info"

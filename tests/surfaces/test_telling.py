@@ -1,0 +1,240 @@
+"""What a function tells: JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from recollect.errors import InvalidInput
+from recollect.invoke import Door
+from recollect.model import Caller
+from recollect.settings import read_settings
+from recollect.surfaces.lambda_ import tool_handler
+from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
+from recollect.surfaces.lambda_index import index_handler
+from recollect.surfaces.lambda_maintenance import maintenance_handler
+from recollect.surfaces.lambda_stream import stream_handler
+from recollect.surfaces.lambda_telling import Telling, level_of
+from surfaces.callers import ROOT
+from surfaces.conftest import FailingStore
+from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
+
+ME = Caller("ana", "default")
+WORD = "xylophone"
+CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="recollect-save")
+
+Tell = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def telling(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telling]:
+    """What a function of its own would make, and the log as it was when it has gone."""
+    logger = logging.getLogger("recollect")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "level", logger.level)
+    yield Telling("info", stream=stream)
+    for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
+        delattr(logger, mark)
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def lines(stream: io.StringIO) -> Tell:
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def metrics(capsys: pytest.CaptureFixture[str]) -> Tell:
+    return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture
+def handler(door: Door, telling: Telling) -> Callable[..., Any]:
+    """The handler of an operation over a door that tells."""
+    known = read_settings({"RECOLLECT_QUEUE_CALLERS": "true"})
+    observed = replace(door, observe=telling.observe)
+    return lambda operation: tool_handler(operation, open=lambda: observed, settings=known, telling=telling)
+
+
+def save(content: str = "A fact.", **more: Any) -> str:
+    return json.dumps({"content": content, **more})
+
+
+def test_a_call_is_a_line_with_its_ids_and_none_of_its_words(
+    handler: Callable[..., Any], lines: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-2-3;Parent=4;Sampled=1")
+    path = "/v1/core/save"
+    saving = handler("save")
+    for given in (save(WORD), save(WORD, tags=WORD + "!" * 100, user_id=WORD), WORD):
+        event = as_v2(path, given, ME)
+        event["requestContext"]["requestId"] = "gateway-1"
+        saving(event, CONTEXT)
+    first, second, third = lines()
+    assert (first["tool"], first["message"], first["level"]) == ("core.save", "core.save ok", "INFO")
+    assert first["stages"].keys() == {"embed", "look_around", "write"}
+    assert (second["error"], third["error"]) == ("invalid_input", "invalid_input")
+    assert [line["cold_start"] for line in (first, second, third)] == [True, False, False]
+    for line in (first, second, third):
+        assert line["correlation_id"] == "gateway-1"
+        assert line["function_request_id"] == "lambda-1"
+        assert line["function_name"] == "recollect-save"
+        assert line["xray_trace_id"] == "1-2-3"
+    assert WORD not in json.dumps(lines())
+
+
+def test_each_call_has_its_metrics(handler: Callable[..., Any], metrics: Tell) -> None:
+    handler("save")(as_v2("/v1/core/save", save(WORD), ME), CONTEXT)
+    handler("search")(as_v2("/v1/core/search", json.dumps({"query": WORD}), ME), CONTEXT)
+    handler("search")(as_v2("/v1/core/search", json.dumps({"query": ""}), ME), CONTEXT)
+    saved, found, refused, by_code = told = metrics()
+    assert [one["_aws"]["CloudWatchMetrics"][0]["Namespace"] for one in told] == ["recollect"] * 4
+    dimensions = [sorted(one["_aws"]["CloudWatchMetrics"][0]["Dimensions"][0]) for one in told]
+    assert dimensions == [["operation", "service"]] * 3 + [["code", "service"]]
+    assert (saved["operation"], saved["tool"], saved["calls"], saved["errors"]) == ("save", "core.save", [1], [0])
+    assert saved.keys() >= {"time", "time_embed", "time_look_around", "time_write"}
+    assert (found["operation"], found["hits"], found["degraded"]) == ("search", [1], [0])
+    assert found.keys() >= {"time", "time_embed", "time_legs", "time_hydrate"}
+    assert (refused["errors"], by_code["errors"], by_code["code"]) == ([1], [1], "invalid_input")
+    assert "ana" not in json.dumps(told)
+    assert WORD not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("event", "id"),
+    [
+        (as_v1("/v1/core/save", save(), ME), "gateway-1"),
+        (as_v2("/v1/core/save", save(), ME), "gateway-1"),
+        (as_url("/v1/core/save", save()), "gateway-1"),
+        (as_alb("/v1/core/save", save(), headers={"X-Amzn-Trace-Id": "Root=1-67891233"}), "Root=1-67891233"),
+        (as_alb("/v1/core/save", save(), headers={"X-Amzn-Trace-Id": "Root=1"}, several=True), "Root=1"),
+        (as_alb("/v1/core/save", save()), "lambda-1"),
+        ({"toolset": "core", "tool": "save", "arguments": {}, "caller": {"user_id": "ana"}}, "lambda-1"),
+        ({"requestContext": {"requestId": 5}}, "lambda-1"),
+        (None, "lambda-1"),
+    ],
+)
+def test_every_kind_of_event_brings_its_id(handler: Callable[..., Any], lines: Tell, event: Any, id: str) -> None:
+    if isinstance(event, dict) and "elb" not in (context := event.get("requestContext", {})):
+        context.setdefault("requestId", "gateway-1")
+    handler("save")(event, CONTEXT)
+    [line] = lines()
+    assert line["correlation_id"] == id
+
+
+def test_a_message_is_told_of_by_its_own_id(handler: Callable[..., Any], lines: Tell) -> None:
+    good = {"toolset": "core", "tool": "save", "arguments": {"content": WORD}, "caller": {"user_id": "ana"}}
+    bad = {**good, "arguments": {"content": WORD, WORD: 1}}
+    handler("save")(as_messages(good, WORD, bad), CONTEXT)
+    told = [(line["correlation_id"], line["message"]) for line in lines()]
+    assert "was not done: invalid_input: The body is not valid JSON" in told.pop(1)[1]
+    ids = [f"message-{n}" for n in range(3)]
+    assert told == [
+        (ids[0], "core.save ok"),
+        (ids[2], "core.save invalid_input"),
+        (ids[2], f"message {ids[2]} was not done: invalid_input"),
+    ]
+    assert WORD not in json.dumps(lines())
+
+
+def test_a_fault_is_logged_with_its_traceback_and_the_same_id(failing: Door, telling: Telling, lines: Tell) -> None:
+    saving = tool_handler("save", open=lambda: replace(failing, observe=telling.observe), telling=telling)
+    saving(as_v2("/v1/core/save", save(), ME), CONTEXT)
+    fault, call, unwritten = lines()
+    assert (fault["level"], call["error"]) == ("ERROR", "internal")
+    assert FailingStore.secret in fault["exception"]
+    assert fault["correlation_id"] == call["correlation_id"] == unwritten["correlation_id"] == "lambda-1"
+
+
+def test_what_fails_a_function_is_logged_once_and_fails_it(telling: Telling, lines: Tell) -> None:
+    for handler in (stream_handler(telling=telling), index_handler(telling=telling)):
+        with pytest.raises((TypeError, InvalidInput)):
+            handler({"Records": None}, CONTEXT)
+    assert [(line["level"], line["correlation_id"]) for line in lines()] == [("ERROR", "lambda-1")] * 2
+
+
+def test_maintenance_is_told_of_too(door: Door, telling: Telling, lines: Tell) -> None:
+    maintenance_handler(open=lambda: door, telling=telling)({}, CONTEXT)
+    logging.getLogger("recollect").warning("one word")
+    [line] = lines()
+    assert line["correlation_id"] == "lambda-1"
+
+
+def test_an_observer_that_fails_spoils_no_answer(door: Door, caplog: pytest.LogCaptureFixture) -> None:
+    def observe(_: object) -> None:
+        raise ZeroDivisionError
+
+    caplog.set_level(logging.ERROR, logger="recollect")
+    assert replace(door, observe=observe).invoke("core.save", {"content": "x"}, ME).error is None
+
+
+@pytest.mark.parametrize(("given", "level"), [({}, "info"), ({"RECOLLECT_LOG": "error"}, "error")])
+def test_a_function_logs_each_call_unless_the_settings_say_otherwise(given: dict[str, str], level: str) -> None:
+    assert level_of(read_settings(given)) == level
+
+
+@pytest.mark.parametrize("make", [app_handler, mcp_handler])
+def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telling: Telling, lines: Tell, make: Any) -> None:
+    handler = make(open=lambda: door, telling=telling)
+    refused = handler(as_v2("/nowhere", "%", ME, isBase64Encoded=True), CONTEXT)
+    assert refused["statusCode"] == 400
+    assert "HTTP only" in handler({"Records": []}, CONTEXT)["error"]["message"]
+    assert [line["message"] for line in lines()] == ["refused", "refused"]
+
+
+_START = """
+import importlib.util, json, random, socket, sys, uuid
+from pathlib import Path
+import recollect.surfaces.lambda_asgi, recollect.surfaces.http, recollect.surfaces.mcp_http
+
+def refuse(*_, **__):
+    raise AssertionError("a function starts without connections and without chance")
+
+real = uuid.uuid4, socket.socket.connect
+uuid.uuid4 = socket.socket.connect = refuse
+chance = random.getstate()
+handlers = {}
+for path in Path("functions").glob("*/handler.py"):
+    spec = importlib.util.spec_from_file_location(path.parent.name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    handlers[path.parent.name] = module.handler
+assert random.getstate() == chance
+assert not {"boto3", "botocore.session"} & sys.modules.keys()
+uuid.uuid4, socket.socket.connect = real
+for name in ("save", "http", "indexer"):
+    event = {"toolset": "core", "tool": "save", "arguments": {"content": "A fact."}, "caller": {"user_id": "ana"}}
+    try:
+        handlers[name](event, None)
+    except Exception as error:
+        print(type(error).__name__, file=sys.stderr)
+assert "aws_xray_sdk" not in sys.modules
+"""
+
+
+def test_a_function_starts_without_connections_or_chance_and_never_imports_the_xray_sdk(tmp_path: Path) -> None:
+    environment = {"RECOLLECT_DATA": str(tmp_path), "PYTHONPATH": str(ROOT / "shared"), "AWS_REGION": "us-east-1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _START], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+    )
+    assert (done.stderr.strip(), done.returncode) == ("InvalidInput", 0)  # an indexer needs another store
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["message"] for line in lines if "message" in line] == [
+        "core.save ok",
+        "refused",
+        "the function failed",
+    ]
+    assert [line["calls"] for line in lines if "_aws" in line] == [[1]]
