@@ -6,10 +6,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.recollect
+STAGE ?= dev
+SAM := .build/sam/bin/sam
 PARTS ?= opensearch dynamodb aws
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-aws up down lint format docs bench mutants clean
+.PHONY: help install serve test test-aws e2e synth deploy destroy validate up down lint format docs bench mutants clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +24,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 $(TESTABLE): $(INSTALLED)
-	$(PIP) -c constraints.txt -e '.[local,lambda,bedrock,aws]' --group dev --group bench
+	$(PIP) -c constraints.txt -e '.[local,lambda,bedrock,aws]' --group dev --group bench --group infra
 	@touch $@
+
+$(SAM):
+	$(PYTHON) -m venv .build/sam
+	.build/sam/bin/pip install --quiet --disable-pip-version-check aws-sam-cli
 
 install: $(TESTABLE) ## Make .venv with everything in it
 
@@ -36,6 +42,26 @@ test: $(TESTABLE) ## Lint, check types and rooms, run every test
 
 test-aws: $(TESTABLE) ## Run the dialects and the isolation of users on DynamoDB Local and OpenSearch
 	RECOLLECT_TEST_STORE=aws RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
+
+e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
+	@$(PYTHON) localstack/launch.py up opensearch aws
+	RECOLLECT_TEST_E2E=1 RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest tests/e2e
+
+synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
+	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)
+
+deploy: $(TESTABLE) ## Deploy a stage into the AWS account that the shell is signed in to (STAGE=dev)
+	npx --yes aws-cdk@2 deploy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
+
+destroy: $(TESTABLE) ## Remove a stage from the AWS account; memories stay unless the stage says otherwise (STAGE=dev)
+	npx --yes aws-cdk@2 destroy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
+
+validate: $(TESTABLE) $(SAM) ## Synthesise the stages and have SAM check their templates
+	for stage in dev prod; do \
+	  $(BIN)/python -m infra --stage $$stage --out .build/$$stage && \
+	  SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint --template .build/$$stage/template.json \
+	  || exit 1; \
+	done
 
 up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS here, without Docker (PARTS="opensearch dynamodb")
 	@$(PYTHON) localstack/launch.py up $(PARTS)
@@ -66,4 +92,4 @@ mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the chan
 	cd .mutants && CI=1 $(abspath $(BIN))/mutmut run && $(abspath $(BIN))/mutmut results
 
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .build

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -14,11 +15,16 @@ from recollect.adapters.embedders.bedrock_models import MODELS
 
 from .bundle import Bundle, build_code
 from .grants import Grant
+from .plan import BundleName
 from .search import INDEX, Search
 from .stage import Stage
 from .storage import Storage
 
-EXTRAS = {"tools": ("lambda", "aws"), "web": ("lambda", "aws", "mcp", "http")}
+EXTRAS: Final[Mapping[BundleName, tuple[str, ...]]] = {
+    "tools": ("lambda", "aws"),
+    "mcp": ("lambda", "aws", "mcp"),
+    "http": ("lambda", "aws", "mcp", "http"),
+}
 
 
 class Functions(Construct):
@@ -44,7 +50,7 @@ class Functions(Construct):
         *,
         handler: str | None = None,
         timeout: int,
-        bundle: str = "tools",
+        bundle: BundleName = "tools",
         memory_mb: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> lambda_.IFunction:
@@ -95,7 +101,7 @@ class Functions(Construct):
             **self._stage.environment(),
         }
 
-    def _layer(self, bundle: str) -> lambda_.LayerVersion:
+    def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
             wanted = Bundle(EXTRAS[bundle], embedder, self._stage.python, self._stage.emulator)

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from recollect.surfaces.routes import paths
 from recollect.tools import Access, Catalogue, Tool
 
-Bundle = Literal["tools", "web"]
+BundleName = Literal["tools", "mcp", "http"]
 
 _ANSWER_SECONDS: Final = 3
 """What a function may take behind its tool: to write down what was read, and to answer."""
@@ -22,7 +22,7 @@ class FunctionPlan:
     tools: tuple[Tool, ...]
     paths: tuple[str, ...]
     timeout: int
-    bundle: Bundle = "tools"
+    bundle: BundleName = "tools"
 
     @property
     def access(self) -> Access:
@@ -47,14 +47,14 @@ def tool_functions(catalogue: Catalogue) -> list[FunctionPlan]:
 def http_function(catalogue: Catalogue) -> FunctionPlan:
     """The function that serves every tool and MCP, instead of all others."""
     every = [path for tool in catalogue.tools() for path in paths(tool)]
-    return _plan("http", catalogue.tools(), [*every, *mcp_function(catalogue).paths], bundle="web")
+    return _plan("http", catalogue.tools(), [*every, *mcp_function(catalogue).paths], bundle="http")
 
 
 def mcp_function(catalogue: Catalogue) -> FunctionPlan:
     """The function that serves every tool over MCP."""
-    return _plan("mcp", catalogue.tools(), ["/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets)], bundle="web")
+    return _plan("mcp", catalogue.tools(), ["/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets)], bundle="mcp")
 
 
-def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: Bundle = "tools") -> FunctionPlan:
+def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: BundleName = "tools") -> FunctionPlan:
     longest = max(tool.timeout for tool in tools)
     return FunctionPlan(name, tuple(tools), tuple(at), math.ceil(longest) + _ANSWER_SECONDS, bundle)

@@ -3,14 +3,23 @@
 import hashlib
 import io
 import json
+import time
+import urllib.error
+import urllib.request
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from infra.portable import write_portable
+
+from recollect.adapters.opensearch.terms import document_id
+from recollect.ports import UserRef
+
+T = TypeVar("T")
 
 BUCKET = "recollect-e2e-code"
 
@@ -24,6 +33,71 @@ class Aws:
 
     def client(self, name: str) -> Any:
         return boto3.client(name, endpoint_url=self.url, **self._account)
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A stack that is there: where its API answers, and what lies behind it."""
+
+    aws: Aws
+    outputs: Mapping[str, str]
+    opensearch: str
+    index: str
+
+    def post(
+        self, path: str, body: bytes | str, token: str | None, *, kind: str = "application/json", **headers: str
+    ) -> tuple[int, dict[str, str], Any]:
+        """Status, headers and body of an answer; JSON as what it stands for."""
+        told = {"Host": self.outputs["Url"].partition("://")[2], "Content-Type": kind, **headers}
+        if token is not None:
+            told["Authorization"] = f"Bearer {token}"
+        sent = body.encode() if isinstance(body, str) else body
+        return _answer(urllib.request.Request(f"{self.aws.url}{path}", sent, told, method="POST"))
+
+    def call(self, tool: str, token: str, /, **arguments: Any) -> tuple[int, Any]:
+        """Status and body of a tool's answer."""
+        status, _, body = self.post(f"/v1/{tool.replace('.', '/')}", json.dumps(arguments), token)
+        return status, body
+
+    def indexed(self, user: str, id: str) -> tuple[str, bool] | None:
+        """The index that holds a memory now, and whether with its words; None when none does. OpenSearch says it."""
+        self._of_index("POST", "_refresh")
+        found = {"ids": {"values": [document_id(UserRef(user_id=user).key, id)]}}
+        there = self._of_index("POST", "_search", {"query": found})["hits"]["hits"]
+        worded = {"bool": {"filter": [found, {"exists": {"field": "tokens"}}]}}
+        with_words = self._of_index("POST", "_search", {"query": worded})["hits"]["hits"]
+        return (there[0]["_index"], bool(with_words)) if there else None
+
+    def _of_index(self, method: str, what: str, body: Any = None) -> Any:
+        sent, kind = json.dumps(body or {}).encode(), {"Content-Type": "application/json"}
+        url = f"{self.opensearch}/{self.index}/{what}"
+        status, _, answer = _answer(urllib.request.Request(url, sent, kind, method=method))
+        assert status == 200, answer
+        return answer
+
+
+def eventually(check: Callable[[], T | None], seconds: float = 30.0) -> T:
+    """What `check` answers as soon as it answers something."""
+    ends = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < ends, f"nothing after {seconds:g} s"
+        time.sleep(0.1)
+    return found
+
+
+def _answer(request: urllib.request.Request) -> tuple[int, dict[str, str], Any]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=60) as answered:
+            return answered.status, dict(answered.headers), _read(answered.read())
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, dict(refused.headers), _read(refused.read())
+
+
+def _read(body: bytes) -> Any:
+    text = body.decode()
+    return json.loads(text) if text.startswith(("{", "[")) else text
 
 
 @contextmanager

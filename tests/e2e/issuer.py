@@ -1,8 +1,10 @@
 """An issuer of tokens: its metadata and keys over HTTP, and tokens signed as told."""
 
+import hmac
 import json
 import threading
 import time
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,6 +12,7 @@ from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
 AUDIENCE = "recollect-e2e"
@@ -29,10 +32,21 @@ class Issuer:
         told = {"iss": self.url, "aud": AUDIENCE, "sub": user, "iat": now, "exp": now + seconds, **claims}
         return jwt.encode(told, self.key if key is None else key, algorithm=algorithm, headers={"kid": KEY_ID})
 
+    def signed_with_public_key(self, user: str) -> str:
+        """A token whose secret anybody knows: PyJWT would not sign it, so it is made by hand."""
+        public = self.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        header = _encoded({"alg": "HS256", "typ": "JWT", "kid": KEY_ID})
+        signed = f"{header}.{self.token(user).split('.')[1]}"
+        return f"{signed}.{urlsafe_b64encode(hmac.digest(public, signed.encode(), 'sha256')).rstrip(b'=').decode()}"
+
     def answer(self, path: str) -> Any:
         if path == "/.well-known/openid-configuration":
             return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
         return {"keys": [{**RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True), "kid": KEY_ID, "alg": "RS256"}]}
+
+
+def _encoded(part: dict[str, str]) -> str:
+    return urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
 
 
 @contextmanager
