@@ -1,8 +1,13 @@
-"""A door of each test's own, one that fails, and the local application served."""
+"""A door of each test's own, one that fails, what a function tells, and the local application served."""
 
-from collections.abc import Iterator
+import asyncio
+import io
+import json
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -10,8 +15,12 @@ import pytest
 from recollect.invoke import Door
 from recollect.surfaces.http import create_app
 from recollect.surfaces.identity import LocalUser
+from recollect.surfaces.lambda_telling import Telling
 from surfaces.callers import opened
 from surfaces.serving import served
+
+Tell = Callable[[], list[dict[str, Any]]]
+"""What was told so far, a line each."""
 
 
 class FailingStore:
@@ -53,3 +62,35 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         app = create_app(door, LocalUser("local", "default"), closes_store=False)
         with served(app) as url, httpx.Client(base_url=url) as client:
             yield client
+
+
+@pytest.fixture
+def stream() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def telling(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telling]:
+    """What a function of its own would make, and the log as it was when it has gone."""
+    logger = logging.getLogger("recollect")
+    monkeypatch.setattr(logger, "handlers", [])
+    monkeypatch.setattr(logger, "level", logger.level)
+    yield Telling("info", stream=stream)
+    for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
+        delattr(logger, mark)
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def lines(stream: io.StringIO) -> Tell:
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def event_loop_closed() -> Iterator[None]:
+    """Mangum makes an event loop of its own for the thread and leaves it; close it."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    loop.close()
+    asyncio.set_event_loop(None)

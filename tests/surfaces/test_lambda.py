@@ -4,7 +4,7 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -173,18 +173,6 @@ def test_a_tools_function_imports_no_framework() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.fixture
-def event_loop_closed() -> Iterator[None]:
-    """Mangum makes an event loop of its own for the thread and leaves it; close it."""
-    import asyncio
-
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 @KINDS

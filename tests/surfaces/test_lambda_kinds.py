@@ -1,8 +1,6 @@
 """Function URLs, load balancers and queues in front of a tool's function, and the settings that say who calls."""
 
 import base64
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -12,7 +10,6 @@ from recollect.model import Caller
 from recollect.settings import read_settings
 from recollect.surfaces.identity import TrustedHeaders
 from recollect.surfaces.lambda_ import tool_handler
-from surfaces.callers import ROOT
 from surfaces.events import ARN, as_alb, as_messages, as_url, as_v1, as_v2
 
 SAVE = "/v1/core/save"
@@ -58,16 +55,6 @@ def test_the_claims_that_name_a_caller_are_settings(door: Door) -> None:
     assert handler(named, None)["statusCode"] == 200
     assert texts(door, "ana", tenant="acme") == ["A fact."]
     assert handler(as_v2(SAVE, FACT, Caller("eve")), None)["statusCode"] == 401
-
-
-def test_a_function_whose_settings_are_wrong_fails_at_its_start_by_the_settings_name() -> None:
-    program = "import sys; sys.path[:0] = ['shared', 'functions/save']; import handler"
-    environment = {"PATH": "", "RECOLLECT_STORE": "paper"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-    )
-    assert done.returncode == 1
-    assert "RECOLLECT_STORE must be" in done.stderr
 
 
 # Load balancers

@@ -1,11 +1,10 @@
 """What a function tells: JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
 
-import io
 import json
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,36 +23,12 @@ from recollect.surfaces.lambda_maintenance import maintenance_handler
 from recollect.surfaces.lambda_stream import stream_handler
 from recollect.surfaces.lambda_telling import Telling, level_of
 from surfaces.callers import ROOT
-from surfaces.conftest import FailingStore
+from surfaces.conftest import FailingStore, Tell
 from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
 
 ME = Caller("ana", "default")
 WORD = "xylophone"
 CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="recollect-save")
-
-Tell = Callable[[], list[dict[str, Any]]]
-
-
-@pytest.fixture
-def stream() -> io.StringIO:
-    return io.StringIO()
-
-
-@pytest.fixture
-def telling(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telling]:
-    """What a function of its own would make, and the log as it was when it has gone."""
-    logger = logging.getLogger("recollect")
-    monkeypatch.setattr(logger, "handlers", [])
-    monkeypatch.setattr(logger, "level", logger.level)
-    yield Telling("info", stream=stream)
-    for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
-        delattr(logger, mark)
-    logger.manager._clear_cache()  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def lines(stream: io.StringIO) -> Tell:
-    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from .lambda_events import HttpRequest, http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
 from .lambda_telling import Telling, teller, told
-from .reply import Reply, answer, error_reply, not_json_reply, refusal_reply, wrong_method_reply
+from .reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import check_size, is_json, tools_by_path, unknown_path
 
 Handler = Callable[[Any, Any], JsonObject]
@@ -42,7 +42,7 @@ def tool_handler(
     tells = teller(telling, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> JsonObject:
-        request = http_request(event) if isinstance(event, dict) else None
+        request = http_request(event)
         if request is not None:
             return http_response(_http(operation, open, found_by, request), request)
         if is_queue(event):
@@ -74,6 +74,8 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         key = one_header(request.scope, "Idempotency-Key")
     except RecollectError as error:
         return refusal_reply(door, tool, error)
+    except Exception as fault:
+        return fault_reply(tool.full_name, fault)
     reply = answer(door, tool, body, caller, key)
     write_down(door)
     return reply

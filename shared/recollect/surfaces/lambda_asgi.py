@@ -6,7 +6,7 @@ from typing import Any
 
 from mangum import Mangum
 
-from ..errors import InvalidInput
+from ..errors import InvalidInput, RecollectError
 from ..invoke import Door
 from ..model import JsonObject
 from ..settings import read_settings
@@ -14,10 +14,10 @@ from .identity import Identity
 from .lambda_ import Handler, authorizer
 from .lambda_direct import error_object
 from .lambda_events import http_request, http_response
-from .lambda_opening import Open, opened_door, write_down
+from .lambda_opening import Open, open_safely, opened_door, write_down
 from .lambda_telling import Telling, teller, told
 from .problem import PROBLEM_MEDIA
-from .reply import error_reply
+from .reply import error_reply, fault_reply
 
 _UNKNOWN = "This function takes events of HTTP only: API Gateway, function URL, load balancer."
 _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
@@ -46,20 +46,22 @@ def mcp_handler(
 def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any]) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
-        door = open()
+        door = open_safely(open)
         # Each invocation starts and ends the application's lifespan, which may happen many times.
         return door, Mangum(create(door), lifespan="on", text_mime_types=_TEXT)
 
     def handler(event: Any, context: Any) -> JsonObject:
-        request = http_request(event) if isinstance(event, dict) else None
+        request = http_request(event)
         if request is None:
             return {"error": error_object(InvalidInput(_UNKNOWN))}
         try:
             request.body()
-        except InvalidInput as error:
+            door, application = adapted()
+            answer: JsonObject = application(event, context)
+        except RecollectError as error:
             return http_response(error_reply(error), request)
-        door, application = adapted()
-        answer: JsonObject = application(event, context)
+        except Exception as fault:
+            return http_response(fault_reply("the function", fault), request)
         write_down(door)
         return answer
 

@@ -5,11 +5,13 @@ import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from ..errors import InvalidInput
 from ..model import JsonObject
 from .reply import Reply
+
+_TEXTS: Final = ("rawPath", "routeKey", "path", "resource", "httpMethod")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,10 @@ class HttpRequest:
             raise InvalidInput("The body is not valid base64.") from None
 
 
-def http_request(event: JsonObject) -> HttpRequest | None:
-    """The request of an event of HTTP, None for any other kind of event."""
-    context = event.get("requestContext")
-    if not isinstance(context, dict):
+def http_request(event: Any) -> HttpRequest | None:
+    """The request of an event of HTTP, None for any other kind of event, and for what no gateway sends."""
+    context = event.get("requestContext") if isinstance(event, dict) else None
+    if not isinstance(context, dict) or not _is_whole(event):
         return None
     scope = {"headers": _headers(event), "aws.event": event}
     if event.get("version") == "2.0" and isinstance(context.get("http"), dict):
@@ -69,6 +71,18 @@ def http_response(reply: Reply, request: HttpRequest) -> JsonObject:
         # A target group that sends repeated headers apart reads no others.
         response["multiValueHeaders"] = {name: [value] for name, value in response.pop("headers").items()}
     return response
+
+
+def _is_whole(event: JsonObject) -> bool:
+    headers, several = event.get("headers") or {}, event.get("multiValueHeaders") or {}
+    return (
+        isinstance(headers, dict)
+        and all(isinstance(value, str) for value in headers.values())
+        and isinstance(several, dict)
+        and all(isinstance(values, list) for values in several.values())
+        and isinstance(event.get("body") or "", str)
+        and all(isinstance(event[name], str) for name in _TEXTS if name in event)
+    )
 
 
 def _headers(event: JsonObject) -> list[tuple[bytes, bytes]]:

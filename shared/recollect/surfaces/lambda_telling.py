@@ -16,6 +16,7 @@ from .. import telemetry
 from ..model import JsonObject, OutcomeKind
 from ..settings import Settings, read_settings
 from ..telemetry import Measure
+from .lambda_events import http_request
 
 NAMESPACE: Final = "recollect"
 _LONGEST_ID: Final = 256
@@ -98,10 +99,8 @@ def correlation_id(event: Any) -> str | None:
     if not isinstance(context, dict):
         return None
     id = context.get("requestId")
-    if "elb" in context:
-        headers = {**(event.get("multiValueHeaders") or {}), **(event.get("headers") or {})}
-        traced = next((value for name, value in headers.items() if name.lower() == "x-amzn-trace-id"), None)
-        id = traced[0] if isinstance(traced, list) and traced else traced
+    if "elb" in context and (request := http_request(event)) is not None:
+        id = dict(request.scope["headers"]).get(b"x-amzn-trace-id", b"").decode() or None
     return id[:_LONGEST_ID] if isinstance(id, str) else None
 
 
