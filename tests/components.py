@@ -5,8 +5,10 @@ RECOLLECT_TEST_PARTS=0 leaves them out whatever runs, and with them the stores o
 """
 
 import os
+import shutil
 import urllib.error
 import urllib.request
+from typing import NoReturn
 
 import pytest
 
@@ -28,6 +30,12 @@ def aws_url() -> str:
     return _running("aws", os.environ.get("RECOLLECT_TEST_AWS", "http://127.0.0.1:4599"))
 
 
+def check_node() -> None:
+    """Templates are synthesised by Node.js, which the CDK's Python package drives."""
+    if shutil.which("node") is None:
+        _missing("Node.js is not on the path: templates can't be synthesised")
+
+
 def check_wanted(part: str) -> None:
     """Skip a test of a part that is left out on purpose."""
     if os.environ.get("RECOLLECT_TEST_PARTS") == "0":
@@ -42,7 +50,10 @@ def _running(part: str, url: str) -> str:
     except urllib.error.HTTPError:
         return url
     except OSError:
-        reason = f"{part} does not answer at {url}: `make up` starts it"
+        _missing(f"{part} does not answer at {url}: `make up` starts it")
+
+
+def _missing(reason: str) -> NoReturn:
     if os.environ.get("RECOLLECT_REQUIRE_ALL") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

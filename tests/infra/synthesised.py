@@ -12,6 +12,7 @@ from infra.nag import acknowledge
 from infra.stack import Recollect
 from infra.stage import Stage
 
+from components import check_node
 from recollect.tools import Catalogue
 from recollect.toolsets import CATALOGUE
 
@@ -76,6 +77,7 @@ def template(stage: str) -> Template:
 
 def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False) -> Template:
     """The template of a stage; `checked` by cdk-nag too, which fails it for a rule that nobody acknowledged."""
+    check_node()
     folder = Path(tempfile.mkdtemp())
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
