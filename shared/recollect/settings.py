@@ -25,7 +25,9 @@ class Settings(BaseModel):
         "sqlite", description="Where memories are kept: files in the folder, or DynamoDB with OpenSearch (`aws`)."
     )
     memory_table: str = Field("recollect", min_length=3, description="DynamoDB's table of memories.")
-    usage_table: str = Field("recollect-usage", min_length=3, description="DynamoDB's table of how they are read.")
+    usage_table: str = Field(
+        "recollect-usage", min_length=3, description="DynamoDB's table of how they are read, and of quotas."
+    )
     dynamodb_url: str = Field("", description="Where DynamoDB answers; AWS's own address when not given.")
     opensearch_url: str = Field("", description="Where OpenSearch answers; `aws` needs it.", repr=False)
     opensearch_index: str = Field(

@@ -12,6 +12,8 @@ import httpx
 import jwt
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.shared.auth import ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed
@@ -195,6 +197,25 @@ def test_a_token_that_is_not_valid_is_refused(
     assert challenge.startswith('Bearer error="invalid_token", error_description="')
     assert says in challenge
     assert "Traceback" not in answer.text
+
+
+@given(at=st.floats(0, 1, exclude_max=True), by=st.sampled_from("AQgw-_9.="))
+def test_a_token_with_any_character_changed_is_refused(issuer: Issuer, tokens: OidcTokens, at: float, by: str) -> None:
+    token = issuer.token("ec-1", "ES256")
+    place = int(at * len(token))
+    changed = token[:place] + by + token[place + 1 :]
+    assume(changed != token)
+    with pytest.raises(IdentityMissing):
+        tokens.caller(scope(changed))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_no_other_text_is_a_token(issuer: Issuer, tokens: OidcTokens, text: str) -> None:
+    if text.strip():
+        with pytest.raises(IdentityMissing):
+            tokens.caller(scope(text))
+    else:
+        assert tokens.caller(scope(text)) is None
 
 
 def test_two_tokens_are_refused(client: httpx.Client, issuer: Issuer) -> None:
