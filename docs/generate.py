@@ -25,11 +25,13 @@ from typing import Any
 from recollect.arguments import describe
 from recollect.settings import PREFIX, Settings
 from recollect.surfaces import schemas
-from recollect.tools import Tool, Toolset
+from recollect.tools import Tool, Toolset, plain_schema
 from recollect.toolsets import CATALOGUE
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from infra.stage import Stage
 
 from docs import cost
 
@@ -66,6 +68,7 @@ def pages() -> list[tuple[Path, str]]:
         _pages = [
             *((DOCS / "tools" / f"{toolset.name}.md", toolset_page(toolset)) for toolset in toolsets),
             (DOCS / "settings.md", settings_page()),
+            (DOCS / "stages.md", stages_page()),
             (DOCS / "openapi.json", openapi_page()),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
@@ -129,6 +132,26 @@ def settings_page() -> str:
             "`~/.recollect`" if name == "data" else f"`{field.default}`" if field.default not in ("", None) else ""
         )
         lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
+    return "\n".join([*lines, ""])
+
+
+def stages_page() -> str:
+    """Every choice of a stage with its default."""
+    lines = [
+        "# Stages",
+        "",
+        "A table of `infra/stages.toml` is a stage, one deployment; these are its keys. A value that doesn't fit fails",
+        "the synthesis. [How to deploy one](deploy.md).",
+        "",
+        "| key | takes | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    schema = plain_schema(Stage.model_json_schema())["properties"]
+    for name, field in Stage.model_fields.items():
+        if name == "name":
+            continue
+        default = json.dumps(schema[name].get("default"))
+        lines.append(f"| `{name}` | {describe(schema[name])} | `{default}` | {field.description} |")
     return "\n".join([*lines, ""])
 
 

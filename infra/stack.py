@@ -110,7 +110,7 @@ class Recollect(Stack):
             schedule=events.Schedule.rate(Duration.days(1)),
             targets=[targets.LambdaFunction(reindex, retry_attempts=0)],
         )
-        made = CustomResource(self, "Index", service_token=reindex.function_arn)
+        made = CustomResource(self, "Index", service_token=reindex.function_arn, service_timeout=Duration.minutes(16))
         if self.search.domain is not None:
             made.node.add_dependency(self.search.domain)
 

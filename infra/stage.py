@@ -41,19 +41,25 @@ class Stage(BaseModel):
     search: Literal["domain", "serverless", "endpoint"] = Field(
         "domain", description="The index: a managed domain, a serverless collection, or one that is there already."
     )
-    domain: Domain = Domain()
+    domain: Domain = Field(
+        Domain(), description="The domain's `instance`, `nodes` (1, or 3 in three zones) and `volume_gb` a node."
+    )
     endpoint: str = Field("", description="Where an OpenSearch that is there already answers.")
     endpoint_arn: str = Field("", description="The ARN of a domain that is there already, to sign requests for it.")
     retain: bool = Field(True, description="Whether memories outlive the stack.")
-    python: Literal["3.12", "3.13"] = "3.13"
-    memory_mb: int = Field(1024, ge=256, le=10240)
-    log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = 30
+    python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python.")
+    memory_mb: int = Field(1024, ge=256, le=10240, description="The functions' memory, which their CPU goes by.")
+    log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = Field(30, description="How long logs are kept.")
     calls_per_second: int = Field(100, ge=1, description="Where the API answers 429, for all callers together.")
-    snap_start: tuple[str, ...] = Field((), description="The functions that start from a snapshot.")
+    snap_start: tuple[str, ...] = Field(
+        (), description="The functions that start from a snapshot, which costs by the hour for each."
+    )
     alarm_email: str = Field("", description="Who hears of alarms.")
     queue_senders: tuple[Arn, ...] = Field((), description="Who may write by the queue. None, and there is no queue.")
     settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
-    emulator: bool = Field(False, description="Whether it is for an emulator on this machine.")
+    emulator: bool = Field(
+        False, description="Whether it is for an emulator here: this processor and Python."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

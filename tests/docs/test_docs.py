@@ -24,6 +24,10 @@ def test_the_settings_page_is_as_generated() -> None:
     assert (ROOT / "docs" / "settings.md").read_text() == generate.settings_page(), "run `make docs`"
 
 
+def test_the_stages_page_is_as_generated() -> None:
+    assert (ROOT / "docs" / "stages.md").read_text() == generate.stages_page(), "run `make docs`"
+
+
 def test_the_openapi_document_is_as_generated_and_valid() -> None:
     text = (ROOT / "docs" / "openapi.json").read_text()
     assert text == generate.openapi_page(), "run `make docs`"

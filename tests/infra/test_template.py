@@ -1,7 +1,11 @@
 """What is synthesised: valid, complete, and as the catalogue says."""
 
+import re
+from pathlib import Path
+
 import pytest
 from cfnlint.api import lint_file
+from infra.bundle import ROOT
 from infra.plan import http_function, mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
@@ -137,7 +141,15 @@ def _target(route: dict) -> str:
     return route["Target"]["Fn::Join"][1][1]["Ref"]
 
 
-def _file(handler: str):
-    from infra.bundle import ROOT
-
+def _file(handler: str) -> Path:
     return ROOT / f"{handler.removesuffix('.handler')}.py"
+
+
+def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
+    page = (ROOT / "docs" / "operate.md").read_text()
+    told = {name for row in re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    made = {
+        one["AlarmName"].removeprefix("recollect-zones-")
+        for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
+    }
+    assert told == made
