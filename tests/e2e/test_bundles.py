@@ -1,0 +1,37 @@
+"""What is uploaded for functions: for their processor, small, and nothing that they don't use."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from infra.bundle import Bundle, build_code
+from infra.functions import EXTRAS
+
+MB = 1_000_000
+
+
+@pytest.mark.parametrize(("embedder", "most"), [(False, 25 * MB), (True, 45 * MB)])
+def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: int, tmp_path: Path) -> None:
+    layer = Bundle(EXTRAS["tools"], embedder, "3.13").build() / "python"
+    packages = {path.name for path in layer.iterdir()}
+    assert {"pydantic", "botocore", "boto3", "urllib3", "aws_lambda_powertools"} <= packages
+    assert ("wordllama" in packages) == ("numpy" in packages) == embedder
+    assert not packages & {"grpc", "google", "opensearchpy", "requests", "aws_xray_sdk", "fastapi", "mcp"}
+    services = {path.name for path in (layer / "botocore" / "data").iterdir() if path.is_dir()}
+    assert services <= {"dynamodb", "s3", "sqs", "sts", "sso", "sso-oidc", "bedrock-runtime"}
+    libraries = [path.name for path in layer.rglob("*.so") if "cpython" in path.name]
+    assert libraries
+    assert all(name.endswith("aarch64-linux-gnu.so") for name in libraries)
+
+    code = build_code("3.13")
+    assert not (code / "recollect" / "surfaces" / "cli").exists()
+    assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < most
+
+
+def _zipped(folder: Path, into: Path) -> int:
+    packed = into / f"{folder.name}.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in folder.rglob("*"):
+            archive.write(path, path.relative_to(folder))
+    return packed.stat().st_size
