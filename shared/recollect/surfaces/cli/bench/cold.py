@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from threading import Thread
-from typing import Any, Final
+from typing import Final
 
 from ....errors import Unavailable
 from ....model import Caller, JsonObject
@@ -26,7 +26,7 @@ from ....runtime import open_door
 from ....settings import PREFIX, Settings
 from .corpus import Corpus
 from .place import SETTLED, LaterClock, opened
-from .runtime_api import first_answer
+from .runtime_api import Answered, first_answer
 from .stores import Store
 
 TITLES: Final = {
@@ -34,6 +34,7 @@ TITLES: Final = {
     "search_ms": "the search handler with a remote embedder, ms",
     "wordllama_ms": "the search handler with the local embedder, ms",
     "search_ratio": "search_ratio, search / bare (<= 2 is good)",
+    "processor_ratio": "the same by processor time, for a busy machine",
     "wordllama_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
     "imports_ms": "what imports cost until the first answer, by package, ms",
 }
@@ -89,19 +90,22 @@ def measure(repeats: int) -> JsonObject:
                 starts[name] = _Start(folder / name, _SEARCH, _called_by(caller, event), settings)
             place.settle()
             for start in starts.values():
-                start.seconds()  # compiles what all others find compiled
-            times: dict[str, list[float]] = {name: [] for name in starts}
+                start.answered()  # compiles what all others find compiled
+            times: dict[str, list[Answered]] = {name: [] for name in starts}
             for _ in range(repeats):
                 for name, start in starts.items():
-                    times[name].append(start.seconds())
-            imports = {name: _imports(start.written("-X", "importtime")) for name, start in starts.items()}
-    bare, search, wordllama = (1000 * median(times[name]) for name in ("bare", "search", "wordllama"))
+                    times[name].append(start.answered())
+            imports = {name: _imports(start.answered("-X", "importtime").written) for name, start in starts.items()}
+    bare, search, wordllama = (1000 * median(one.seconds for one in times[name]) for name in starts)
+    used = {name: median(one.processor for one in times[name]) for name in starts}
     return {
         "starts": repeats,
         "bare_ms": round(bare, 1),
         "search_ms": round(search, 1),
         "wordllama_ms": round(wordllama, 1),
         "search_ratio": round(search / bare, 2),
+        "processor_ratio": round(used["search"] / used["bare"], 2),
+        "processor_ms": {name: round(1000 * spent, 1) for name, spent in used.items()},
         "wordllama_adds_ms": round(wordllama - search, 1),
         "imports_ms": _by_package(imports),
     }
@@ -118,15 +122,10 @@ class _Start:
         given = {name: getattr(settings, name) for name in settings.model_fields_set}
         self._environment = {f"{PREFIX}{name.upper()}": str(value) for name, value in given.items()}
 
-    def seconds(self) -> float:
-        return self._answered()[0]
-
-    def written(self, *flags: str) -> str:
-        return self._answered(*flags)[2]
-
-    def _answered(self, *flags: str) -> tuple[float, Any, str]:
+    def answered(self, *flags: str) -> Answered:
+        """Its first answer. Raises Unavailable when that isn't whole."""
         answered = first_answer(self._folder, self._event, self._environment, *flags)
-        answer = answered[1]
+        answer = answered.answer
         if answer.get("statusCode") != 200 or '"degraded"' in answer.get("body", ""):
             raise Unavailable(f"`{self._folder.name}` answered {answer}", retryable=False, part="runtime")
         return answered
