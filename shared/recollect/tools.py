@@ -141,8 +141,8 @@ class Toolset:
 class Catalogue:
     """Every toolset by name, and the way to find a tool."""
 
-    def __init__(self, toolsets: list[Toolset]) -> None:
-        self.toolsets: Mapping[str, Toolset] = {toolset.name: toolset for toolset in toolsets}
+    def __init__(self, toolsets: Mapping[str, Toolset]) -> None:
+        self.toolsets = toolsets
 
     def toolset(self, name: str) -> Toolset:
         """Raises NotFound, naming the toolsets there are."""

@@ -1,11 +1,17 @@
 """bench: the figures' names and meaning, on small made-up data."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
+from components import dynamodb_url, opensearch_url
 from recollect import runtime
 from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+
+COMMAND = (sys.executable, "-c", "from recollect.surfaces.cli import main; main()")
 
 
 @pytest.fixture
@@ -112,3 +118,29 @@ def test_a_missing_peer_says_how_to_install_it(run, monkeypatch):
     result = run("bench", "speed", "--size", "5", "--against", "langgraph")
     assert result.exit_code == 5
     assert "--group bench" in result.stderr
+
+
+def test_warm_says_what_a_function_adds():
+    # In a process of its own: a function's log is JSON from then on.
+    command = [*COMMAND, "bench", "warm", "--calls", "3", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert figures.keys() == {"calls", "invoke_p50_ms", "handler_p50_ms", "adds_ms", "written_p50_ms"}
+    assert figures["calls"] == 3
+
+
+@pytest.mark.slow
+def test_cold_measures_every_start_and_its_imports():
+    parts = {
+        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
+        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "local",
+        "AWS_SECRET_ACCESS_KEY": "local",
+    }
+    command = [*COMMAND, "bench", "cold", "--starts", "1", "--json"]
+    figures = json.loads(
+        subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **parts}).stdout
+    )
+    assert figures["search_ratio"] > 0
+    assert figures["imports_ms"]["recollect"].keys() == {"bare", "search", "wordllama"}
+    assert figures["imports_ms"]["botocore"]["bare"] > 0

@@ -123,7 +123,7 @@ def _with_a_new_tool(access: str, operation: str, *, needs: str = "store", timeo
         """How high the water stands."""
         return TideAnswer(metres=2.0)
 
-    return Catalogue([more if toolset.name == "notes" else toolset for toolset in CATALOGUE.toolsets.values()])
+    return Catalogue({**CATALOGUE.toolsets, "notes": more})
 
 
 def test_a_new_tool_has_its_route_schema_timeout_and_grants_in_the_template() -> None:

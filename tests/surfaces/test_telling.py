@@ -171,15 +171,15 @@ def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telling: Telling,
 
 
 _START = """
-import importlib.util, json, random, socket, sys, uuid
+import importlib.util, json, os, random, socket, sys
 from pathlib import Path
 import recollect.surfaces.lambda_asgi, recollect.surfaces.http, recollect.surfaces.mcp_http
 
 def refuse(*_, **__):
     raise AssertionError("a function starts without connections and without chance")
 
-real = uuid.uuid4, socket.socket.connect
-uuid.uuid4 = socket.socket.connect = refuse
+real = os.urandom, socket.socket.connect
+os.urandom = socket.socket.connect = refuse
 chance = random.getstate()
 handlers = {}
 for path in Path("functions").glob("*/handler.py"):
@@ -189,7 +189,7 @@ for path in Path("functions").glob("*/handler.py"):
     handlers[path.parent.name] = module.handler
 assert random.getstate() == chance
 assert not {"boto3", "botocore.session"} & sys.modules.keys()
-uuid.uuid4, socket.socket.connect = real
+os.urandom, socket.socket.connect = real
 for name in ("save", "http", "indexer"):
     event = {"toolset": "core", "tool": "save", "arguments": {"content": "A fact."}, "caller": {"user_id": "ana"}}
     try:

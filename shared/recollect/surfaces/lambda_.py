@@ -17,7 +17,7 @@ from .lambda_opening import Open, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
 from .lambda_telling import Telling, teller, told
 from .reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
-from .routes import check_size, is_json, tools_by_path, unknown_path
+from .routes import check_size, is_json, tool_at, unknown_path
 
 Handler = Callable[[Any, Any], JsonObject]
 
@@ -82,8 +82,7 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
 
 
 def _routed(catalogue: Catalogue, operation: str, request: HttpRequest) -> Tool:
-    routes = tools_by_path(catalogue)
     for path in request.paths:
-        if path in routes:
-            return served(catalogue, routes[path], operation)
+        if (tool := tool_at(catalogue, path)) is not None:
+            return served(catalogue, tool, operation)
     raise unknown_path(catalogue, request.paths[0])

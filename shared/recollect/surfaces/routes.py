@@ -20,6 +20,14 @@ def tools_by_path(catalogue: Catalogue) -> Mapping[str, Tool]:
     return {path: tool for tool in catalogue.tools() for path in paths(tool)}
 
 
+def tool_at(catalogue: Catalogue, path: str) -> Tool | None:
+    """The tool that is called at a path. A derived path names its toolset, and no other is looked at."""
+    match path.split("/"):
+        case ["", "v1", toolset, name] if toolset in catalogue.toolsets and name in catalogue.toolsets[toolset].tools:
+            return catalogue.toolsets[toolset].tools[name]
+    return tools_by_path(catalogue).get(path)
+
+
 def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
     """What to say of a path where nothing is: the toolsets or tools that there are."""
     match path.split("/"):

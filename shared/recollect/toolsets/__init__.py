@@ -3,12 +3,32 @@
 Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter.
 """
 
-from ..tools import Catalogue
-from .associative import ASSOCIATIVE
-from .categories import CATEGORIES
-from .core import CORE
-from .episodic import EPISODIC
-from .notes import NOTES
-from .records import RECORDS
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Final
 
-CATALOGUE = Catalogue([CORE, NOTES, CATEGORIES, RECORDS, ASSOCIATIVE, EPISODIC])
+from ..tools import Catalogue, Toolset
+
+_NAMES: Final = ("core", "notes", "categories", "records", "associative", "episodic")
+
+
+class _Toolsets(Mapping[str, Toolset]):
+    """The toolsets by name, each imported when it is first asked for: a function's first call waits for one of them."""
+
+    def __getitem__(self, name: str) -> Toolset:
+        if name not in _NAMES:
+            raise KeyError(name)
+        toolset: Toolset = getattr(import_module(f"{__name__}.{name}"), name.upper())
+        return toolset
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+CATALOGUE = Catalogue(_Toolsets())

@@ -44,7 +44,7 @@ def tools(
     from .. import schemas
 
     if format is Format.OPENAPI:
-        chosen = CATALOGUE if toolset is None else type(CATALOGUE)([CATALOGUE.toolset(toolset)])
+        chosen = CATALOGUE if toolset is None else type(CATALOGUE)({toolset: CATALOGUE.toolset(toolset)})
         write_json(schemas.openapi(chosen))
     elif format is Format.TABLE:
         _print_table(CATALOGUE.tools() if toolset is None else list(CATALOGUE.toolset(toolset).tools.values()))

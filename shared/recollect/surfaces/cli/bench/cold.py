@@ -28,6 +28,7 @@ from .corpus import Corpus
 from .place import SETTLED, LaterClock, opened
 from .runtime_api import Answered, first_answer
 from .stores import Store
+from .warm import search_event
 
 TITLES: Final = {
     "bare_ms": "a handler that makes one boto3 client call, ms",
@@ -77,17 +78,17 @@ def measure(repeats: int) -> JsonObject:
     import_module("awslambdaric")  # says what is missing before anything is made
     corpus = Corpus()
     texts = list(corpus.texts(_MEMORIES))
-    event = _event(corpus.questions(texts, 1)[0])
+    question = corpus.questions(texts, 1)[0]
     with TemporaryDirectory(prefix="recollect-bench-") as made, opened(Path(made) / "ours", Store.AWS) as place:
         folder = Path(made)
         with _embedding(place.door.embedder) as url:
             remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
             local = place.settings.model_copy(update={"embedder": "wordllama"})
-            starts = {"bare": _Start(folder / "bare", _BARE, event, place.settings)}
+            starts = {"bare": _Start(folder / "bare", _BARE, {}, place.settings)}
             for name, settings in {"search": remote, "wordllama": local}.items():
                 caller = Caller(name, "default")
                 _fill(settings, caller, texts)
-                starts[name] = _Start(folder / name, _SEARCH, _called_by(caller, event), settings)
+                starts[name] = _Start(folder / name, _SEARCH, search_event(caller, {"query": question}), settings)
             place.settle()
             for start in starts.values():
                 start.answered()  # compiles what all others find compiled
@@ -144,26 +145,6 @@ def _fill(settings: Settings, caller: Caller, texts: list[str]) -> None:
                 raise result.error
     finally:
         door.store.close()
-
-
-def _event(question: str) -> JsonObject:
-    """An HTTP API's event, payload 2.0."""
-    path = "/v1/core/search"
-    return {
-        "version": "2.0",
-        "routeKey": f"POST {path}",
-        "rawPath": path,
-        "headers": {"content-type": "application/json"},
-        "requestContext": {"http": {"method": "POST", "path": path}, "requestId": "bench", "stage": "$default"},
-        "body": json.dumps({"query": question}),
-        "isBase64Encoded": False,
-    }
-
-
-def _called_by(caller: Caller, event: JsonObject) -> JsonObject:
-    """The event behind a JWT authorizer."""
-    claims = {"sub": caller.user_id, "agent_id": caller.agent_id}
-    return {**event, "requestContext": {**event["requestContext"], "authorizer": {"jwt": {"claims": claims}}}}
 
 
 def _imports(written: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""bench locomo, bench surprise, bench speed and bench cold."""
+"""bench locomo, bench surprise, bench speed, bench cold and bench warm."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(surprise)
     bench.command()(speed)
     bench.command()(cold)
+    bench.command()(warm)
     app.add_typer(bench, name="bench")
 
 
@@ -83,3 +84,17 @@ def cold(
     from .report import show
 
     show(measure(starts), as_json, TITLES)
+
+
+def warm(
+    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="How many searches each way.")] = 500,
+    as_json: options.Json = False,
+) -> None:
+    """What a warm function adds to a call: searches through the door and as events, in turn.
+
+    Everything is in a folder that is removed afterwards.
+    """
+    from .report import show
+    from .warm import TITLES, measure
+
+    show(measure(calls), as_json, TITLES)
