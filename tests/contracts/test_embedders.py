@@ -392,6 +392,17 @@ def test_a_level_that_was_given_is_not_learned(remote: Callable[..., EndpointEmb
     assert embedder.unrelated < 0.5
 
 
+def test_where_size_and_unrelated_level_are_given_the_rest_is_learned_when_it_is_read(
+    server: ModelServer, remote: Callable[..., EndpointEmbedder]
+) -> None:
+    embedder = remote(dimension=64, unrelated=0.1, unrelated_japanese=None, novel=None)
+    embed(embedder, "tea")
+    assert embedder.unrelated == 0.1
+    assert [request.input for request in server.requests] == [["tea"]]
+    assert embedder.novel > 0.1
+    assert [request.input for request in server.requests[1:]] == [[*PROBES]]
+
+
 def test_size_and_levels_are_asked_for_when_they_are_read_first(
     remote: Callable[..., EndpointEmbedder],
 ) -> None:
