@@ -61,7 +61,7 @@ INDEX_BYTES: Final = 5_900
 LOG_BYTES: Final = 3_000
 ANSWER_BYTES: Final = 4_000
 METRICS: Final = 60
-ALARMS: Final = 16
+ALARMS: Final = 17
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Api(Construct):
         )
         schemas = {path: {tool.full_name: tool.input_schema} for tool in plan.tools for path in paths(tool)}
         for path in plan.paths:
-            self._route(f"POST {path}", integration, schemas.get(path))
+            self._route(f"{plan.method} {path}", integration, schemas.get(path))
         if any_other:
             self._route("$default", integration, None)
         lambda_.CfnPermission(

@@ -52,7 +52,8 @@ class Bundle:
     def digest(self) -> str:
         """Another one for whatever changes what is installed."""
         where = f"{sys.platform} {sys.version}" if self.emulator else self.python
-        facts = [self.requirements, self.embedder, where, _LOCK.read_text(), Path(__file__).read_text()]
+        compiled = _interpreter(self.python, self.emulator) is not None
+        facts = [self.requirements, self.embedder, where, compiled, _LOCK.read_text(), Path(__file__).read_text()]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def build(self) -> Path:

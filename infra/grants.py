@@ -10,6 +10,7 @@ Resource = Literal[
     "everyone",
     "usage",
     "stream",
+    "streams",
     "index",
     "embedder",
     "exports",
@@ -53,6 +54,7 @@ KEEP_INDEX: Final = Grant(
     ("{alias}*", "_alias/{alias}*", "_aliases", "_index_template/{alias}", "_bulk"),
 )
 FOLLOW: Final = Grant("stream", ("dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:DescribeStream"))
+FIND_STREAM: Final = Grant("streams", ("dynamodb:ListStreams",))
 PARK: Final = Grant("parked", ("sqs:SendMessage",))
 GIVE_UP: Final = Grant("unread", ("sqs:SendMessage",))
 TAKE_WRITES: Final = Grant("writes", ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"))
@@ -75,6 +77,6 @@ def tool_grants(plan: FunctionPlan) -> list[Grant]:
     return grants
 
 
-INDEXER: Final = (TRACE, READ_MEMORIES, FEED_INDEX, FOLLOW, PARK, GIVE_UP)
+INDEXER: Final = (TRACE, READ_MEMORIES, FEED_INDEX, FOLLOW, FIND_STREAM, PARK, GIVE_UP)
 MAINTENANCE: Final = (TRACE, READ_MEMORIES, EVERYONE, COUNT_USAGE, WRITE_MEMORIES, FORGET_USAGE, EMBED, READ_INDEX)
 REINDEX: Final = (TRACE, READ_MEMORIES, SCAN, KEEP_INDEX)

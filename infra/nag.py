@@ -22,7 +22,7 @@ _DOMAIN: Final = {
     "AwsSolutions-OS1": "Functions outside a VPC start faster and cost no NAT; every request is signed, and each role "
     "may ask for named paths alone.",
     "AwsSolutions-OS3": "Functions have no fixed addresses; IAM decides.",
-    "AwsSolutions-OS4": "Up to three data nodes elect a master among themselves; a stage of more adds its own.",
+    "AwsSolutions-OS4": "A stage has three data nodes at most, which elect a master among themselves.",
     "AwsSolutions-OS9[LogExport::SEARCH_SLOW_LOGS]": "Slow logs quote queries, and logs hold no user's text.",
     "AwsSolutions-OS9[LogExport::INDEX_SLOW_LOGS]": "Slow logs quote documents, and logs hold no user's text.",
 }
@@ -35,7 +35,10 @@ def acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     _say(stack.functions, _FUNCTIONS)
     storage = stack.storage
     for queue in (storage.parked, storage.unread, storage.undone):
-        _say(queue, _DEAD_LETTERS)
+        if queue is not None:
+            _say(queue, _DEAD_LETTERS)
+    table = stack.get_logical_id(storage.memories)
+    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::<{table}.Arn>/stream/*]": "A table's streams have no names."})
     _say(storage.exports, _EXPORTS)
     bucket = storage.exports.node.default_child
     assert isinstance(bucket, CfnBucket)
@@ -43,8 +46,8 @@ def acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{objects}]": "Each user's exports lie under a prefix."})
     if (domain := stack.search.domain) is not None:
         _say(domain, _DOMAIN if several_nodes else _DOMAIN | _ONE_NODE)
-        arn = f"<{stack.get_logical_id(domain)}.Arn>"
-        paths = (f"{arn}/_alias/recollect*", f"{arn}/recollect*")
+        alias = stack.search.alias
+        paths = (f"{stack.search.told_arn}/_alias/{alias}*", f"{stack.search.told_arn}/{alias}*")
         _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{path}]": _NUMBERED for path in paths})
 
 

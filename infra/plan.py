@@ -29,8 +29,9 @@ class FunctionPlan:
         return "write" if any(tool.access == "write" for tool in self.tools) else "read"
 
     @property
-    def handler(self) -> str:
-        return f"functions/{self.name}/handler.handler"
+    def method(self) -> str:
+        """What its routes take. MCP answers other methods itself, by which clients learn that nothing is pushed."""
+        return "ANY" if self.bundle == "mcp" else "POST"
 
 
 def tool_functions(catalogue: Catalogue) -> list[FunctionPlan]:

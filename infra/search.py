@@ -1,20 +1,27 @@
 """The search index: a managed domain, a serverless collection, or one that is there already."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Literal
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import CfnUpdatePolicy, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_opensearchserverless as serverless
 from aws_cdk import aws_opensearchservice as opensearch
 from constructs import Construct
 
-from .grants import FEED_INDEX, KEEP_INDEX, Grant
+from .grants import FEED_INDEX, KEEP_INDEX, READ_INDEX, Grant
 from .stage import Stage
 
-INDEX = "recollect"
+_READ = ("aoss:DescribeIndex", "aoss:ReadDocument")
+_ITEMS = tuple(f"aoss:{verb}CollectionItems" for verb in ("Create", "Delete", "Update", "Describe"))
+_RIGHTS = {
+    READ_INDEX: (_READ, ()),
+    FEED_INDEX: ((*_READ, "aoss:WriteDocument"), ("aoss:DescribeCollectionItems",)),
+    KEEP_INDEX: (("aoss:*",), _ITEMS),
+}
 
 
 class Search(Construct):
@@ -27,13 +34,15 @@ class Search(Construct):
     def __init__(self, scope: Construct, stage: Stage, key: kms.IKey) -> None:
         super().__init__(scope, "Search")
         self._stage = stage
+        self.alias = stage.index
         self._name = stage.stack_name
         self._arn = stage.endpoint_arn
         match stage.search:
             case "domain":
+                # By its name: roles that wait for no domain are known everywhere when it is there.
+                self._arn = Stack.of(self).format_arn(service="es", resource="domain", resource_name=self._name)
                 self.domain = self._domain(key)
                 self.url, self.auth = f"https://{self.domain.attr_domain_endpoint}", "es"
-                self._arn = self.domain.attr_arn
             case "serverless":
                 self._collection = self._serverless(key)
                 self.url, self.auth = self._collection.attr_collection_endpoint, "aoss"
@@ -41,46 +50,56 @@ class Search(Construct):
             case "endpoint":
                 self.url, self.auth = stage.endpoint, "es" if stage.endpoint_arn else "none"
 
+    @property
+    def told_url(self) -> str:
+        """The address without a name and a password in it."""
+        return re.sub(r"//[^/]*@", "//", self.url)
+
+    @property
+    def told_arn(self) -> str:
+        """The ARN as cdk-nag tells it."""
+        return re.sub(r"\$\{Token\[AWS\.(\w+)\.\d+\]\}", r"<AWS::\1>", self._arn)
+
     def statements(self, grant: Grant) -> list[iam.PolicyStatement]:
         """A grant on the index as IAM's. A collection's own policy says more; one that asks nobody needs none."""
         if self.auth == "none":
             return []
         if self.auth == "aoss":
             return [iam.PolicyStatement(actions=["aoss:APIAccessAll"], resources=[self._arn])]
-        paths = [f"{self._arn}/{path.format(alias=INDEX)}" for path in grant.paths]
+        paths = [f"{self._arn}/{path.format(alias=self.alias)}" for path in grant.paths]
         return [iam.PolicyStatement(actions=list(grant.actions), resources=paths)]
 
     def admit(self, roles: Sequence[tuple[iam.IRole, Grant]]) -> None:
         """Let roles into a collection, each for what its grant says. A domain asks IAM alone."""
         if self.auth != "aoss":
             return
-        rights = {
-            FEED_INDEX: ["aoss:DescribeIndex", "aoss:ReadDocument", "aoss:WriteDocument"],
-            KEEP_INDEX: ["aoss:*"],
-        }
-        kinds: dict[tuple[str, ...], list[str]] = {}
+        kinds: dict[Grant, list[str]] = {}
         for role, grant in roles:
-            kinds.setdefault(tuple(rights.get(grant, ["aoss:DescribeIndex", "aoss:ReadDocument"])), []).append(
-                role.role_arn
-            )
-        rules = [
-            {
-                "Rules": [
-                    {"ResourceType": "index", "Resource": [f"index/{self._name}/*"], "Permission": list(permissions)}
-                ],
-                "Principal": principals,
-            }
-            for permissions, principals in kinds.items()
-        ]
+            kinds.setdefault(grant, []).append(role.role_arn)
+        rules = [{"Rules": self._rights(grant), "Principal": principals} for grant, principals in kinds.items()]
         serverless.CfnAccessPolicy(
             self, "Access", name=self._name, type="data", policy=Stack.of(self).to_json_string(rules)
         )
 
+    def _rights(self, grant: Grant) -> list[dict[str, Sequence[str]]]:
+        """A grant in a collection's own words: its aliases and templates belong to the collection."""
+        of_index, of_collection = _RIGHTS[grant]
+        rights = (
+            ("index", f"index/{self._name}/*", of_index),
+            ("collection", f"collection/{self._name}", of_collection),
+        )
+        return [
+            {"ResourceType": kind, "Resource": [what], "Permission": list(permissions)}
+            for kind, what, permissions in rights
+            if permissions
+        ]
+
     def _domain(self, key: kms.IKey) -> opensearch.CfnDomain:
         size = self._stage.domain
         several = size.nodes > 1
-        arn = Stack.of(self).format_arn(service="es", resource="domain", resource_name=f"{self._name}/*")
-        account = iam.PolicyStatement(actions=["es:ESHttp*"], principals=[iam.AccountRootPrincipal()], resources=[arn])
+        account = iam.PolicyStatement(
+            actions=["es:ESHttp*"], principals=[iam.AccountRootPrincipal()], resources=[f"{self._arn}/*"]
+        )
         domain = opensearch.CfnDomain(
             self,
             "Domain",
@@ -109,6 +128,7 @@ class Search(Construct):
         )
         # The index can be built anew from the table, and kept it costs by the hour.
         domain.apply_removal_policy(RemovalPolicy.DESTROY)
+        domain.cfn_options.update_policy = CfnUpdatePolicy(enable_version_upgrade=True)
         return domain
 
     def _serverless(self, key: kms.IKey) -> serverless.CfnCollection:

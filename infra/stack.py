@@ -6,6 +6,7 @@ from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Tags
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from recollect.tools import Catalogue
@@ -20,6 +21,8 @@ from .storage import Storage
 from .watch import Watch
 
 _DAY = 24 * 3600
+_QUARTER_HOUR = 900
+"""The longest that a function may take."""
 _SAVES = "save"
 """The operation that a queue writes by."""
 
@@ -37,41 +40,44 @@ class Recollect(Stack):
         self.functions = Functions(self, stage, self.storage, self.search, packed=packed)
         self.api = Api(self, stage)
         self._serve(stage, catalogue)
-        self._take_writes()
         self._follow()
-        self._keep()
+        self._keep(stage)
         self.search.admit(self.functions.index_roles)
+        made = self.functions.made
+        if unknown := set(stage.snap_start) - set(made):
+            raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
         watch = Watch(self, stage, self.storage)
-        watch.alarms(self.api, self.storage, self.search, self.functions.made)
-        watch.dashboard(self.api, self.storage, self.functions.made)
+        watch.alarms(self.api, self.storage, self.search, made)
+        watch.dashboard(self.api, self.storage, made)
         self._tell(stage)
 
     def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
         """A function an operation with the routes of its tools, and one for MCP; or one for all."""
         each = [*tool_functions(catalogue), mcp_function(catalogue)]
         for plan in each if stage.functions == "each" else [http_function(catalogue)]:
-            takes_writes = self.storage.writes is not None and plan.name == _SAVES
+            queue = self.storage.writes if plan.name == _SAVES else None
             function = self.functions.add(
                 plan.name,
-                [*grants.tool_grants(plan), *([grants.TAKE_WRITES] if takes_writes else [])],
+                [*grants.tool_grants(plan), *([grants.TAKE_WRITES] if queue else [])],
                 timeout=plan.timeout,
                 bundle=plan.bundle,
-                environment={"RECOLLECT_QUEUE_CALLERS": "true"} if takes_writes else None,
+                environment={"RECOLLECT_QUEUE_CALLERS": "true"} if queue else None,
             )
             # What reads one memory knows every path there is, and may do little.
             self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
+            if queue:
+                self._take_writes(function, queue)
 
-    def _take_writes(self) -> None:
+    def _take_writes(self, function: lambda_.IFunction, queue: sqs.Queue) -> None:
         """The queue's messages into the function that saves; what fails comes again, alone."""
-        if self.storage.writes is not None:
-            lambda_.CfnEventSourceMapping(
-                self,
-                "TakeWrites",
-                function_name=self.functions.made[_SAVES].function_name,
-                event_source_arn=self.storage.writes.queue_arn,
-                function_response_types=["ReportBatchItemFailures"],
-                batch_size=10,
-            )
+        lambda_.CfnEventSourceMapping(
+            self,
+            "TakeWrites",
+            function_name=function.function_arn,
+            event_source_arn=queue.queue_arn,
+            function_response_types=["ReportBatchItemFailures"],
+            batch_size=10,
+        )
 
     def _follow(self) -> None:
         """The stream's changes into the index: in order, halved where one fails, kept when they are given up."""
@@ -94,25 +100,24 @@ class Recollect(Stack):
             ),
         )
 
-    def _keep(self) -> None:
+    def _keep(self, stage: Stage) -> None:
         """What runs by the clock, and the index's first making."""
-        maintenance = self.functions.add("maintenance", grants.MAINTENANCE, timeout=900)
-        reindex = self.functions.add("reindex", grants.REINDEX, timeout=900)
-        events.Rule(
+        maintenance = self.functions.add("maintenance", grants.MAINTENANCE, timeout=_QUARTER_HOUR)
+        reindex = self.functions.add("reindex", grants.REINDEX, timeout=_QUARTER_HOUR)
+        for id, function, every in (("Hourly", maintenance, Duration.hours(1)), ("Daily", reindex, Duration.days(1))):
+            # The next time is soon enough.
+            function.configure_async_invoke(retry_attempts=0)
+            rule = events.Rule(self, id, schedule=events.Schedule.rate(every))
+            rule.add_target(targets.LambdaFunction(function))
+        made = CustomResource(
             self,
-            "Hourly",
-            schedule=events.Schedule.rate(Duration.hours(1)),
-            targets=[targets.LambdaFunction(maintenance, retry_attempts=0)],
+            "Index",
+            service_token=reindex.function_arn,
+            service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
+            # Asked again where another index is to be made.
+            properties={"Url": self.search.url, "Index": stage.index},
         )
-        events.Rule(
-            self,
-            "Daily",
-            schedule=events.Schedule.rate(Duration.days(1)),
-            targets=[targets.LambdaFunction(reindex, retry_attempts=0)],
-        )
-        made = CustomResource(self, "Index", service_token=reindex.function_arn, service_timeout=Duration.minutes(16))
-        if self.search.domain is not None:
-            made.node.add_dependency(self.search.domain)
+        made.node.add_dependency(self.search)
 
     def _tell(self, stage: Stage) -> None:
         """What a client needs, as it goes into its configuration."""
@@ -125,7 +130,7 @@ class Recollect(Stack):
         for id, value in (
             ("MemoryTable", self.storage.memories.ref),
             ("UsageTable", self.storage.usage.ref),
-            ("SearchUrl", self.search.url),
+            ("SearchUrl", self.search.told_url),
             ("ExportBucket", self.storage.exports.bucket_name),
             ("ReindexFunction", self.functions.made["reindex"].function_name),
         ):

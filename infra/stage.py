@@ -11,7 +11,14 @@ from recollect.settings import PREFIX, read_settings
 STAGES = Path(__file__).with_name("stages.toml")
 
 Value = str | int | float | bool
-Arn = Annotated[str, StringConstraints(pattern="^arn:")]
+Role = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:iam::\d{12}:role/.+$")]
+OF_THE_STACK = frozenset(
+    {
+        *("store", "memory_table", "usage_table", "dynamodb_url", "opensearch_url", "opensearch_auth"),
+        *("opensearch_index", "export_bucket", "parked_queue", "queue_callers", "data", "service", "auth"),
+    }
+)
+"""Settings that a stage may not have: its resources and grants decide them."""
 
 
 class Domain(BaseModel):
@@ -45,7 +52,14 @@ class Stage(BaseModel):
         Domain(), description="The domain's `instance`, `nodes` (1, or 3 in three zones) and `volume_gb` a node."
     )
     endpoint: str = Field("", description="Where an OpenSearch that is there already answers.")
-    endpoint_arn: str = Field("", description="The ARN of a domain that is there already, to sign requests for it.")
+    endpoint_arn: str = Field(
+        "",
+        pattern=r"^(|arn:[^:]+:es:[^:]+:\d{12}:domain/[^/]+)$",
+        description="The ARN of a domain that is there already, to sign requests for it.",
+    )
+    index: str = Field(
+        "recollect", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index: one of its own for each stage."
+    )
     retain: bool = Field(True, description="Whether memories outlive the stack.")
     python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python.")
     memory_mb: int = Field(1024, ge=256, le=10240, description="The functions' memory, which their CPU goes by.")
@@ -55,11 +69,11 @@ class Stage(BaseModel):
         (), description="The functions that start from a snapshot, which costs by the hour for each."
     )
     alarm_email: str = Field("", description="Who hears of alarms.")
-    queue_senders: tuple[Arn, ...] = Field((), description="Who may write by the queue. None, and there is no queue.")
-    settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
-    emulator: bool = Field(
-        False, description="Whether it is for an emulator here: this processor and Python."
+    queue_senders: tuple[Role, ...] = Field(
+        (), description="The ARNs of roles that may write by the queue. None, and there is no queue."
     )
+    settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
+    emulator: bool = Field(False, description="Whether it is for an emulator here: this processor and Python.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -69,6 +83,8 @@ class Stage(BaseModel):
             raise ValueError('search = "endpoint" needs `endpoint`, a URL')
         if self.queue_senders and self.functions == "one":
             raise ValueError('`queue_senders` needs functions = "each": one of them takes the queue')
+        if decided := OF_THE_STACK & self.settings.keys():
+            raise ValueError(f"`settings` may not have {', '.join(sorted(decided))}: the stack decides that")
         read_settings(self.environment())
         return self
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -25,24 +25,24 @@ class Storage(Construct):
         self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
         self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept)
         # An emulator fetches nothing from the table that an index hasn't.
-        words = memory_table(stage.stack_name, fetches=not stage.emulator)
+        # Without names of their own: a kept table never stands in the way of another.
+        words = memory_table("memories", fetches=not stage.emulator)
         self.memories = self._table("Memories", words)
         self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
-        self.usage = self._table("Usage", usage_table(f"{stage.stack_name}-usage"))
+        self.usage = self._table("Usage", usage_table("usage"))
         self.exports = self._bucket()
         self.parked = self._queue("Parked")
         """Changes that the index refuses for good."""
         self.unread = self._queue("Unread")
         """Places in the stream that were given up."""
-        self.undone = self._queue("Undone")
+        self.undone = self._queue("Undone") if stage.queue_senders else None
         """Messages that could not be done."""
-        self.writes = self._writes() if stage.queue_senders else None
+        self.writes = self._writes(self.undone) if self.undone else None
 
     def _table(self, id: str, words: Mapping[str, Any]) -> dynamodb.CfnTable:
         table = dynamodb.CfnTable(
             self,
             id,
-            table_name=words["TableName"],
             billing_mode=words["BillingMode"],
             attribute_definitions=[
                 dynamodb.CfnTable.AttributeDefinitionProperty(
@@ -77,7 +77,7 @@ class Storage(Construct):
         return table
 
     def _bucket(self) -> s3.Bucket:
-        """A prefix for each user; what was overwritten or removed is gone after a week."""
+        """A prefix for each user."""
         return s3.Bucket(
             self,
             "Exports",
@@ -86,12 +86,6 @@ class Storage(Construct):
             bucket_key_enabled=True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            lifecycle_rules=[
-                s3.LifecycleRule(
-                    noncurrent_version_expiration=Duration.days(7),
-                    abort_incomplete_multipart_upload_after=Duration.days(1),
-                )
-            ],
             removal_policy=self._kept,
         )
 
@@ -107,13 +101,13 @@ class Storage(Construct):
             **how,
         )
 
-    def _writes(self) -> sqs.Queue:
+    def _writes(self, undone: sqs.Queue) -> sqs.Queue:
         """Writes in bulk, each message a call that names its caller: so only the application's own roles may send."""
         queue = self._queue(
             "Writes",
             # Six times the longest write, as Lambda asks for: a message that is being done is nobody else's.
             visibility_timeout=Duration.minutes(3),
-            dead_letter_queue=sqs.DeadLetterQueue(queue=self.undone, max_receive_count=5),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=undone, max_receive_count=5),
         )
         senders = [iam.ArnPrincipal(arn) for arn in self._stage.queue_senders]
         queue.add_to_resource_policy(
@@ -129,7 +123,12 @@ class Storage(Construct):
             )
         )
         self.key.add_to_resource_policy(
-            iam.PolicyStatement(actions=["kms:GenerateDataKey", "kms:Decrypt"], principals=senders, resources=["*"])
+            iam.PolicyStatement(
+                actions=["kms:GenerateDataKey", "kms:Decrypt"],
+                principals=senders,
+                resources=["*"],
+                conditions={"StringEquals": {"kms:ViaService": f"sqs.{Stack.of(self).region}.amazonaws.com"}},
+            )
         )
         return queue
 

@@ -1,16 +1,21 @@
 """Alarms and a dashboard. docs/operate.md says of each alarm what it means and what to do."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from aws_cdk import Duration
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_opensearchservice as opensearch
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
+
+from recollect import telemetry
+from recollect.surfaces.lambda_telling import NAMESPACE
 
 from .api import Api
 from .search import Search
@@ -18,6 +23,7 @@ from .stage import Stage
 from .storage import Storage
 
 _FIVE_MINUTES = Duration.minutes(5)
+_STAGES = [f"time_{stage}" for stage in get_args(telemetry.Stage)]
 
 
 class Watch(Construct):
@@ -26,15 +32,33 @@ class Watch(Construct):
     def __init__(self, scope: Construct, stage: Stage, storage: Storage) -> None:
         super().__init__(scope, "Watch")
         self._name = stage.stack_name
-        self._topic = sns.Topic(self, "Alarms", master_key=storage.key, enforce_ssl=True) if stage.alarm_email else None
-        if self._topic is not None:
-            self._topic.add_subscription(subscriptions.EmailSubscription(stage.alarm_email))
+        self._volume_gb = stage.domain.volume_gb
+        self._topic = self._mailed(stage.alarm_email, storage) if stage.alarm_email else None
+
+    def _mailed(self, address: str, storage: Storage) -> sns.Topic:
+        """A topic that this account's alarms may publish to, and may encrypt for."""
+        topic = sns.Topic(self, "Alarms", master_key=storage.key, enforce_ssl=True)
+        topic.add_subscription(subscriptions.EmailSubscription(address))
+        alarms = [iam.ServicePrincipal("cloudwatch.amazonaws.com")]
+        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["sns:Publish"], principals=alarms, resources=[topic.topic_arn], conditions=ours
+            )
+        )
+        storage.key.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["kms:Decrypt", "kms:GenerateDataKey"], principals=alarms, resources=["*"], conditions=ours
+            )
+        )
+        return topic
 
     def alarms(self, api: Api, storage: Storage, search: Search, made: Mapping[str, lambda_.Function]) -> None:
         """One alarm for what its reader can do one thing about."""
         self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
-        for name in ("indexer", "maintenance", "reindex"):
-            self._alarm(f"{name.title()}Fails", made[name].metric_errors(period=_FIVE_MINUTES), 1, times=3)
+        self._alarm("IndexerFails", made["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
+        for name in ("maintenance", "reindex"):
+            self._alarm(f"{name.title()}Fails", made[name].metric_errors(period=_FIVE_MINUTES), 1)
         self._alarm(
             "IndexLags",
             made["indexer"].metric("IteratorAge", statistic="Maximum", period=_FIVE_MINUTES),
@@ -43,7 +67,7 @@ class Watch(Construct):
         )
         self._alarm("Throttled", _metric("AWS/Lambda", "Throttles", {}), 1)
         queues = {"ChangesParked": storage.parked, "StreamGivenUp": storage.unread}
-        if storage.writes is not None:
+        if storage.undone is not None:
             queues["WritesUndone"] = storage.undone
         for id, queue in queues.items():
             self._alarm(id, _depth(queue), 1)
@@ -52,27 +76,34 @@ class Watch(Construct):
                 throttles = _metric("AWS/DynamoDB", f"{kind}ThrottleEvents", {"TableName": table.ref})
                 self._alarm(f"{id}{kind}Throttled", throttles, 10)
         if search.domain is not None:
-            domain = {"DomainName": search.domain.ref, "ClientId": search.domain.stack.account}
-            of = "AWS/ES"
-            self._alarm("IndexRed", _metric(of, "ClusterStatus.red", domain, statistic="Maximum"), 1)
-            self._alarm("IndexMemory", _metric(of, "JVMMemoryPressure", domain, statistic="Maximum"), 90, times=3)
-            self._alarm("IndexFull", _metric(of, "FreeStorageSpace", domain, statistic="Minimum"), 2048, below=True)
+            self._domain_alarms(search.domain)
+
+    def _domain_alarms(self, domain: opensearch.CfnDomain) -> None:
+        def worst(name: str, statistic: str = "Maximum") -> cloudwatch.Metric:
+            named = {"DomainName": domain.ref, "ClientId": Stack.of(self).account}
+            return _metric("AWS/ES", name, named, statistic=statistic)
+
+        self._alarm("IndexRed", worst("ClusterStatus.red"), 1)
+        self._alarm("IndexBlocked", worst("ClusterIndexWritesBlocked"), 1)
+        self._alarm("IndexKey", worst("KMSKeyError"), 1)
+        self._alarm("IndexMemory", worst("JVMMemoryPressure"), 95, times=3)
+        # In MB: a quarter of a node's volume.
+        self._alarm("IndexFull", worst("FreeStorageSpace", "Minimum"), self._volume_gb * 256, below=True)
 
     def dashboard(self, api: Api, storage: Storage, made: Mapping[str, lambda_.Function]) -> None:
         """Calls, errors, times, the index's lag, and what the tables take."""
         board = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=self._name)
         of_api = {"ApiId": api.api.ref}
-        own = f"{{recollect,service,tool}} service={self._name}"
         board.add_widgets(
             _graph(
                 "Calls and refusals",
                 *(_metric("AWS/ApiGateway", name, of_api) for name in ("Count", "4xx", "5xx")),
             ),
             _graph("Time to answer (p50, p99), ms", *_percentiles("AWS/ApiGateway", "Latency", of_api)),
-            _searched("Calls by tool", f"SEARCH('{own} MetricName=calls', 'Sum', 300)"),
+            self._searched("Calls by operation", "operation", "calls"),
         )
         board.add_widgets(
-            _searched("Errors by code", f"SEARCH('{{recollect,service,code}} service={self._name}', 'Sum', 300)"),
+            self._searched("Errors by code", "code", "errors"),
             _graph("Lag of the index, ms", made["indexer"].metric("IteratorAge", statistic="Maximum")),
             _graph("Given up", *(_depth(queue) for queue in (storage.parked, storage.unread))),
         )
@@ -87,9 +118,17 @@ class Watch(Construct):
                 )
                 for id, table in (("Memories", storage.memories), ("Usage", storage.usage))
             ),
-            _searched(
-                "Time by stage (p99), ms", f"SEARCH('{{recollect,service,stage}} service={self._name}', 'p99', 300)"
-            ),
+            self._searched("Time by stage (p99), ms", "operation", *_STAGES, statistic="p99"),
+        )
+
+    def _searched(self, title: str, by: str, *names: str, statistic: str = "Sum") -> cloudwatch.GraphWidget:
+        """A graph of functions' own metrics, one line for each of what they are counted by."""
+        wanted = " OR ".join(f'"{name}"' for name in names)
+        schema = f'{{{NAMESPACE},{by},service}} service="{self._name}" MetricName=({wanted})'
+        expression = f"SEARCH('{schema}', '{statistic}', 300)"
+        return _graph(
+            title,
+            cloudwatch.MathExpression(expression=expression, using_metrics={}, label="", period=_FIVE_MINUTES),
         )
 
     def _alarm(
@@ -126,9 +165,3 @@ def _depth(queue: sqs.Queue) -> cloudwatch.Metric:
 
 def _graph(title: str, *metrics: Any) -> cloudwatch.GraphWidget:
     return cloudwatch.GraphWidget(title=title, left=list(metrics), width=8)
-
-
-def _searched(title: str, expression: str) -> cloudwatch.GraphWidget:
-    return _graph(
-        title, cloudwatch.MathExpression(expression=expression, using_metrics={}, label="", period=_FIVE_MINUTES)
-    )

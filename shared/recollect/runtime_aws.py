@@ -114,11 +114,11 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
 
 
 def _index_settings(settings: Settings) -> dict[str, str | int]:
-    """Those that differ from OpenSearch's own; a serverless collection takes no others."""
+    """Those that a serverless collection takes too, and the shards: a managed domain has another number of its own."""
     chosen: dict[str, str | int] = {}
     if settings.opensearch_refresh:
         chosen["refresh_interval"] = settings.opensearch_refresh
-    if settings.opensearch_shards > 1:
+    if settings.opensearch_auth != "aoss":
         chosen["number_of_shards"] = settings.opensearch_shards
     return chosen
 

@@ -130,6 +130,9 @@ class Settings(BaseModel):
         24, gt=0, le=1_000_000, description="How long a short_term memory lives without a ttl."
     )
     cache_mb: int = Field(256, ge=1, description="Memory for the open users: their search indexes and caches, in MB.")
+    service: str = Field(
+        "recollect", min_length=1, description="The service as which functions log and count: one name a deployment."
+    )
     log: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="How much is logged to stderr; functions log `info` when it is not given."
     )

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from components import dynamodb_url, opensearch_url
-from contracts.named_parts import named_parts
+from contracts.named_parts import named_parts, own_upkeep
 from recollect.ports import UserRef
 from recollect.surfaces.lambda_index import index_handler
 
@@ -83,7 +83,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
         swept = run("sweep").stdout
         assert swept == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
     else:
-        assert index_handler()({"source": "aws.events"}, None) == {"tombstones": 1}
+        assert index_handler(open=own_upkeep)({"source": "aws.events"}, None) == {"tombstones": 1}
     assert run("verify").exit_code == 0
 
 

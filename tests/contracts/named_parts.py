@@ -11,8 +11,15 @@ import pytest
 
 from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
-from recollect import runtime_aws
+from recollect import runtime, runtime_aws
 from recollect.adapters.opensearch import OpenSearchUpkeep
+from recollect.runtime_aws import Upkeep
+from recollect.settings import read_settings
+
+
+def own_upkeep() -> Upkeep:
+    """Table and index, as a function of its own opens them, but for what it would tell."""
+    return runtime.open_upkeep(read_settings())
 
 
 @contextmanager

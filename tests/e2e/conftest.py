@@ -42,7 +42,8 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
         retain=False,
         emulator=True,
         queue_senders=("arn:aws:iam::000000000000:role/application",),
-        settings={"opensearch_index": index, "log": "info"},
+        index=index,
+        settings={"log": "info"},
     )
     assembly: Path = tmp_path_factory.mktemp("cdk")
     app = App(outdir=str(assembly))

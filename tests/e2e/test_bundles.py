@@ -4,7 +4,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
 from infra.bundle import Bundle, build_code
 from infra.functions import EXTRAS
 

@@ -5,10 +5,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
-from infra.search import INDEX
 from synthesised import template
 
-from contracts.named_parts import named_parts
+from contracts.named_parts import named_parts, own_upkeep
 from recollect import runtime
 from recollect.adapters.opensearch import Wire
 from recollect.model import Caller
@@ -28,7 +27,7 @@ def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatc
     send = Wire.send
 
     def noting(wire: Wire, method: str, path: str, *rest: Any, **how: Any) -> Any:
-        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, INDEX)}")
+        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, 'recollect')}")
         return send(wire, method, path, *rest, **how)
 
     monkeypatch.setattr(Wire, "send", noting)
@@ -46,12 +45,15 @@ def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatc
     following.drain()
     following.close()
     now[0] = "reindex"
-    index_handler()({"rebuild": True}, None)
-    index_handler()({"source": "aws.events"}, None)
+    index_handler(open=own_upkeep)({"rebuild": True}, None)
+    index_handler(open=own_upkeep)({"source": "aws.events"}, None)
     door.store.close()
 
     for function, requests in asked.items():
-        patterns = [f"{action} {where.partition('.Arn')[2]}" for action, where in template("domain").allowed(function)]
+        patterns = [
+            f"{action} {where.partition('recollect-domain')[2]}"
+            for action, where in template("domain").allowed(function)
+        ]
         assert requests, function
         for request in requests:
             assert any(fnmatchcase(request, pattern) for pattern in patterns), f"{function}: {request}"

@@ -1,16 +1,24 @@
 """What is synthesised: valid, complete, and as the catalogue says."""
 
+import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from cfnlint.api import lint_file
 from infra.bundle import ROOT
 from infra.plan import http_function, mcp_function, tool_functions
-from synthesised import STAGES, synthesise, template
+from infra.stage import Stage
+from pydantic import ValidationError
+from synthesised import STAGES, synthesise, template, told
 
+from recollect import telemetry
 from recollect.adapters.dynamodb.tables import memory_table, usage_table
+from recollect.errors import InvalidInput
+from recollect.surfaces.lambda_telling import Telling
 from recollect.surfaces.routes import paths
+from recollect.telemetry import Measure
 from recollect.toolsets import CATALOGUE
 
 
@@ -33,7 +41,7 @@ def test_every_path_of_every_tool_is_a_route_to_its_operation_s_function() -> No
         for path in paths(tool):
             assert served.pop(f"POST {path}") == f"recollect-domain-{tool.operation}"
     for path in mcp_function(CATALOGUE).paths:
-        assert served.pop(f"POST {path}") == "recollect-domain-mcp"
+        assert served.pop(f"ANY {path}") == "recollect-domain-mcp"
     assert served == {"$default": "recollect-domain-get"}
 
 
@@ -67,16 +75,16 @@ def test_every_function_has_its_handler_s_file() -> None:
     assert _file(template("endpoint").function("http")["Handler"]).is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "id"), [(memory_table("recollect-domain"), "Memories"), (usage_table("recollect-domain-usage"), "Usage")]
-)
+@pytest.mark.parametrize(("words", "id"), [(memory_table("memories"), "Memories"), (usage_table("usage"), "Usage")])
 def test_tables_are_those_that_the_adapter_asks_for(words: dict, id: str) -> None:
     [found] = [table for logical, table in template("domain").of_type("AWS::DynamoDB::Table").items() if id in logical]
-    for name in ("TableName", "BillingMode", "AttributeDefinitions", "KeySchema"):
+    assert "TableName" not in found
+    for name in ("BillingMode", "AttributeDefinitions", "KeySchema"):
         assert found[name] == words[name]
     for name in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
         assert found.get(name, []) == words.get(name, [])
-    assert ("StreamSpecification" in found) == ("StreamSpecification" in words)
+    stream = found.get("StreamSpecification", {}).get("StreamViewType")
+    assert stream == words.get("StreamSpecification", {}).get("StreamViewType")
     assert found["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
     assert found["SSESpecification"]["SSEType"] == "KMS"
     assert found["DeletionProtectionEnabled"] is True
@@ -117,7 +125,8 @@ def test_only_the_application_s_roles_may_write_by_the_queue() -> None:
     assert (denied["Effect"], denied["Condition"]["ArnNotEquals"]["aws:PrincipalArn"]) == ("Deny", senders)
     named = {one["FunctionName"] for one in made.of_type("AWS::Lambda::Function").values() if _names_callers(one)}
     assert named == {"recollect-zones-save"}
-    assert template("domain").of_type("AWS::SQS::Queue").keys().isdisjoint({"StorageWrites"})
+    without = template("domain").of_type("AWS::SQS::Queue")
+    assert not any(id.startswith(("StorageWrites", "StorageUndone")) for id in without)
 
 
 def test_a_function_starts_from_a_snapshot_where_the_stage_says() -> None:
@@ -153,3 +162,69 @@ def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
         for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
     }
     assert told == made
+
+
+def test_an_alarm_may_publish_to_its_topic_and_encrypt_for_it() -> None:
+    made = template("zones")
+    [topic] = made.of_type("AWS::SNS::TopicPolicy").values()
+    [key] = made.of_type("AWS::KMS::Key").values()
+    for policy, action in ((topic["PolicyDocument"], "sns:Publish"), (key["KeyPolicy"], "kms:GenerateDataKey")):
+        [statement] = [
+            one for one in policy["Statement"] if one["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+        ]
+        assert statement["Effect"] == "Allow"
+        assert action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+        assert "aws:SourceAccount" in statement["Condition"]["StringEquals"]
+    for alarm in made.of_type("AWS::CloudWatch::Alarm").values():
+        assert len(alarm["AlarmActions"]) == 1
+
+
+def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.CaptureFixture[str]) -> None:
+    stages = get_args(telemetry.Stage)
+    measure = Measure(
+        tool="core.search", operation="search", outcome="found", hits=1, error="x", stages=dict.fromkeys(stages, 1.0)
+    )
+    Telling("error", service="recollect-domain").observe(measure)
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    counted = {
+        (tuple(sorted(by)), metric["Name"])
+        for line in written
+        for kind in line["_aws"]["CloudWatchMetrics"]
+        for by in kind["Dimensions"]
+        for metric in kind["Metrics"]
+    }
+    assert {line["service"] for line in written} == {"recollect-domain"}
+    body = told(template("domain").of_type("AWS::CloudWatch::Dashboard").popitem()[1]["DashboardBody"])
+    asked = {
+        (tuple(dimensions.split(",")), name)
+        for dimensions, names in re.findall(
+            r"\{recollect,([a-z,]+)\} service=\S+recollect-domain\S+ MetricName=\(([^)]*)\)", body
+        )
+        for name in re.findall(r"[a-z_]+(?=\W*(?: OR |$))", names)
+    }
+    assert asked
+    assert asked <= counted
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"settings": {"opensearch_index": "other"}},
+        {"settings": {"retention_days": "long"}},
+        {"auth": "jwt"},
+        {"search": "endpoint"},
+        {"endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
+        {"queue_senders": ("arn:aws:iam::123456789012:root",)},
+        {"functions": "one", "queue_senders": ("arn:aws:iam::123456789012:role/app",)},
+        {"domain": {"nodes": 2}},
+        {"colour": "red"},
+    ],
+)
+def test_a_stage_that_does_not_fit_is_refused(wrong: dict) -> None:
+    with pytest.raises((ValidationError, InvalidInput)):
+        Stage(name="wrong", **wrong)
+
+
+def test_a_snapshot_of_what_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="nosuch"):
+        synthesise(STAGES["domain"].model_copy(update={"snap_start": ("nosuch",)}), CATALOGUE)

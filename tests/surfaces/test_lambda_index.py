@@ -1,6 +1,7 @@
 """The function that keeps the search index, on DynamoDB Local and OpenSearch."""
 
 import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from contracts.named_parts import named_parts
+from contracts.named_parts import named_parts, own_upkeep
 from recollect import runtime
 from recollect.errors import InvalidInput
 from recollect.model import Caller
@@ -19,10 +20,13 @@ from recollect.surfaces.lambda_index import index_handler
 
 
 class Context:
-    """An invocation that has fifteen minutes left."""
+    """An invocation that has so many seconds left."""
+
+    def __init__(self, seconds: int = 900) -> None:
+        self.seconds = seconds
 
     def get_remaining_time_in_millis(self) -> int:
-        return 900_000
+        return 1000 * self.seconds
 
 
 @pytest.fixture
@@ -62,7 +66,7 @@ def request(kind: str, url: str) -> dict[str, Any]:
 
 
 def test_a_stack_makes_the_index_once_and_leaves_it_when_it_goes(name: str) -> None:
-    handler = index_handler()
+    handler = index_handler(open=own_upkeep)
     with formation() as (url, heard):
         for kind in ("Create", "Update", "Delete"):
             handler(request(kind, url), Context())
@@ -72,7 +76,7 @@ def test_a_stack_makes_the_index_once_and_leaves_it_when_it_goes(name: str) -> N
         ("SUCCESS", "false"),
     ]
     assert {told["PhysicalResourceId"] for told in heard} == {"recollect-search-index"}
-    upkeep = runtime.open_upkeep(read_settings())
+    upkeep = own_upkeep()
     assert not upkeep.index.create()
     upkeep.close()
 
@@ -80,10 +84,25 @@ def test_a_stack_makes_the_index_once_and_leaves_it_when_it_goes(name: str) -> N
 def test_a_stack_hears_why_the_index_was_not_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
     with formation() as (url, heard):
-        index_handler()(request("Create", url), Context())
+        index_handler(open=own_upkeep)(request("Create", url), Context(seconds=10))
     [told] = heard
     assert told["Status"] == "FAILED"
     assert "search index can't be reached" in told["Reason"]
+
+
+def test_an_index_that_is_refused_at_first_is_asked_for_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = os.environ["RECOLLECT_OPENSEARCH_URL"]
+    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    waited: list[float] = []
+
+    def pause(seconds: float) -> None:
+        waited.append(seconds)
+        monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", right)
+
+    with formation() as (url, heard):
+        index_handler(open=own_upkeep, pause=pause)(request("Create", url), Context())
+    assert [(told["Status"], told["Data"]["Made"]) for told in heard] == [("SUCCESS", "true")]
+    assert len(waited) == 1
 
 
 def test_a_rebuild_that_runs_out_of_time_goes_on_when_it_is_called_again(
@@ -94,7 +113,7 @@ def test_a_rebuild_that_runs_out_of_time_goes_on_when_it_is_called_again(
     for text in ("the heron eats fish", "the otter eats crabs"):
         assert door.invoke("core.save", {"content": text}, Caller("ana")).error is None
     door.store.close()
-    handler = index_handler()
+    handler = index_handler(open=own_upkeep)
     with monkeypatch.context() as late:
         late.setattr(lambda_index, "time_left", lambda context: 0.0)
         assert handler({"rebuild": True}, Context()) == {"written": 2, "switched": False}
@@ -105,7 +124,7 @@ def test_a_rebuild_that_runs_out_of_time_goes_on_when_it_is_called_again(
 @pytest.mark.parametrize("event", [{}, None, [], {"rebuild": "yes"}, {"source": "elsewhere"}])
 def test_an_unknown_event_is_refused_with_what_there_is(event: Any) -> None:
     with pytest.raises(InvalidInput, match="takes a schedule"):
-        index_handler()(event, Context())
+        index_handler(open=own_upkeep)(event, Context())
 
 
 def test_settings_that_do_not_fit_fail_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("recollect")
 
 _ANSWER_SECONDS: Final = 10
+_PAUSE_SECONDS: Final = 15.0
 _NAME: Final = "recollect-search-index"
 
 
@@ -38,7 +39,10 @@ def opened_upkeep() -> "Upkeep":
 
 
 def index_handler(
-    *, open: Callable[[], "Upkeep"] = opened_upkeep, telling: Telling | None = None
+    *,
+    open: Callable[[], "Upkeep"] = opened_upkeep,
+    telling: Telling | None = None,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of the index.
 
@@ -49,7 +53,7 @@ def index_handler(
 
     def handler(event: Any, context: Any) -> JsonObject:
         if isinstance(event, dict) and "RequestType" in event:
-            return _answer_stack(event, open)
+            return _answer_stack(event, open, time.monotonic() + time_left(context), pause)
         if isinstance(event, dict) and event.get("rebuild") is True:
             return _rebuild(open, time.monotonic() + time_left(context), bool(event.get("accept_refused")))
         if isinstance(event, dict) and event.get("source") == "aws.events":
@@ -86,10 +90,12 @@ def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
         upkeep.close()
 
 
-def _answer_stack(event: JsonObject, open: Callable[[], "Upkeep"]) -> JsonObject:
+def _answer_stack(
+    event: JsonObject, open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]
+) -> JsonObject:
     """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
     try:
-        made = event["RequestType"] != "Delete" and _make(open)
+        made = event["RequestType"] != "Delete" and _make(open, ends, pause)
         told: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
     except Exception as fault:
         _log.error("the search index was not made", exc_info=fault)
@@ -107,9 +113,19 @@ def _answer_stack(event: JsonObject, open: Callable[[], "Upkeep"]) -> JsonObject
         return told
 
 
-def _make(open: Callable[[], "Upkeep"]) -> bool:
-    upkeep = open()
-    try:
-        return upkeep.index.create()
-    finally:
-        upkeep.close()
+def _make(open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]) -> bool:
+    """Make the index where there is none, tried again as long as that may help.
+
+    A new domain or collection refuses for a while roles that are as new.
+    """
+    while True:
+        upkeep = open()
+        try:
+            return upkeep.index.create()
+        except RecollectError as error:
+            if not error.can_retry or time.monotonic() + _PAUSE_SECONDS > ends:
+                raise
+            _log.info("the search index is not ready: %s", error.message)
+        finally:
+            upkeep.close()
+        pause(_PAUSE_SECONDS)

@@ -31,11 +31,9 @@ class Telling:
     nowhere else. An instance of a function has one invocation at a time.
     """
 
-    def __init__(self, level: str, *, stream: IO[str] | None = None) -> None:
-        self._logger = Logger(
-            service=NAMESPACE, level=level.upper(), stream=stream, utc=True, serialize_stacktrace=False
-        )
-        self._metrics = EphemeralMetrics(namespace=NAMESPACE, service=NAMESPACE)
+    def __init__(self, level: str, *, service: str = NAMESPACE, stream: IO[str] | None = None) -> None:
+        self._logger = Logger(service=service, level=level.upper(), stream=stream, utc=True, serialize_stacktrace=False)
+        self._metrics = EphemeralMetrics(namespace=NAMESPACE, service=service)
         self._is_cold = True
         self._calls = 0
 
@@ -150,7 +148,8 @@ def told(handler: Handler, tells: Teller) -> Handler:
 @cache
 def function_telling() -> Telling:
     """What this function tells, made at its first invocation."""
-    return Telling(level_of(read_settings()))
+    settings = read_settings()
+    return Telling(level_of(settings), service=settings.service)
 
 
 def level_of(settings: Settings) -> str:

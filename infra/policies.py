@@ -1,0 +1,99 @@
+"""Grants as IAM's statements, on the resources of one stack."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+
+from recollect.adapters.dynamodb.tables import EVERYONE
+from recollect.adapters.embedders.bedrock_models import MODELS
+
+from .grants import Grant
+from .search import Search
+from .stage import Stage
+from .storage import Storage
+
+_AREAS: Final = ("us", "eu", "apac", "jp", "au", "global")
+"""What the id of an inference profile begins with."""
+_ENCRYPTED: Final = {
+    **dict.fromkeys(("memories", "usage", "stream", "everyone"), "dynamodb"),
+    **dict.fromkeys(("parked", "unread", "writes"), "sqs"),
+    "exports": "s3",
+}
+"""The service that asks for the key, for each resource that lies encrypted by it."""
+_USE_KEY: Final = (
+    *("kms:Decrypt", "kms:Encrypt", "kms:DescribeKey", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext"),
+    *("kms:ReEncryptFrom", "kms:ReEncryptTo"),
+)
+"""What DynamoDB asks a caller of an encrypted table for, to read or to write."""
+
+
+class Policies:
+    """Knows the resources of a stage by the words that grants have for them."""
+
+    def __init__(self, stage: Stage, storage: Storage, search: Search) -> None:
+        self._stage = stage
+        self._storage = storage
+        self._search = search
+
+    def statements(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
+        """What grants come to, the key of what lies encrypted with them."""
+        return [*(one for grant in grants for one in self._of(grant)), *self._keys(grants)]
+
+    def _of(self, grant: Grant) -> list[iam.PolicyStatement]:
+        if grant.resource == "index":
+            return self._search.statements(grant)
+        if grant.resource == "embedder" and self._stage.settings.get("embedder") != "bedrock":
+            return []
+        return [iam.PolicyStatement(actions=list(grant.actions), resources=self._arns(grant))]
+
+    def _arns(self, grant: Grant) -> list[str]:
+        storage = self._storage
+        table = storage.memories.attr_arn
+        match grant.resource:
+            case "memories":
+                queried = storage.indexes_of_a_user if "dynamodb:Query" in grant.actions else []
+                return [table, *(f"{table}/index/{name}" for name in queried)]
+            case "everyone":
+                return [f"{table}/index/{EVERYONE}"]
+            case "usage":
+                return [storage.usage.attr_arn]
+            case "stream":
+                return [storage.memories.attr_stream_arn]
+            case "streams":
+                return [f"{table}/stream/*"]
+            case "parked":
+                return [storage.parked.queue_arn]
+            case "unread":
+                return [storage.unread.queue_arn]
+            case "writes":
+                return [storage.writes.queue_arn] if storage.writes else []
+            case "exports":
+                return [storage.exports.arn_for_objects("exports/*")]
+            case "listing":
+                return [storage.exports.bucket_arn]
+            case "embedder":
+                return _models(str(self._stage.settings.get("embedder_model", "")), Stack.of(storage))
+        return ["*"]  # X-Ray knows no resources
+
+    def _keys(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
+        """The key, through those services alone that hold what is granted."""
+        region = Stack.of(self._storage).region
+        services = sorted({_ENCRYPTED[grant.resource] for grant in grants if grant.resource in _ENCRYPTED})
+        through = {"StringEquals": {"kms:ViaService": [f"{service}.{region}.amazonaws.com" for service in services]}}
+        key = self._storage.key.key_arn
+        return [iam.PolicyStatement(actions=list(_USE_KEY), resources=[key], conditions=through)] if services else []
+
+
+def _models(named: str, stack: Stack) -> list[str]:
+    """A model of Bedrock as ARNs: by its own, by its id, or by an inference profile, which asks several regions."""
+    model = named or MODELS[0].id
+    profile = model.rpartition("inference-profile/")[2]
+    area, _, of_area = profile.partition(".")
+    if area in _AREAS:
+        own = f"arn:{stack.partition}:bedrock:{stack.region}:{stack.account}:inference-profile/{profile}"
+        asked = f"arn:{stack.partition}:bedrock:*::foundation-model/{of_area}"
+        return [model if model.startswith("arn:") else own, asked]
+    own = f"arn:{stack.partition}:bedrock:{stack.region}::foundation-model/{model}"
+    return [model if model.startswith("arn:") else own]
