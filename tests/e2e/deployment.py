@@ -45,14 +45,21 @@ class Deployment:
     index: str
 
     def post(
-        self, path: str, body: bytes | str, token: str | None, *, kind: str = "application/json", **headers: str
+        self,
+        path: str,
+        body: bytes | str,
+        token: str | None,
+        *,
+        kind: str = "application/json",
+        method: str = "POST",
+        **headers: str,
     ) -> tuple[int, dict[str, str], Any]:
         """Status, headers and body of an answer; JSON as what it stands for."""
         told = {"Host": self.outputs["Url"].partition("://")[2], "Content-Type": kind, **headers}
         if token is not None:
             told["Authorization"] = f"Bearer {token}"
         sent = body.encode() if isinstance(body, str) else body
-        return _answer(urllib.request.Request(f"{self.aws.url}{path}", sent, told, method="POST"))
+        return _answer(urllib.request.Request(f"{self.aws.url}{path}", sent, told, method=method))
 
     def call(self, tool: str, token: str, /, **arguments: Any) -> tuple[int, Any]:
         """Status and body of a tool's answer."""

@@ -154,6 +154,8 @@ def test_mcp_serves_the_same_memories(stack: Deployment, issuer: Issuer) -> None
         assert status == 200, answer
         assert "tea to coffee" in answer["result"]["content"][0]["text"]
     assert stack.post("/mcp/notes", json.dumps(message), None, **accepts)[0] == 401
+    # By which a client learns that nothing is pushed.
+    assert stack.post("/mcp/notes", b"", token, method="GET", **accepts)[0] == 405
 
 
 def test_an_export_lies_under_its_user_s_prefix(stack: Deployment, issuer: Issuer) -> None:
