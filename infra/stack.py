@@ -1,5 +1,6 @@
 """One stage of recollect: the catalogue's functions over tables and index, and what keeps them."""
 
+import json
 from pathlib import Path
 
 from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Tags
@@ -9,6 +10,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from recollect.adapters.dynamodb import keys
+from recollect.model import JsonObject
 from recollect.tools import Catalogue
 
 from . import grants
@@ -23,6 +26,8 @@ from .watch import Watch
 _DAY = 24 * 3600
 _QUARTER_HOUR = 900
 """The longest that a function may take."""
+_MEMORIES = {"dynamodb": {"Keys": {"k": {"S": [{"prefix": keys.MEMORIES}]}}}}
+"""The stream's records of memories."""
 _SAVES = "save"
 """The operation that a queue writes by."""
 
@@ -93,6 +98,10 @@ class Recollect(Stack):
             parallelization_factor=4,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
+            # Vectors, revisions and users' own items stand in no index.
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_MEMORIES))]
+            ),
             # Nearly all that a stream keeps: while the index is away, changes wait for it.
             maximum_record_age_in_seconds=_DAY - 3600,
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
@@ -123,10 +132,8 @@ class Recollect(Stack):
         """What a client needs, as it goes into its configuration."""
         url = self.api.url
         CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
-        client = f'{{"mcpServers": {{"recollect": {{"url": "{url}/mcp"}}}}}}'
-        CfnOutput(
-            self, "McpClient", value=client, description="For an MCP client that brings a token or signs with IAM"
-        )
+        client = json.dumps({"mcpServers": {"recollect": self._mcp_client(stage, f"{url}/mcp")}})
+        CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         for id, value in (
             ("MemoryTable", self.storage.memories.ref),
             ("UsageTable", self.storage.usage.ref),
@@ -137,3 +144,10 @@ class Recollect(Stack):
             CfnOutput(self, id, value=value)
         if self.storage.writes is not None:
             CfnOutput(self, "WriteQueue", value=self.storage.writes.queue_url)
+
+    def _mcp_client(self, stage: Stage, url: str) -> JsonObject:
+        """How a client reaches MCP: with a token, or signed by AWS's own proxy, since clients don't sign."""
+        if stage.auth == "jwt":
+            return {"url": url, "headers": {"Authorization": "Bearer TOKEN"}}
+        signed = ["mcp-proxy-for-aws@latest", url, "--service", "execute-api", "--region", self.region]
+        return {"command": "uvx", "args": signed}

@@ -108,6 +108,8 @@ def test_the_indexer_takes_the_stream_apart_and_loses_nothing() -> None:
     ]
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["BisectBatchOnFunctionError"] is True
+    [wanted] = mapping["FilterCriteria"]["Filters"]
+    assert json.loads(wanted["Pattern"]) == {"dynamodb": {"Keys": {"k": {"S": [{"prefix": "m#"}]}}}}
     assert mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0].startswith("StorageUnread")
 
 
@@ -140,6 +142,10 @@ def test_a_function_starts_from_a_snapshot_where_the_stage_says() -> None:
 def test_outputs_tell_a_client_s_configuration() -> None:
     outputs = template("domain").body["Outputs"]
     assert {"Url", "McpClient", "MemoryTable", "SearchUrl", "ExportBucket"} <= outputs.keys()
+    signed = json.loads(told(outputs["McpClient"]["Value"]))["mcpServers"]["recollect"]
+    assert signed["args"][1].endswith("/mcp")
+    with_token = json.loads(told(template("zones").body["Outputs"]["McpClient"]["Value"]))["mcpServers"]["recollect"]
+    assert with_token["headers"] == {"Authorization": "Bearer TOKEN"}
 
 
 def _names_callers(function: dict) -> bool:
