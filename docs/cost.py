@@ -19,10 +19,10 @@ class Units:
 
 
 UNITS: Final = {
-    "search": Units(25, 10),
+    "search": Units(15, 10),
     "save": Units(4, 6),
     "update": Units(9, 18),
-    "get": Units(3, 1),
+    "get": Units(2, 1),
     "list": Units(59, 0),
     "delete": Units(5, 8),
 }

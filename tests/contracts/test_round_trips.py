@@ -126,3 +126,18 @@ def test_a_save_with_links_reads_their_targets_no_second_time(door: Door, record
     assert sorted(recorder.requests[:3]) == ["index", "query", "query"]
     assert recorder.requests[3:] == ["transact_write_items"]
     assert len(tell(door, "associations", id=saved["id"])["associations"]) == 1
+
+
+def test_what_was_just_read_is_written_down_without_being_read_again(door: Door, recorder: Recorder) -> None:
+    found = tell(door, "search", query="heron frog")
+    recorder.requests.clear()
+    door.store.flush(just_read=True)
+    assert recorder.requests == []
+    counts = door.store.space("ana").usage([hit["id"] for hit in found["results"]])
+    assert {one.access_count for one in counts.values()} <= {1, 2}
+    assert len(counts) == 3
+
+    tell(door, "search", query="heron frog")
+    recorder.requests.clear()
+    door.store.flush()
+    assert recorder.requests == ["batch_get_item"]

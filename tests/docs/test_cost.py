@@ -60,7 +60,7 @@ def count() -> Iterator[Count]:
 
             fresh.store.tables.call = counting
             act(fresh)
-            fresh.store.flush()
+            fresh.store.flush(just_read=True)
             reads, writes = (sum(each for is_write, each in taken if is_write is kind) for kind in (False, True))
             return cost.Units(int(reads), int(writes))
 

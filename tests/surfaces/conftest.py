@@ -37,7 +37,7 @@ class FailingStore:
     def check(self) -> None:
         raise RuntimeError(self.secret)
 
-    def flush(self) -> None:
+    def flush(self, *, just_read: bool = False) -> None:
         raise RuntimeError(self.secret)
 
     def close(self) -> None:

@@ -42,8 +42,11 @@ class MemoryStore(Protocol):
         """Raises Unavailable when the store can't serve."""
         ...
 
-    def flush(self) -> None:
-        """Write down what was read. Never raises: what can't be written is dropped."""
+    def flush(self, *, just_read: bool = False) -> None:
+        """Write down what was read. Never raises: what can't be written is dropped.
+
+        With `just_read` all of it was read a moment ago, and is not looked at again to see that it is still there.
+        """
         ...
 
     def close(self) -> None:

@@ -45,9 +45,9 @@ def served(catalogue: Catalogue, tool: Tool, operation: str) -> Tool:
 
 
 def write_down(door: Door) -> None:
-    """Flush what was read, before the function sleeps and may never wake. It never fails an answer."""
+    """Flush what this call read, before the function sleeps and may never wake. It never fails an answer."""
     try:
-        door.store.flush()
+        door.store.flush(just_read=True)
     except Exception as fault:
         telemetry.log_fault("writing down what was read", fault)
 

@@ -79,7 +79,7 @@ class DynamoStore:
             self.tables.call("describe_table", {"TableName": table}, Deadline.after(READ_SECONDS))
         self._index.check()
 
-    def flush(self) -> None:
+    def flush(self, *, just_read: bool = False) -> None:
         with self._lock:
             for user, buffer in list(self._buffers.items()):
                 if buffer.is_idle() and not buffer.was_used:
@@ -88,7 +88,7 @@ class DynamoStore:
             waiting = [(user, buffer) for user, buffer in self._buffers.items() if not buffer.is_idle()]
         deadline = Deadline.after(_FLUSH_SECONDS)
         for user, buffer in waiting:
-            usage.flush(self._partition(user), buffer, deadline)
+            usage.flush(self._partition(user), buffer, deadline, just_read=just_read)
 
     def close(self) -> None:
         self._closing.set()

@@ -6,7 +6,7 @@ a process dies is lost, by contract.
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -79,7 +79,7 @@ class UsageBuffer(reading.UsageBuffer):
                     self._turn.notify_all()
 
 
-def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline) -> None:
+def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline, *, just_read: bool = False) -> None:
     """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
     best effort."""
     while deadline.before(_BLOCK_SECONDS):
@@ -87,14 +87,14 @@ def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline) -> None
             pending = buffer.take(_BLOCK) if mine and deadline.before(_BLOCK_SECONDS) else {}
             if not pending:
                 return
-            _move(partition, pending, deadline)
+            _move(partition, pending, deadline, just_read)
 
 
 def settle(partition: Partition, buffer: UsageBuffer, id: str, deadline: Deadline) -> None:
     """Write down what was read of one memory."""
     with buffer.moving(deadline) as mine:
         if mine:
-            _move(partition, buffer.take_one(id), deadline)
+            _move(partition, buffer.take_one(id), deadline, just_read=False)
 
 
 def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
@@ -103,17 +103,20 @@ def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
         buffer.take()
 
 
-def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline) -> None:
+def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline, just_read: bool) -> None:
+    told = [(known, more) for id, more in pending.items() if (known := keys.canonical(id))]
+    ids = {id for id, _ in told}
     try:
-        wanted = [key for id in pending if (key := _key(id))]
-        there = partition.tables.get(partition.key, wanted, ("k", "gone"), deadline)
-        known = {keys.id_of(key) for key, item in there.items() if "gone" not in item}
-        partition.each(
-            lambda each: _write(partition, *each, deadline),
-            [(keys.canonical(id), more) for id, more in pending.items() if keys.canonical(id) in known],
-        )
+        there = ids if just_read else _still_there(partition, ids, deadline)
+        partition.each(lambda each: _write(partition, *each, deadline), [each for each in told if each[0] in there])
     except RecollectError as error:
         _log.warning("reading statistics were not kept: %s", error.message)
+
+
+def _still_there(partition: Partition, ids: Iterable[str], deadline: Deadline) -> Set[str]:
+    """Those that were not purged since they were read: of them nothing may come to be written again."""
+    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), deadline)
+    return {keys.id_of(key) for key, item in found.items() if "gone" not in item}
 
 
 def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
@@ -170,8 +173,3 @@ def _review(partition: Partition, id: str, previous: str | None, card: str) -> A
         return Action(id, "attribute_not_exists(#card)", set={"card": card}, table=table, own=True)
     values: dict[str, Value] = {":previous": previous}
     return Action(id, "#card = :previous", values, set={"card": card}, table=table, own=True)
-
-
-def _key(id: str) -> str:
-    known = keys.canonical(id)
-    return keys.memory(known) if known else ""

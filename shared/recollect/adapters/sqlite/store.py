@@ -95,7 +95,7 @@ class SqliteStore:
                 part="store",
             ) from error
 
-    def flush(self) -> None:
+    def flush(self, *, just_read: bool = False) -> None:
         with self._lock:
             files = list(self._open.values())
         for file in files:

@@ -97,9 +97,9 @@ class _Flushed:
         self._store = store
         self.seconds = 0.0
 
-    def flush(self) -> None:
+    def flush(self, *, just_read: bool = False) -> None:
         began = time.thread_time()
-        self._store.flush()
+        self._store.flush(just_read=just_read)
         self.seconds = time.thread_time() - began
 
     def __getattr__(self, name: str) -> Any:
