@@ -99,6 +99,12 @@ class Functions(Construct):
             **self._stage.environment(),
         }
 
+    def told_settings(self) -> str:
+        """The settings as a shell takes them, without a password; what is a function's own matter left out."""
+        own = ("RECOLLECT_DATA", "RECOLLECT_SERVICE", "RECOLLECT_PARKED_QUEUE", "RECOLLECT_LOG")
+        told = self._environment() | {"RECOLLECT_OPENSEARCH_URL": self._search.told_url}
+        return " ".join(f"{name}={value}" for name, value in told.items() if name not in own)
+
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"

@@ -136,8 +136,7 @@ class Recollect(Stack):
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         for id, value in (
             ("MemoryTable", self.storage.memories.ref),
-            ("UsageTable", self.storage.usage.ref),
-            ("SearchUrl", self.search.told_url),
+            ("Settings", self.functions.told_settings()),
             ("ExportBucket", self.storage.exports.bucket_name),
             ("ReindexFunction", self.functions.made["reindex"].function_name),
         ):

@@ -16,10 +16,10 @@ from synthesised import STAGES, synthesise, template, told
 from recollect import telemetry
 from recollect.adapters.dynamodb.tables import memory_table, usage_table
 from recollect.errors import InvalidInput
-from recollect.surfaces.lambda_telling import Telling
 from recollect.surfaces.routes import paths
 from recollect.telemetry import Measure
 from recollect.toolsets import CATALOGUE
+from tellings import telling_as
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -141,7 +141,11 @@ def test_a_function_starts_from_a_snapshot_where_the_stage_says() -> None:
 
 def test_outputs_tell_a_client_s_configuration() -> None:
     outputs = template("domain").body["Outputs"]
-    assert {"Url", "McpClient", "MemoryTable", "SearchUrl", "ExportBucket"} <= outputs.keys()
+    assert {"Url", "McpClient", "MemoryTable", "ExportBucket", "ReindexFunction"} <= outputs.keys()
+    settings = dict(each.split("=", 1) for each in told(outputs["Settings"]["Value"]).split(" "))
+    assert settings["RECOLLECT_STORE"] == "aws"
+    assert settings["RECOLLECT_EXPORT_BUCKET"] == told(outputs["ExportBucket"]["Value"])
+    assert settings["RECOLLECT_OPENSEARCH_AUTH"] == "es"
     signed = json.loads(told(outputs["McpClient"]["Value"]))["mcpServers"]["recollect"]
     assert signed["args"][1].endswith("/mcp")
     with_token = json.loads(told(template("zones").body["Outputs"]["McpClient"]["Value"]))["mcpServers"]["recollect"]
@@ -190,7 +194,8 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
     measure = Measure(
         tool="core.search", operation="search", outcome="found", hits=1, error="x", stages=dict.fromkeys(stages, 1.0)
     )
-    Telling("error", service="recollect-domain").observe(measure)
+    with telling_as("recollect-domain", level="error") as telling:
+        telling.observe(measure)
     written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     counted = {
         (tuple(sorted(by)), metric["Name"])

@@ -3,7 +3,6 @@
 import asyncio
 import io
 import json
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from recollect.surfaces.identity import LocalUser
 from recollect.surfaces.lambda_telling import Telling
 from surfaces.callers import opened
 from surfaces.serving import served
+from tellings import telling_as
 
 Tell = Callable[[], list[dict[str, Any]]]
 """What was told so far, a line each."""
@@ -70,15 +70,9 @@ def stream() -> io.StringIO:
 
 
 @pytest.fixture
-def telling(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telling]:
-    """What a function of its own would make, and the log as it was when it has gone."""
-    logger = logging.getLogger("recollect")
-    monkeypatch.setattr(logger, "handlers", [])
-    monkeypatch.setattr(logger, "level", logger.level)
-    yield Telling("info", stream=stream)
-    for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
-        delattr(logger, mark)
-    logger.manager._clear_cache()  # type: ignore[attr-defined]
+def telling(stream: io.StringIO) -> Iterator[Telling]:
+    with telling_as("recollect-test", stream=stream) as telling:
+        yield telling
 
 
 @pytest.fixture

@@ -196,3 +196,28 @@ def test_a_function_whose_settings_are_wrong_fails_at_its_start_by_the_settings_
     monkeypatch.setenv(setting, "paper")
     with pytest.raises(InvalidInput, match=f"{setting} must be"):
         start()
+
+
+STRANGE = {
+    "a header with half a character": {"headers": {"content-type": "application/json", "x-id": "\ud800"}},
+    "a path with half a character": {"rawPath": "/v1/core/\ud800"},
+    "a query that is no text": {"rawQueryString": 5},
+    "an authorizer that is a text": {"requestContext": {"http": {"method": "POST"}, "authorizer": "ana"}},
+    "a token that is a text": {"requestContext": {"http": {"method": "POST"}, "authorizer": {"jwt": "ana"}}},
+    "claims that are a list": {
+        "requestContext": {"http": {"method": "POST"}, "authorizer": {"jwt": {"claims": ["a"]}}}
+    },
+    "a method that is a number": {"requestContext": {"http": {"method": 5}}},
+}
+
+
+@pytest.mark.parametrize("trouble", STRANGE)
+def test_what_no_gateway_sends_is_refused_as_an_unknown_event(
+    door: Door, telling: Telling, lines: Tell, trouble: str
+) -> None:
+    event = {**as_v2(SAVE, GOOD, Caller("ana")), **STRANGE[trouble]}
+    answer = tool_handler("save", open=lambda: door, telling=telling)(event, CONTEXT)
+    assert answer["error"]["code"] == "invalid_input"
+    check_sentence(answer["error"]["message"])
+    [line] = lines()
+    assert line["error"] == "invalid_input"

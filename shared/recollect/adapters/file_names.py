@@ -14,7 +14,7 @@ def check_name(name: str) -> str:
         not name.isascii()
         or len(name) > _LONGEST
         or any(part == "" or part.startswith(".") for part in name.split("/"))
-        or any(char in name for char in "\\\x00")
+        or any(char in "\\:" or not char.isprintable() for char in name)
     ):
         raise InvalidInput(f"{name[:60]!r} is no name of a file here: give a relative path of plain letters.")
     return name

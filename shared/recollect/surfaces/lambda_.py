@@ -3,7 +3,6 @@
 Importing this needs neither a web framework nor MCP, so that a function starts quickly.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import RecollectError
@@ -15,11 +14,9 @@ from .lambda_direct import direct
 from .lambda_events import HttpRequest, http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
-from .lambda_telling import Telling, teller, told
+from .lambda_telling import Handler, Telling, teller, told
 from .reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import check_size, is_json, tool_at, unknown_path
-
-Handler = Callable[[Any, Any], JsonObject]
 
 
 def tool_handler(

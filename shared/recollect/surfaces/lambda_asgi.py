@@ -11,11 +11,11 @@ from ..invoke import Door
 from ..model import JsonObject
 from ..settings import read_settings
 from .identity import Identity
-from .lambda_ import Handler, authorizer
+from .lambda_ import authorizer
 from .lambda_direct import error_object
 from .lambda_events import http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, write_down
-from .lambda_telling import Telling, teller, told
+from .lambda_telling import Handler, Telling, teller, told
 from .problem import PROBLEM_MEDIA
 from .reply import error_reply, fault_reply
 

@@ -74,15 +74,24 @@ def http_response(reply: Reply, request: HttpRequest) -> JsonObject:
 
 
 def _is_whole(event: JsonObject) -> bool:
-    headers, several = event.get("headers") or {}, event.get("multiValueHeaders") or {}
-    return (
-        isinstance(headers, dict)
-        and all(isinstance(value, str) for value in headers.values())
-        and isinstance(several, dict)
-        and all(isinstance(values, list) for values in several.values())
-        and isinstance(event.get("body") or "", str)
-        and all(isinstance(event[name], str) for name in _TEXTS if name in event)
-    )
+    http, authorizer = (event["requestContext"].get(name) or {} for name in ("http", "authorizer"))
+    headers, several = (event.get(name) or {} for name in ("headers", "multiValueHeaders"))
+    token = authorizer.get("jwt") or {} if isinstance(authorizer, dict) else None
+    claims = token.get("claims") or {} if isinstance(token, dict) else None
+    if not all(isinstance(each, dict) for each in (http, authorizer, headers, several, token, claims)):
+        return False
+    repeated = list(several.values())
+    if not all(isinstance(values, list) for values in repeated):
+        return False
+    texts = [*headers, *headers.values(), *several, *(value for values in repeated for value in values)]
+    texts += [event[name] for name in _TEXTS if name in event]
+    texts += [http.get("method", ""), event.get("rawQueryString") or ""]
+    return isinstance(event.get("body") or "", str) and all(map(_is_text, texts))
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that can be sent: without halves of characters."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def _headers(event: JsonObject) -> list[tuple[bytes, bytes]]:

@@ -16,6 +16,7 @@ from ..errors import InvalidInput, RecollectError
 from ..model import JsonObject
 from ..runtime import SystemClock, open_upkeep
 from ..settings import read_settings
+from ..telemetry import log_fault
 from .lambda_opening import time_left
 from .lambda_telling import Telling, teller, told
 
@@ -98,13 +99,15 @@ def _answer_stack(
         made = event["RequestType"] != "Delete" and _make(open, ends, pause)
         told: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
     except Exception as fault:
-        _log.error("the search index was not made", exc_info=fault)
+        log_fault("making the search index", fault)
         reason = fault.message if isinstance(fault, RecollectError) else "The function's log says why."
         told = {"Status": "FAILED", "Reason": reason}
     told |= {
         "PhysicalResourceId": _NAME,
-        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
+        **{name: event.get(name) for name in ("StackId", "RequestId", "LogicalResourceId")},
     }
+    if not str(event["ResponseURL"]).startswith(("https://", "http://")):
+        raise InvalidInput("`ResponseURL` must be an address of HTTP.")
     # The address is signed for a body without a type.
     request = urllib.request.Request(
         event["ResponseURL"], json.dumps(told).encode(), {"Content-Type": ""}, method="PUT"

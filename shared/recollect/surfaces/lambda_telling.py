@@ -5,11 +5,13 @@ https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedd
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from traceback import format_tb
 from typing import IO, Any, Final
 
 from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from .. import telemetry
@@ -24,6 +26,23 @@ _LONGEST_ID: Final = 256
 Handler = Callable[[Any, Any], Any]
 
 
+class _Formatter(LambdaPowertoolsFormatter):
+    """JSON lines, in which a fault is its kind and the way to it: its message may quote a memory."""
+
+    def __init__(self, *, utc: bool) -> None:
+        super().__init__(utc=utc, serialize_stacktrace=False)
+
+    def formatException(self, ei: Any) -> str:
+        return "\n".join(_causes(ei[1]))
+
+
+def _causes(fault: BaseException | None) -> Iterator[str]:
+    while fault is not None:
+        kind = type(fault)
+        yield f"{kind.__module__}.{kind.__qualname__}\n{''.join(format_tb(fault.__traceback__))}"
+        fault = fault.__cause__ or (None if fault.__suppress_context__ else fault.__context__)
+
+
 class Telling:
     """Logs and metrics of one function.
 
@@ -32,7 +51,11 @@ class Telling:
     """
 
     def __init__(self, level: str, *, service: str = NAMESPACE, stream: IO[str] | None = None) -> None:
-        self._logger = Logger(service=service, level=level.upper(), stream=stream, utc=True, serialize_stacktrace=False)
+        # Powertools names its logger by the service, and all of recollect logs as this one.
+        self._logger = Logger(
+            service=NAMESPACE, level=level.upper(), stream=stream, logger_formatter=_Formatter(utc=True)
+        )
+        self._logger.append_keys(service=service)
         self._metrics = EphemeralMetrics(namespace=NAMESPACE, service=service)
         self._is_cold = True
         self._calls = 0
@@ -133,8 +156,8 @@ def told(handler: Handler, tells: Teller) -> Handler:
 
     def telling_handler(event: Any, context: Any) -> Any:
         telling = tells()
-        telling.begin(event, context)
         try:
+            telling.begin(event, context)
             answer = handler(event, context)
         except Exception as fault:
             telemetry.log_fault("the function", fault)

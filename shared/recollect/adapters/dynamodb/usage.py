@@ -88,6 +88,8 @@ def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline, *, just
             if not pending:
                 return
             _move(partition, pending, deadline, just_read)
+    if just_read:
+        drop_all(buffer, deadline)  # by the next flush it would not be a moment ago
 
 
 def settle(partition: Partition, buffer: UsageBuffer, id: str, deadline: Deadline) -> None:

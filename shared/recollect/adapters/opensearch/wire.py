@@ -1,18 +1,19 @@
 """Requests to OpenSearch: one connection pool, a timeout for each call, errors that have crossed.
 
-Nothing is tried twice but a request over a kept connection that the other end had closed: who calls knows
-how much time is left, and every request here can be repeated without harm.
+Nothing is tried twice but a request whose connection broke, as a kept one does that the other end had closed: who calls
+knows how much time is left, and every request here can be repeated without harm.
 """
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote, urlencode
 
 from urllib3 import BaseHTTPResponse, Timeout, connection_from_url
 from urllib3.exceptions import HTTPError, LocationParseError, ProtocolError
-from urllib3.util import Url, make_headers, parse_url
+from urllib3.util import Url, parse_url
 
 from ...errors import InvalidInput, Unavailable
 from .errors import crossing, kind, refusal
@@ -36,7 +37,7 @@ class Wire:
         address = _address(url)
         self._base = (address.path or "").rstrip("/")
         self._origin = address._replace(auth=None, path=None, query=None, fragment=None).url
-        self._known_by = make_headers(basic_auth=unquote(address.auth)) if address.auth else {}
+        self._known_by = _basic(unquote(address.auth)) if address.auth else {}
         self._signer = signer
         self._pool = connection_from_url(self._origin, maxsize=CONNECTIONS)
 
@@ -98,6 +99,10 @@ def bulk(wire: Wire, lines: bytes, *, timeout: float) -> list[Mapping[str, Any]]
     params = {"filter_path": "items.*.status,items.*.error.type", "timeout": within}
     answer = wire.send("POST", "/_bulk", lines, timeout=timeout, params=params)
     return [told for item in answer["items"] for told in item.values()]
+
+
+def _basic(name_and_password: str) -> dict[str, str]:
+    return {"authorization": f"Basic {b64encode(name_and_password.encode()).decode()}"}
 
 
 def _address(url: str) -> Url:

@@ -68,6 +68,8 @@ def forget_user(
 ) -> None:
     """Erase everything of a user, to the bytes of the file, exported files too. There is no undo."""
     with opened(data=data) as memory:
+        if memory.door.files is None:
+            complain("No place of exported files is set (RECOLLECT_EXPORT_BUCKET): a user's files, if any, stay.")
         if not yes:
             confirm_forgetting(f"all memories of the user {user}")
         there = memory.door.store.forget_user(user, tenant=tenant)

@@ -1,0 +1,25 @@
+"""What functions tell, in a test: the log is as it was when it has gone."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import pytest
+
+from recollect.surfaces.lambda_telling import Telling
+
+
+@contextmanager
+def telling_as(service: str, *, level: str = "info", stream: IO[str] | None = None) -> Iterator[Telling]:
+    """What a function of its own would make."""
+    logger = logging.getLogger("recollect")
+    with pytest.MonkeyPatch.context() as kept:
+        for name in ("handlers", "filters"):
+            kept.setattr(logger, name, [])
+        for name in ("level", "propagate"):
+            kept.setattr(logger, name, getattr(logger, name))
+        yield Telling(level, service=service, stream=stream)
+        for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
+            delattr(logger, mark)
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
