@@ -44,8 +44,8 @@ test-aws: $(TESTABLE) ## Run the dialects and the isolation of users on DynamoDB
 	RECOLLECT_TEST_STORE=aws RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
-	@$(PYTHON) localstack/launch.py up opensearch aws
-	RECOLLECT_TEST_E2E=1 RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest tests/e2e
+	RECOLLECT_TEST_E2E=1 RECOLLECT_REQUIRE_ALL=1 \
+	  $(PYTHON) localstack/launch.py run opensearch aws -- $(BIN)/python -m pytest tests/e2e
 
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
 	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)

@@ -1,6 +1,7 @@
 """Starts and ends the parts that production runs on, without Docker: `launch.py up|down|status [part ...]`.
 
 Everything binds to the loopback. `up` leaves alone what runs already, `down` ends only what `up` started.
+`launch.py run part ... -- command` starts what isn't running, runs the command, and ends what it started.
 """
 
 import argparse
@@ -23,14 +24,18 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("up", "down", "status"))
+    parser.add_argument("action", choices=("up", "down", "status", "run"))
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(part.name for part in PARTS)}")
-    arguments = parser.parse_args()
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    command = sys.argv[at + 1 :]
+    arguments = parser.parse_args(sys.argv[1:at])
     known = {part.name: part for part in PARTS}
     if unknown := set(arguments.parts) - set(known):
         parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(known)}")
     chosen = [known[name] for name in arguments.parts or known]
     try:
+        if arguments.action == "run":
+            return run(chosen, command)
         return {"up": up, "down": down, "status": status}[arguments.action](chosen)
     except Missing as missing:
         print(missing, file=sys.stderr)
@@ -48,6 +53,15 @@ def up(parts: list[Part]) -> int:
     for part in parts:
         wait(part)
     return status(parts)
+
+
+def run(parts: list[Part], command: list[str]) -> int:
+    """The exit code of a command that runs while the parts do."""
+    ours = [part for part in parts if not answers(part)]
+    try:
+        return up(parts) or subprocess.run(command, check=False).returncode
+    finally:
+        down([part for part in ours if running(part) is not None])
 
 
 def down(parts: list[Part]) -> int:
