@@ -2,13 +2,13 @@
 
     RecollectError
     ├── InvalidInput        the arguments don't fit; the message says what would
-    ├── IdentityMissing     the call carries no user (or no agent where one is needed)
+    ├── IdentityMissing     the call carries no user that is admitted (or no agent where one is needed)
     ├── AccessDenied        the caller may not do this
     ├── NotFound            no such memory, tool or scope (another user's id reads the same)
     ├── Conflict            the memory changed since it was read, or it is there already
     ├── TooLarge            over a size that the message names
-    ├── Throttled           too many calls; try again after `retry_after` seconds
-    ├── Unavailable         the store, the index or the embedder does not answer
+    ├── Throttled           too many calls, or over a quota; try again after `retry_after` seconds
+    ├── Unavailable         a part that is needed does not answer (store, index, embedder, ...)
     └── Internal            a fault of ours; details are in the log, never in the answer
 
 Each has a stable `code`, a sentence that a model can act on, and says whether a retry helps. Foreign
@@ -46,7 +46,10 @@ class InvalidInput(RecollectError):
 
 
 class IdentityMissing(RecollectError):
-    """No authenticated user came with the call, or no agent or conversation where one is needed."""
+    """No authenticated user came with the call, or no agent or conversation where one is needed.
+
+    `details["reason"]` is there when a key or token came and is not admitted.
+    """
 
     code = "identity_missing"
 
@@ -79,14 +82,17 @@ class TooLarge(RecollectError):
 
 
 class Throttled(RecollectError):
-    """Too many calls; `details["retry_after"]` is in seconds."""
+    """Too many calls, or more than a quota allows; `details["retry_after"]` is in seconds.
+
+    `details["quota"]` is `memories` or `bytes` where that is what is used up.
+    """
 
     code = "throttled"
     retryable = True
 
 
 class Unavailable(RecollectError):
-    """A part does not answer: `details["part"]` is `store`, `index` or `embedder`."""
+    """A part does not answer: `details["part"]` says which, such as `store`, `index`, `embedder` or `issuer`."""
 
     code = "unavailable"
     retryable = True

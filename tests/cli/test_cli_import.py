@@ -219,3 +219,16 @@ def test_a_document_is_read_up_to_its_first_bad_byte(run, tmp_path):
     assert result.exit_code == 6
     assert result.stderr == "u.json:2: the file is not valid UTF-8 from here on.\n"
     assert [turn["content"] for turn in stored(run)] == ["a"]
+
+
+def test_an_import_over_the_quota_says_how_far_it_came_and_ends_with_a_code_of_its_own(run, tmp_path, monkeypatch):
+    (tmp_path / "n").mkdir()
+    for n in range(6):
+        (tmp_path / "n" / f"{n}.md").write_text(f"Fact {n}.")
+    monkeypatch.setattr(importing, "BLOCK_ITEMS", 4)
+    monkeypatch.setenv("RECOLLECT_MAX_MEMORIES", "5")
+    result = run("import", tmp_path / "n")
+    assert result.exit_code == 7
+    assert result.stderr.startswith("Stopped with 4 written.")
+    assert "5 are allowed" in result.stderr
+    assert len(stored(run)) == 4

@@ -54,6 +54,15 @@ def test_a_user_that_no_store_can_keep_gets_no_key(run, data):
     assert not (data / "keys").exists()
 
 
+@pytest.mark.parametrize("option", ["--user", "--tenant", "--agent", "--name"])
+@pytest.mark.parametrize("character", ["\n", "\x1b", "\x7f", "\u2028"])
+def test_what_would_not_be_shown_as_it_is_gets_no_key(run, data, option, character):
+    result = run("keys", "add", "--user", "ana", option, f"ana{character}root")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"{option} has a control character or a line break; leave it out.\n"
+    assert not (data / "keys").exists()
+
+
 def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
     monkeypatch.setenv("RECOLLECT_KEYS_FOLDER", str(tmp_path / "mounted"))
     run("keys", "add", "--user", "ana")
@@ -80,8 +89,14 @@ def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
             },
             "https://",
         ),
-        (["--auth", "keys", "--user-header", "X-User"], {}, "--auth headers"),
-        (["--agent-header", "X-Agent"], {}, "--auth headers"),
+        (["--auth", "keys", "--user-header", "X-User"], {}, "--user-header needs --auth headers, not --auth keys."),
+        (
+            ["--user-header", "X"],
+            {"RECOLLECT_AUTH": "keys"},
+            "--user-header needs --auth headers, not RECOLLECT_AUTH=keys.",
+        ),
+        (["--user-header", "X"], {"RECOLLECT_AUTH": "oidc"}, "not RECOLLECT_AUTH=oidc."),
+        (["--agent-header", "X-Agent"], {}, "--agent-header needs --auth headers."),
         ([], {"RECOLLECT_AUTH": "nobody"}, "RECOLLECT_AUTH must be one of"),
         (["--auth", "local", "--host", "0.0.0.0"], {"RECOLLECT_AUTH": "keys"}, "--auth"),
     ],

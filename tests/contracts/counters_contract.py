@@ -48,3 +48,10 @@ def test_an_amount_is_nobody_elses(counters: Counters, other: UserRef) -> None:
     counters.set_amount(other, Amount(memories=1, bytes=1, measured_at=NOON))
     counters.add_amount(other, memories=1, bytes=1)
     assert counters.amount(ANA) == Amount(memories=3, bytes=1000, measured_at=NOON)
+
+
+def test_a_call_that_is_late_for_its_minute_clears_no_count(counters: Counters) -> None:
+    bob = UserRef(user_id="bob")
+    assert counters.count_call(ANA, MINUTE + 1) == 1
+    assert counters.count_call(bob, MINUTE) == 1
+    assert counters.count_call(ANA, MINUTE + 1) == 2

@@ -65,6 +65,8 @@ def test_what_is_counted_is_nothing_that_a_user_has_and_is_forgotten_with_them(
     counters.count_call(ANA, MINUTE)
     assert list(store.users()) == []
     assert store.forget_user("ana") is False
+    assert connect(3).scan(TableName=names[1])["Items"] == []
+    counters.count_call(ANA, MINUTE)
     store.space("ana").add_session(Session(id="s", created_at=NOON), timeout=5)
     counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
     assert store.forget_user("ana") is True

@@ -33,7 +33,10 @@ def public_jwk(kid: str, **more: Any) -> dict[str, Any]:
 
 
 class Issuer:
-    """What it publishes may be changed; `asked` has the paths of all requests."""
+    """What it publishes may be changed, and whether it answers; `asked` has the paths of all requests.
+
+    `is_asked` is set when one comes while it does not answer.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -41,6 +44,9 @@ class Issuer:
         self.keys: Any = {"keys": [public_jwk("rsa-1"), public_jwk("ec-1"), public_jwk("ed-1")]}
         self.status = 200
         self.asked: list[str] = []
+        self.answering = threading.Event()
+        self.answering.set()
+        self.is_asked = threading.Event()
 
     def token(self, kid: str | None = "rsa-1", algorithm: str = "RS256", **claims: Any) -> str:
         """A token that is valid for a minute; a claim that is None is left out."""
@@ -57,6 +63,9 @@ def issuing() -> Iterator[Issuer]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             issuer.asked.append(self.path)
+            if not issuer.answering.is_set():
+                issuer.is_asked.set()
+                issuer.answering.wait(10)
             found = issuer.keys if self.path == "/jwks" else issuer.document
             body = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(issuer.status)

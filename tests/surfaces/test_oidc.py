@@ -341,6 +341,26 @@ def test_known_keys_outlast_an_outage_until_they_are_old(issuer: Issuer, tokens:
         tokens.caller(scope(issuer.token()))
 
 
+def test_a_made_up_key_is_answered_at_once_while_the_issuer_is_asked(
+    issuer: Issuer, tokens: OidcTokens, seconds: Seconds
+) -> None:
+    tokens.caller(scope(issuer.token()))
+    seconds.now += PAUSE_SECONDS
+    issuer.answering.clear()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            first = pool.submit(tokens.caller, scope(issuer.token("rsa-made-up")))
+            assert issuer.is_asked.wait(10)
+            for kid in ("rsa-2", "rsa-3"):
+                with pytest.raises(Unavailable):
+                    tokens.caller(scope(issuer.token(kid)))
+            assert tokens.caller(scope(issuer.token())) == Caller("ana")
+            assert not first.done()
+        finally:
+            issuer.answering.set()
+        assert isinstance(first.exception(), IdentityMissing)
+
+
 def test_an_issuer_that_nobody_is_behind_is_an_outage(issuer: Issuer) -> None:
     tokens = OidcTokens(IssuerKeys("http://127.0.0.1:9"), (AUDIENCE,), ClaimNames())
     with pytest.raises(Unavailable):

@@ -132,8 +132,8 @@ def test_the_memory_too_many_is_refused_over_http_and_there_is_room_after_a_dele
     with client_of(open_limited(max_memories=2)) as client:
         ids = [client.post("/v1/core/save", json={"content": f"Fact {n}."}).json()["id"] for n in range(2)]
         refused = client.post("/v1/core/save", json={"content": "One more."})
-        assert (refused.status_code, refused.json()["retryable"]) == (429, False)
-        assert int(refused.headers["Retry-After"]) >= 1
+        assert (refused.status_code, refused.json()["retryable"], refused.headers["Retry-After"]) == (429, True, "60")
+        assert refused.json()["quota"] == "memories"
         assert "2 are allowed: delete or consolidate some" in refused.json()["detail"]
         assert client.post("/v1/core/stats", json={}).json()["memories"] == 2
         assert client.post("/v1/core/update", json={"id": ids[0], "content": "A fact."}).status_code == 200
@@ -264,3 +264,31 @@ def test_a_store_that_cannot_be_measured_fails_the_write_as_ever(open_limited: O
     call.space = Down()  # type: ignore[assignment]
     with pytest.raises(Unavailable):
         engine_save(call, Draft(content="x"))
+
+
+def test_consolidating_in_place_of_the_originals_needs_no_bytes(open_limited: Opening) -> None:
+    door = open_limited()
+    ids = [save(door, f"Fact {n} about herons.").body["id"] for n in range(2)]
+    full = open_limited(max_bytes=door.invoke("core.stats", {}, ANA).body["record_bytes"])
+    assert full.invoke("core.consolidate", {"ids": ids}, ANA).error is not None
+    merged = full.invoke("core.consolidate", {"ids": ids, "preserve_originals": False}, ANA)
+    assert merged.error is None, merged.body
+
+
+def test_an_import_of_a_file_keeps_what_it_wrote_and_says_how_far_it_came(open_limited: Opening) -> None:
+    door = open_limited()
+    ana, ben = ANA, Caller("ben")
+    items = [{"content": f"Fact {n}."} for n in range(150)]
+    for start in (0, 100):
+        assert door.invoke("core.batch_save", {"items": items[start : start + 100]}, ana).error is None
+    sync = {"operation": "export", "file_path": "all.json"}
+    assert door.invoke("associative.memory_sync", sync, ana).error is None
+    assert door.files is not None
+    door.files.files("ben").write("all.json", door.files.files("ana").read("all.json", most=10**9))
+    limited = open_limited(max_memories=120)
+    refused = limited.invoke("associative.memory_sync", {**sync, "operation": "import"}, ben)
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.details["retry_after"]) == ("throttled", 60)
+    assert refused.error.message.startswith("100 of 150 memories were imported, then: This would make 150 memories")
+    assert "Nothing" not in refused.error.message
+    assert limited.invoke("core.stats", {}, ben).body["memories"] == 100

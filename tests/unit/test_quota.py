@@ -87,7 +87,7 @@ def test_what_would_exceed_is_refused_and_what_fits_exactly_is_not(clock: Settab
     limited.admit(space, Growth(1, 100))  # type: ignore[arg-type]
     with pytest.raises(Throttled, match="This would make 11 memories, and 10 are allowed: delete") as refused:
         limited.admit(space, Growth(2, 10))  # type: ignore[arg-type]
-    assert refused.value.can_retry is False
+    assert (refused.value.can_retry, refused.value.details) == (True, {"retry_after": 60.0, "quota": "memories"})
     with pytest.raises(Throttled, match="This would make 1,001 bytes of memories, and 1,000 are allowed: forget"):
         limited.admit(space, Growth(1, 101))  # type: ignore[arg-type]
 

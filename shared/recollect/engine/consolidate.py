@@ -44,7 +44,8 @@ def consolidate(
         change = _merged(call, sources, tags, metadata)
         try:
             deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
-            call.commit([change, *deletions])
+            # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
+            call.commit([change, *deletions], within_quota=preserve_originals)
         except Conflict as conflict:
             if not overtaken(conflict):
                 raise

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from uuid import UUID, uuid5
 
 from .. import record
-from ..errors import Conflict, RecollectError, Unavailable
+from ..errors import Conflict, RecollectError, Throttled, Unavailable
 from ..model import Filter, Link, Memory
 from ..ports import Create
 from . import associate as associating
@@ -131,7 +131,7 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
 
 
 def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, RecollectError]:
-    """Why some were left out, by index. Raises Unavailable that says how far it came."""
+    """Why some were left out, by index. Raises Unavailable or Throttled that says how far it came."""
     errors: dict[int, RecollectError] = {}
     creations = [step for step in steps if step.is_creation]
     edits = [step for step in steps if step.fate in ("overwritten", "merged")]
@@ -144,18 +144,19 @@ def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, RecollectError]:
         for step in edits:
             try:
                 _edit(call, step)
-            except Unavailable:
+            except (Unavailable, Throttled):
                 raise
             except RecollectError as error:
                 errors[step.index] = error
             done += 1
-    except Unavailable as error:
+    except (Unavailable, Throttled) as error:
         if not done:
             raise
-        raise Unavailable(
+        raise type(error)(
             f"{done} of {len(creations) + len(edits)} memories were imported, then: {error.message} "
             "Import the file again to go on; what is there already is skipped.",
-            part=error.details.get("part", "store"),
+            retryable=error.can_retry,
+            **error.details,
         ) from error
     return errors
 

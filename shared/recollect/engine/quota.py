@@ -21,8 +21,8 @@ _log = logging.getLogger("recollect")
 
 MEASURED_FOR: Final = timedelta(hours=1)
 """How long an amount is taken for right."""
-MEASURED_AGAIN: Final = timedelta(seconds=10)
-"""Before a write is refused the amount is measured, unless it was within this time: what was just forgotten counts."""
+MEASURED_AGAIN: Final = timedelta(minutes=1)
+"""Before a write is refused the amount is measured, unless it was within this time: measuring reads much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,10 @@ class Quota:
             raise Throttled(f"More than {most:,} calls in a minute: try again in {left} s.", retry_after=left)
 
     def admit(self, space: Space, growth: Growth) -> None:
-        """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted."""
+        """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.
+
+        `retry_after` is the time until the amount is measured anew; `quota` is `memories` or `bytes`.
+        """
         if not self._limits(growth):
             return
         amount = self._known(space)
@@ -114,17 +117,18 @@ class Quota:
         if memories and growth.memories > 0 and amount.memories + growth.memories > memories:
             sentence = (
                 f"This would make {amount.memories + growth.memories:,} memories, and {memories:,} are allowed: delete "
-                "or consolidate some, or ask for a larger quota. Nothing was written."
+                "or consolidate some, or ask for a larger quota."
             )
+            quota = "memories"
         elif bytes and growth.bytes > 0 and amount.bytes + growth.bytes > bytes:
             sentence = (
                 f"This would make {amount.bytes + growth.bytes:,} bytes of memories, and {bytes:,} are allowed: forget "
-                "some (a deletion frees its bytes when it can no longer be undone), or ask for a larger quota. "
-                "Nothing was written."
+                "some (a deletion frees its bytes when it can no longer be undone), or ask for a larger quota."
             )
+            quota = "bytes"
         else:
             return None
-        return Throttled(sentence, retryable=False, retry_after=wait)
+        return Throttled(sentence, retry_after=wait, quota=quota)
 
     def _now(self) -> datetime:
         return self.clock.now()

@@ -25,6 +25,8 @@ from .routes import check_size, is_json, paths, unknown_path
 
 # Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
 MAX_CALLS_AT_ONCE: Final = 16
+MAX_IDENTIFIED_AT_ONCE: Final = 40
+"""Who calls is found in threads of their own: a caller that waits for an issuer takes none from calls or probes."""
 PROBE_SECONDS: Final = 5.0
 
 
@@ -44,7 +46,8 @@ def create_app(
     it is needed again. Raises NotFound.
     """
     limiter = anyio.CapacityLimiter(MAX_CALLS_AT_ONCE)
-    endpoints = mcp_endpoints(door, identity, toolset or "core", limiter)
+    identifying = anyio.CapacityLimiter(MAX_IDENTIFIED_AT_ONCE)
+    endpoints = mcp_endpoints(door, identity, toolset or "core", limiter, identifying)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -60,7 +63,8 @@ def create_app(
     app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
     for tool in door.catalogue.tools():
         for path in paths(tool):
-            app.add_api_route(path, _endpoint(door, identity, tool, limiter), methods=["POST"], name=tool.full_name)
+            endpoint = _endpoint(door, identity, tool, limiter, identifying)
+            app.add_api_route(path, endpoint, methods=["POST"], name=tool.full_name)
     _add_probes(app, door)
     app.router.routes.extend(mcp_routes(endpoints))
     for kind in (HTTPException, Exception):
@@ -73,12 +77,18 @@ def create_app(
     return app
 
 
-def _endpoint(door: Door, identity: Identity, tool: Tool, limiter: anyio.CapacityLimiter) -> Any:
+def _endpoint(
+    door: Door,
+    identity: Identity,
+    tool: Tool,
+    limiter: anyio.CapacityLimiter,
+    identifying: anyio.CapacityLimiter,
+) -> Any:
     async def call(request: Request) -> Response:
         try:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
-            caller = await anyio.to_thread.run_sync(identity.caller, request.scope)
+            caller = await anyio.to_thread.run_sync(identity.caller, request.scope, limiter=identifying)
             key = one_header(request.scope, "Idempotency-Key")
             body = await _read(request, tool)
         except RecollectError as error:

@@ -32,9 +32,17 @@ class McpEndpoint:
     can't. Nothing is pushed, so only POST is served.
     """
 
-    def __init__(self, door: Door, toolset: str, identity: Identity, limiter: anyio.CapacityLimiter) -> None:
+    def __init__(
+        self,
+        door: Door,
+        toolset: str,
+        identity: Identity,
+        limiter: anyio.CapacityLimiter,
+        identifying: anyio.CapacityLimiter,
+    ) -> None:
         self._server = create_server(door, toolset, _caller_of, limiter)
         self._identity = identity
+        self._identifying = identifying
         self._manager: StreamableHTTPSessionManager | None = None
 
     @asynccontextmanager
@@ -51,7 +59,8 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
-            caller = identified(await anyio.to_thread.run_sync(self._identity.caller, scope))
+            found = await anyio.to_thread.run_sync(self._identity.caller, scope, limiter=self._identifying)
+            caller = identified(found)
         except RecollectError as error:
             await send_reply(error_reply(error), send)
             return
@@ -61,11 +70,17 @@ class McpEndpoint:
 
 
 def mcp_endpoints(
-    door: Door, identity: Identity, toolset: str, limiter: anyio.CapacityLimiter
+    door: Door,
+    identity: Identity,
+    toolset: str,
+    limiter: anyio.CapacityLimiter,
+    identifying: anyio.CapacityLimiter,
 ) -> dict[str, McpEndpoint]:
     """The endpoint of each path: `/mcp` is `toolset`, `/mcp/{toolset}` each of them. Raises NotFound."""
     door.catalogue.toolset(toolset)
-    endpoints = {f"/mcp/{name}": McpEndpoint(door, name, identity, limiter) for name in door.catalogue.toolsets}
+    endpoints = {
+        f"/mcp/{name}": McpEndpoint(door, name, identity, limiter, identifying) for name in door.catalogue.toolsets
+    }
     return {"/mcp": endpoints[f"/mcp/{toolset}"], **endpoints}
 
 
@@ -83,7 +98,7 @@ def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
 
 def create_mcp_app(door: Door, identity: Identity, *, toolset: str = "core") -> Starlette:
     """MCP alone, without the HTTP tools. The store stays open when it shuts down."""
-    endpoints = mcp_endpoints(door, identity, toolset, anyio.CapacityLimiter(1))
+    endpoints = mcp_endpoints(door, identity, toolset, anyio.CapacityLimiter(1), anyio.CapacityLimiter(1))
     return Starlette(routes=mcp_routes(endpoints), lifespan=lambda _: all_running(endpoints))
 
 

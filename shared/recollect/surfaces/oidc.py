@@ -31,6 +31,8 @@ KEYS_SECONDS: Final = 600.0
 PAUSE_SECONDS: Final = 10.0
 """The issuer is asked at most once in so many seconds, whatever keys tokens name."""
 _FETCH_SECONDS: Final = 5.0
+_WAIT_SECONDS: Final = 1.0
+"""How long a token waits while another's key is asked for, where no keys are known."""
 _MOST_BYTES: Final = 1024 * 1024
 
 
@@ -94,23 +96,26 @@ class IssuerKeys:
         self._keys: Mapping[str, jwt.PyJWK] = {}
         self._until = -inf
         self._again = -inf
-        self._answered = False
+        self._answered = True
         self._lock = threading.Lock()
 
     def key(self, kid: str) -> jwt.PyJWK | None:
         """A key, None when the issuer has none of this id. Raises Unavailable when the issuer does not answer."""
         if (known := self._known(kid)) is not None:
             return known
-        with self._lock:  # one asks, the others wait for its answer
+        # One asks. The others wait only for the first keys, or those in place of old ones, of an issuer that is well:
+        # whoever makes up key ids must not hold up calls that need no issuer.
+        waits = self._answered and self._monotonic() >= self._until
+        if not self._lock.acquire(timeout=_WAIT_SECONDS if waits else 0):
+            raise _unanswered(_WAIT_SECONDS)
+        try:
             if self._monotonic() >= self._again and self._known(kid) is None:
                 self._answered = self._ask()
             known = self._known(kid)
+        finally:
+            self._lock.release()
         if known is None and not self._answered:
-            raise Unavailable(
-                "The token can't be checked now, since its issuer does not answer; try again.",
-                part="issuer",
-                retry_after=PAUSE_SECONDS,
-            )
+            raise _unanswered(PAUSE_SECONDS)
         return known
 
     def _known(self, kid: str) -> jwt.PyJWK | None:
@@ -136,6 +141,11 @@ class IssuerKeys:
         if not isinstance(url, str) or not _is_trustworthy(url):
             raise ValueError(f"its keys are at {url!r}, which is no https address")
         return url
+
+
+def _unanswered(seconds: float) -> Unavailable:
+    sentence = "The token can't be checked now, since its issuer does not answer; try again."
+    return Unavailable(sentence, part="issuer", retry_after=seconds)
 
 
 def _fetch(url: str) -> JsonObject:

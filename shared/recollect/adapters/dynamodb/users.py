@@ -87,15 +87,21 @@ def forget(partition: Partition, deadline: Deadline) -> bool:
 
     Nothing of it is read from the first moment on; whoever writes meanwhile finishes the forgetting first.
     """
+    forget_counters(partition, deadline)
     mark = Action(keys.USER, "attribute_exists(#k)", set={"forgetting": 1})
     try:
         run(partition.tables, partition.key, [mark], deadline)
     except Cancelled:
         return made_anew(partition, deadline) and forget(partition, deadline)
     finish_forgetting(partition, deadline)
-    counted = partition.tables.usage_items(counters.partition(partition.key), deadline)
-    partition.tables.delete_usage(counters.partition(partition.key), [text(item, "k") for item in counted], deadline)
     return True
+
+
+def forget_counters(partition: Partition, deadline: Deadline) -> None:
+    """Remove what was counted of a user, who may have called and saved nothing."""
+    counted = counters.partition(partition.key)
+    known = [text(item, "k") for item in partition.tables.usage_items(counted, deadline)]
+    partition.tables.delete_usage(counted, known, deadline)
 
 
 def finish_forgetting(partition: Partition, deadline: Deadline) -> None:

@@ -20,7 +20,7 @@ class ProcessCounters:
 
     def count_call(self, user: UserRef, minute: int) -> int:
         with self._lock:
-            if minute != self._minute:
+            if minute not in (self._minute, self._minute - 1):  # a late call of the last minute clears nothing
                 self._minute = minute
                 self._calls.clear()
             count = self._calls[user.key] = self._calls.get(user.key, 0) + 1

@@ -39,11 +39,14 @@ class Authentication:
 
 
 def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, str | None]) -> Authentication:
-    """What the options say, else the settings; a header that is named says `headers`. Raises InvalidInput."""
+    """What the options say, else the settings, else `headers` where the user's is named. Raises InvalidInput."""
     named = {name: header for name, header in headers.items() if header}
-    chosen = auth or (Auth.HEADERS if "user_header" in named else Auth(settings.auth))
+    unsaid = auth is None and "auth" not in settings.model_fields_set
+    chosen = Auth.HEADERS if unsaid and "user_header" in named else auth or Auth(settings.auth)
     if named and chosen is not Auth.HEADERS:
-        raise InvalidInput("--agent-header and --conversation-header need --user-header, or --auth headers.")
+        option = f"--{next(iter(named)).replace('_', '-')}"
+        said = "" if unsaid else f", not {'RECOLLECT_AUTH=' if auth is None else '--auth '}{chosen}"
+        raise InvalidInput(f"{option} needs --auth headers{said}.")
     match chosen:
         case Auth.LOCAL:
             from ..identity import LocalUser

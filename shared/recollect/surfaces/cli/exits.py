@@ -16,6 +16,7 @@ class Exit(IntEnum):
     CONFLICT = 4
     UNAVAILABLE = 5
     PARTIAL = 6
+    QUOTA = 7
     INTERRUPTED = 130
 
 
@@ -32,11 +33,11 @@ _CODES: Final = {
 EPILOG: Final = (
     "Exit codes: 0 done; 1 something else failed (also: doctor found a fault, a question was answered no); 2 wrong "
     "usage or invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 imported in part, "
-    "what was left out is listed; 130 interrupted. Settings come from RECOLLECT_* (RECOLLECT_DATA, RECOLLECT_USER, "
-    "...); an option wins."
+    "what was left out is listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
+    "RECOLLECT_* (RECOLLECT_DATA, RECOLLECT_USER, ...); an option wins."
 )
 
 
 def exit_code(error: RecollectError) -> Exit:
     """The exit code that stands for an error."""
-    return _CODES.get(error.code, Exit.OTHER)
+    return Exit.QUOTA if "quota" in error.details else _CODES.get(error.code, Exit.OTHER)

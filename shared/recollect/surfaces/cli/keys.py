@@ -1,14 +1,18 @@
 """keys add, keys list and keys revoke: the API keys that `recollect serve --auth keys` admits."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
+from unicodedata import category
 
 import typer
 
+from ...errors import InvalidInput
 from . import options
 from .output import say, write_json
 
 if TYPE_CHECKING:
     from ..api_keys import ApiKeys
+
+_UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +36,9 @@ def add(
     from ...model import Caller
     from ...runtime import SystemClock
 
+    for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
+        if any(category(character) in _UNSHOWN for character in given):
+            raise InvalidInput(f"{option} has a control character or a line break; leave it out.")
     caller = identified(Caller(user, agent, None, tenant))
     key, secret = _keys(data).add(caller, name, SystemClock().now())
     if as_json:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from ...errors import RecollectError
 from . import options
 from .exits import Exit
 from .opening import opened
@@ -62,8 +63,8 @@ def import_(
                 report=report,
                 advance=advance,
             )
-        except KeyboardInterrupt:
-            complain(f"Interrupted with {tally.written:,} written. The same command again goes on from there.")
+        except (KeyboardInterrupt, RecollectError):
+            complain(f"Stopped with {tally.written:,} written. The same command again goes on from there.")
             raise
     if tally.failed > len(listed):
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
