@@ -64,7 +64,8 @@ def import_(
                 advance=advance,
             )
         except (KeyboardInterrupt, RecollectError):
-            complain(f"Stopped with {tally.written:,} written. The same command again goes on from there.")
+            if tally.seen:
+                complain(f"Stopped with {tally.written:,} written. The same command again goes on from there.")
             raise
     if tally.failed > len(listed):
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
