@@ -10,10 +10,11 @@ from aws_cdk import App
 from deployment import Aws, Deployment, deployed
 from infra.stack import Recollect
 from infra.stage import Stage
-from issuer import AUDIENCE, Issuer, serving
+from issuer import AUDIENCE, Issuer
 
 from components import aws_url, opensearch_url
 from recollect.toolsets import CATALOGUE
+from surfaces.issuer import published
 
 collect_ignore_glob = [] if os.environ.get("RECOLLECT_TEST_E2E") == "1" else ["test_*.py"]
 
@@ -25,7 +26,7 @@ def aws() -> Aws:
 
 @pytest.fixture(scope="session")
 def issuer() -> Iterator[Issuer]:
-    with serving() as issuer:
+    with published(Issuer) as issuer:
         yield issuer
 
 

@@ -2,12 +2,8 @@
 
 import hmac
 import json
-import threading
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
@@ -39,39 +35,11 @@ class Issuer:
         signed = f"{header}.{self.token(user).split('.')[1]}"
         return f"{signed}.{urlsafe_b64encode(hmac.digest(public, signed.encode(), 'sha256')).rstrip(b'=').decode()}"
 
-    def answer(self, path: str) -> Any:
-        if path == "/.well-known/openid-configuration":
-            return {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
-        return {"keys": [{**RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True), "kid": KEY_ID, "alg": "RS256"}]}
+    def answer(self, path: str) -> tuple[int, bytes]:
+        key = {**RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True), "kid": KEY_ID, "alg": "RS256"}
+        about = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        return 200, json.dumps({"keys": [key]} if path == "/keys" else about).encode()
 
 
 def _encoded(part: dict[str, str]) -> str:
     return urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
-
-
-@contextmanager
-def serving() -> Iterator[Issuer]:
-    """An issuer on a free port of the loopback."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps(issuer.answer(self.path)).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    issuer = Issuer(f"http://127.0.0.1:{server.server_port}")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield issuer
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

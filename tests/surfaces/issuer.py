@@ -3,11 +3,11 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -55,21 +55,40 @@ class Issuer:
         headers = {} if kid is None else {"kid": kid}
         return jwt.encode(kept, private_key(kid or "rsa-1"), algorithm=algorithm, headers=headers)
 
+    def answer(self, path: str) -> tuple[int, bytes]:
+        """The status and body of a request, when it answers."""
+        self.asked.append(path)
+        if not self.answering.is_set():
+            self.is_asked.set()
+            self.answering.wait(10)
+        found = self.keys if path == "/jwks" else self.document
+        return self.status, found if isinstance(found, bytes) else json.dumps(found).encode()
+
+
+class Answering(Protocol):
+    """What an issuer's server asks it."""
+
+    def answer(self, path: str) -> tuple[int, bytes]: ...
+
+
+def issuing() -> AbstractContextManager[Issuer]:
+    """An issuer on a free port, until the block ends."""
+    return published(Issuer)
+
+
+Kind = TypeVar("Kind", bound=Answering)
+
 
 @contextmanager
-def issuing() -> Iterator[Issuer]:
-    """An issuer on a free port, until the block ends."""
+def published(issuer_at: Callable[[str], Kind]) -> Iterator[Kind]:
+    """What is made of a free port's address, answering there until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            issuer.asked.append(self.path)
-            if not issuer.answering.is_set():
-                issuer.is_asked.set()
-                issuer.answering.wait(10)
-            found = issuer.keys if self.path == "/jwks" else issuer.document
-            body = found if isinstance(found, bytes) else json.dumps(found).encode()
-            self.send_response(issuer.status)
-            self.send_header("Location", f"{issuer.url}/jwks")
+            status, body = issuer.answer(self.path)
+            self.send_response(status)
+            self.send_header("Location", f"{url}/jwks")
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -78,7 +97,8 @@ def issuing() -> Iterator[Issuer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    issuer = Issuer(f"http://127.0.0.1:{server.server_port}")
+    url = f"http://127.0.0.1:{server.server_port}"
+    issuer = issuer_at(url)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:

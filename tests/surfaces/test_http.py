@@ -1,6 +1,7 @@
 """What HTTP adds: statuses, problems, headers, limits, probes."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,8 +13,8 @@ import pytest
 from embedding import HashedWords
 from recollect.errors import Internal, RecollectError, Throttled
 from recollect.invoke import Door
-from recollect.model import Outcome, OutcomeKind
-from recollect.surfaces.http import create_app
+from recollect.model import Caller, Outcome, OutcomeKind
+from recollect.surfaces.http import MAX_IDENTIFIED_AT_ONCE, create_app
 from recollect.surfaces.identity import LocalUser
 from recollect.surfaces.problem import STATUS
 from recollect.surfaces.reply import error_reply, outcome_headers
@@ -267,3 +268,26 @@ def test_what_happened_fits_in_a_header() -> None:
     headers = outcome_headers(Outcome(kind=OutcomeKind.BELOW_FLOOR, message="naïve\r\n語", best_score=0.25))
     assert headers["X-Recollect-Outcome-Message"] == "na?ve???"
     assert headers["X-Recollect-Best-Score"] == "0.2500"
+
+
+def test_callers_that_wait_to_be_known_hold_up_no_probe(door: Door) -> None:
+    waiting, known = threading.Semaphore(0), threading.Event()
+
+    class Slow:
+        def caller(self, scope: Any) -> Caller:
+            waiting.release()
+            known.wait(30)
+            return Caller("ana")
+
+    app = create_app(door, Slow(), local=False, closes_store=False)
+    with served(app) as url, ThreadPoolExecutor(MAX_IDENTIFIED_AT_ONCE) as pool:
+        try:
+            calls = [
+                pool.submit(httpx.post, f"{url}/v1/core/list", json={}, timeout=60)
+                for _ in range(MAX_IDENTIFIED_AT_ONCE)
+            ]
+            assert all(waiting.acquire(timeout=20) for _ in calls)
+            assert httpx.get(f"{url}/readyz", timeout=10).status_code == 200
+        finally:
+            known.set()
+        assert {call.result().status_code for call in calls} == {200}
