@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import fsum  # the same in every Python; `sum` of floats is not
 from typing import Final
 
 MEMORIES_A_USER: Final = 100
@@ -90,11 +91,11 @@ SIZES: Final = (
 
 def _reads(size: Size) -> float:
     swept = HOURS * size.swept * SWEEP.reads * size.memories / size.users / MEMORIES_A_USER
-    return size.calls * sum(MIX[name] * UNITS[name].reads for name in MIX) + swept
+    return size.calls * fsum(MIX[name] * UNITS[name].reads for name in MIX) + swept
 
 
 def _writes(size: Size) -> float:
-    return size.calls * sum(MIX[name] * UNITS[name].writes for name in MIX)
+    return size.calls * fsum(MIX[name] * UNITS[name].writes for name in MIX)
 
 
 def _seconds(size: Size) -> float:
@@ -164,7 +165,7 @@ def _prices() -> str:
 def _month() -> str:
     head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in SIZES]
     rows = [[name, *(f"{cost(size):,.2f}" for size in SIZES)] for name, cost in COMPONENTS.items()]
-    sums = [sum(cost(size) for cost in COMPONENTS.values()) for size in SIZES]
+    sums = [fsum(cost(size) for cost in COMPONENTS.values()) for size in SIZES]
     rows.append(["**together**", *(f"**{each:,.0f}**" for each in sums)])
     a_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
     rows.append(["a thousand calls", *(f"{each:,.3f}" for each in a_thousand)])
