@@ -4,12 +4,11 @@ import argparse
 import os
 from pathlib import Path
 
-from aws_cdk import App, Validations
-from cdk_nag import AwsSolutionsChecks
+from aws_cdk import App
 
 from recollect.toolsets import CATALOGUE
 
-from .nag import acknowledge
+from .nag import check
 from .portable import write_portable
 from .stack import Recollect
 from .stage import read_stage
@@ -23,8 +22,7 @@ def main() -> None:
     app = App(outdir=arguments.out)
     stage = read_stage(arguments.stage)
     stack = Recollect(app, stage, CATALOGUE)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    acknowledge(stack, several_nodes=stage.domain.nodes > 1)
+    check(app, stack, stage)
     assembly = app.synth()
     write_portable(Path(assembly.directory), stage.stack_name)
 

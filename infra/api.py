@@ -11,7 +11,7 @@ from constructs import Construct
 from recollect.surfaces.routes import paths
 
 from .functions import RETENTION
-from .plan import FunctionPlan
+from .plan import FunctionPlan, construct_id
 from .stage import Stage
 
 
@@ -58,7 +58,7 @@ class Api(Construct):
 
     def serve(self, plan: FunctionPlan, function: lambda_.IFunction, *, any_other: bool = False) -> None:
         """Route a function's paths to it; `any_other` path too, which it answers with what there is."""
-        id = "".join(part.title() for part in plan.name.split("_"))
+        id = construct_id(plan.name)
         integration = apigateway.CfnIntegration(
             self,
             f"{id}Integration",

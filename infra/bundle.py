@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from recollect.adapters.embedders.wordllama import CONFIG, DIMENSION
+
 ROOT: Final = Path(__file__).parents[1]
 BUILT: Final = ROOT / ".build"
 _LOCK: Final = ROOT / "constraints.txt"
@@ -25,7 +27,7 @@ _UNUSED: Final = (
     *("numpy/_core/lib", "numpy/typing", "numpy/random/lib", "numpy/random/_examples"),
     *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.a", "**/__pycache__"),
 )
-_MODEL: Final = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
+_MODEL: Final = (f"weights/{CONFIG}_{DIMENSION}.safetensors", f"tokenizers/{CONFIG}_tokenizer_config.json")
 
 
 @dataclass(frozen=True, slots=True)

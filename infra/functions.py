@@ -12,7 +12,7 @@ from constructs import Construct
 
 from .bundle import Bundle, build_code
 from .grants import Grant
-from .plan import BundleName
+from .plan import BundleName, construct_id
 from .policies import Policies
 from .search import Search
 from .stage import Stage
@@ -53,7 +53,7 @@ class Functions(Construct):
     ) -> lambda_.IFunction:
         """A function, or its alias where it starts from a snapshot. `timeout` is in seconds."""
         stage = self._stage
-        id = "".join(part.title() for part in name.split("_"))
+        id = construct_id(name)
         log = logs.LogGroup(
             self,
             f"{id}Log",

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from aws_cdk import Acknowledgment, Validations
+from aws_cdk import Acknowledgment, App, Validations
 from aws_cdk.aws_s3 import CfnBucket
+from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
 from .stack import Recollect
+from .stage import Stage
 
 _FUNCTIONS: Final = {
     "AwsSolutions-L1": "Functions run on the newest Python that recollect is tested with.",
@@ -30,7 +32,13 @@ _ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be b
 _NUMBERED: Final = "The indices behind the alias carry numbers."
 
 
-def acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
+def check(app: App, stack: Recollect, stage: Stage) -> None:
+    """Have cdk-nag fail the synthesis for whatever is not acknowledged here."""
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    _acknowledge(stack, several_nodes=stage.domain.nodes > 1)
+
+
+def _acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     """Note why, on what each is about."""
     _say(stack.functions, _FUNCTIONS)
     storage = stack.storage

@@ -34,6 +34,11 @@ class FunctionPlan:
         return "ANY" if self.bundle == "mcp" else "POST"
 
 
+def construct_id(name: str) -> str:
+    """A function's name as constructs have it: `RetrieveMemory`."""
+    return "".join(part.title() for part in name.split("_"))
+
+
 def tool_functions(catalogue: Catalogue) -> list[FunctionPlan]:
     """A function for each operation of the catalogue, with the paths of all its tools, by name."""
     by_operation: dict[str, list[Tool]] = {}

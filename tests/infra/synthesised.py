@@ -6,9 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from aws_cdk import App, Validations
-from cdk_nag import AwsSolutionsChecks
-from infra.nag import acknowledge
+from aws_cdk import App
+from infra.nag import check
 from infra.stack import Recollect
 from infra.stage import Stage
 
@@ -84,8 +83,7 @@ def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False) -> 
     app = App(outdir=str(folder / "out"))
     stack = Recollect(app, stage, catalogue, packed=folder / "code")
     if checked:
-        Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-        acknowledge(stack, several_nodes=stage.domain.nodes > 1)
+        check(app, stack, stage)
     app.synth()
     return Template(folder / "out" / f"{stage.stack_name}.template.json")
 

@@ -8,6 +8,7 @@ import logging
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from ..engine.reindex import reindex
@@ -73,22 +74,17 @@ def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) ->
         if time.monotonic() > ends:
             raise _OutOfTime
 
-    upkeep = open()
-    try:
-        done = reindex(upkeep.truth, upkeep.index, accept_refused=accept_refused, advance=advance)
-    except _OutOfTime:
-        return {"written": written, "switched": False}
-    finally:
-        upkeep.close()
+    with closing(open()) as upkeep:
+        try:
+            done = reindex(upkeep.truth, upkeep.index, accept_refused=accept_refused, advance=advance)
+        except _OutOfTime:
+            return {"written": written, "switched": False}
     return {"written": done.written, "refused": done.refused, "why": done.why, "switched": done.switched}
 
 
 def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
-    upkeep = open()
-    try:
+    with closing(open()) as upkeep:
         return {"tombstones": sweep_index(upkeep.truth, upkeep.index, SystemClock().now())}
-    finally:
-        upkeep.close()
 
 
 def _answer_stack(
@@ -122,13 +118,11 @@ def _make(open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], No
     A new domain or collection refuses for a while roles that are as new.
     """
     while True:
-        upkeep = open()
         try:
-            return upkeep.index.create()
+            with closing(open()) as upkeep:
+                return upkeep.index.create()
         except RecollectError as error:
             if not error.can_retry or time.monotonic() + _PAUSE_SECONDS > ends:
                 raise
             _log.info("the search index is not ready: %s", error.message)
-        finally:
-            upkeep.close()
         pause(_PAUSE_SECONDS)
