@@ -15,6 +15,8 @@ Scope = Mapping[str, Any]
 """An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
 
 CONVERSATION_HEADER: Final = "X-Conversation-Id"
+_POOL_SESSION: Final = "/CognitoIdentityCredentials"
+"""How the role ARN of an identity pool ends, the same for everyone in the pool: it tells no two users apart."""
 
 
 class Identity(Protocol):
@@ -91,8 +93,8 @@ class TrustedHeaders:
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """Claims of a token that API Gateway verified, the context that a Lambda authorizer returned, or else the IAM
-    principal who signed the request, whose ARN is the user.
+    """Claims of a token that API Gateway verified, the context that a Lambda authorizer returned, or else who signed
+    the request: the identity of a Cognito identity pool, or the IAM principal, whose ARN is the user.
     """
 
     names: ClaimNames = ClaimNames()
@@ -137,11 +139,25 @@ def _claims(event: Mapping[str, Any], user_claim: str) -> Mapping[str, Any]:
         if isinstance(found := authorizer.get(kind), Mapping):
             return found
     if isinstance(principal := authorizer.get("iam"), Mapping):
-        return {user_claim: principal.get("userArn")}
+        pooled = principal.get("cognitoIdentity")
+        return {user_claim: _signer(principal, pooled.get("identityId") if isinstance(pooled, Mapping) else None)}
     if not authorizer and isinstance(signed := context.get("identity"), Mapping):
-        return {user_claim: signed.get("userArn")}
+        return {user_claim: _signer(signed, signed.get("cognitoIdentityId"))}
     # A REST API puts what its Lambda authorizer returned here, beside the principal.
     return {user_claim: authorizer.get("principalId"), **authorizer}
+
+
+def _signer(principal: Mapping[str, Any], pool_identity: object) -> object:
+    """The user who signed a request. Raises IdentityMissing for someone of an identity pool who could be anyone."""
+    if isinstance(pool_identity, str) and pool_identity.strip():
+        return pool_identity
+    arn = principal.get("userArn")
+    if isinstance(arn, str) and arn.endswith(_POOL_SESSION):
+        raise IdentityMissing(
+            "The request is signed with credentials of a Cognito identity pool, but carries no identity id, so the "
+            "user is unknown. Call through API Gateway, which passes the identity id, or send a token."
+        )
+    return arn
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str | None:

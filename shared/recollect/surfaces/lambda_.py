@@ -10,7 +10,7 @@ from ..model import JsonObject
 from ..settings import Settings, read_settings
 from ..tools import Catalogue, Tool
 from .identity import Authorizer, Identity, claim_names, one_header
-from .lambda_direct import direct
+from .lambda_direct import direct, pool_identity
 from .lambda_events import HttpRequest, http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
@@ -39,6 +39,8 @@ def tool_handler(
     tells = teller(telling, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> JsonObject:
+        if (invoker := pool_identity(context)) is not None:
+            return direct(operation, open, event, invoker)  # whatever its event imitates
         request = http_request(event)
         if request is not None:
             return http_response(_http(operation, open, found_by, request), request)

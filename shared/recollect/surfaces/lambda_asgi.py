@@ -12,7 +12,7 @@ from ..model import JsonObject
 from ..settings import read_settings
 from .identity import Identity
 from .lambda_ import authorizer
-from .lambda_direct import error_object
+from .lambda_direct import error_object, pool_identity
 from .lambda_events import http_request, http_response
 from .lambda_opening import Open, open_safely, opened_door, write_down
 from .lambda_telling import Handler, Telling, teller, told
@@ -52,7 +52,8 @@ def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any])
 
     def handler(event: Any, context: Any) -> JsonObject:
         request = http_request(event)
-        if request is None:
+        # With an identity of a pool it is a direct invocation, whatever its event imitates.
+        if request is None or pool_identity(context) is not None:
             return {"error": error_object(InvalidInput(_UNKNOWN))}
         try:
             request.body()

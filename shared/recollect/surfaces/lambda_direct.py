@@ -1,8 +1,13 @@
-"""A direct invocation: it names its caller itself, since IAM decides who may invoke."""
+"""A direct invocation: it names its caller itself, since IAM decides who may invoke.
 
+Someone who invokes with credentials of a Cognito identity pool is the identity that Lambda reports, and can't name
+another user.
+"""
+
+from dataclasses import replace
 from typing import Any, Final
 
-from ..errors import InvalidInput, RecollectError
+from ..errors import AccessDenied, InvalidInput, RecollectError
 from ..invoke import Result
 from ..model import Caller, JsonObject
 from .lambda_opening import Open, open_safely, served, write_down
@@ -16,8 +21,20 @@ _FIELDS: Final = {"toolset", "tool", "arguments", "caller", "idempotency_key"}
 _CALLER_FIELDS: Final = {"user_id", "agent_id", "conversation_id", "tenant"}
 
 
-def direct(operation: str, open: Open, event: Any) -> JsonObject:
-    """The answer to a direct invocation: `body` in the dialect's own form, `error` and `outcome` beside it."""
+def pool_identity(context: Any) -> str | None:
+    """The identity of a Cognito identity pool that invoked the function directly, as Lambda verified it.
+
+    The client context is not looked at: whoever invokes fills it in.
+    """
+    found = getattr(getattr(context, "identity", None), "cognito_identity_id", None)
+    return found if isinstance(found, str) and found.strip() else None
+
+
+def direct(operation: str, open: Open, event: Any, identity: str | None = None) -> JsonObject:
+    """The answer to a direct invocation: `body` in the dialect's own form, `error` and `outcome` beside it.
+
+    `identity` is that of an identity pool which invoked, if one did.
+    """
     try:
         if not isinstance(event, dict) or "tool" not in event or not event.keys() <= _FIELDS:
             raise InvalidInput(_UNKNOWN)
@@ -25,6 +42,8 @@ def direct(operation: str, open: Open, event: Any) -> JsonObject:
         named = door.catalogue.tool(f"{event.get('toolset', '')}.{event['tool']}")
         tool = served(door.catalogue, named, operation)
         caller = _caller(event.get("caller"))
+        if identity is not None:
+            caller = _of_pool(identity, caller)
         key = event.get("idempotency_key")
         if key is not None and not isinstance(key, str):
             raise InvalidInput("`idempotency_key` must be a string.")
@@ -59,3 +78,13 @@ def _caller(given: object) -> Caller | None:
     if not all(isinstance(value, str) for value in values.values()):
         raise InvalidInput("each field of `caller` must be a string.")
     return Caller(**{"user_id": "", **values})
+
+
+def _of_pool(identity: str, named: Caller | None) -> Caller:
+    """The caller of an identity pool: it may name its conversation, nothing else. Raises AccessDenied."""
+    caller = Caller(identity, None, named.conversation_id if named else None)
+    if named is not None and replace(named, user_id=named.user_id or identity) != caller:
+        raise AccessDenied(
+            "You invoke as an identity of a Cognito identity pool, so `caller` may only hold `conversation_id`."
+        )
+    return caller
