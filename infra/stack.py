@@ -147,6 +147,6 @@ class Recollect(Stack):
     def _mcp_client(self, stage: Stage, url: str) -> JsonObject:
         """How a client reaches MCP: with a token, or signed by AWS's own proxy, since clients don't sign."""
         if stage.auth == "jwt":
-            return {"url": url, "headers": {"Authorization": "Bearer TOKEN"}}
+            return {"type": "http", "url": url, "headers": {"Authorization": "Bearer TOKEN"}}
         signed = ["mcp-proxy-for-aws@latest", url, "--service", "execute-api", "--region", self.region]
         return {"command": "uvx", "args": signed}

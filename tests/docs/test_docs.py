@@ -3,11 +3,14 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from openapi_spec_validator import validate
+from typer.testing import CliRunner
 
 from docs import generate
+from recollect.surfaces.cli.app import app
 from recollect.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -61,5 +64,33 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
 
 
 def test_the_json_in_the_readme_is_json() -> None:
-    for block in re.findall(r"```json\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
-        json.loads(block)
+    assert _json_blocks((ROOT / "README.md").read_text())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_mcp_clients_are_shown_servers_that_they_take(page: Path) -> None:
+    """Claude Code refuses an address without its type; Claude Desktop skips every address."""
+    text = page.read_text()
+    for server in _mcp_servers(text):
+        assert ("command" in server) == (server.get("type", "stdio") == "stdio"), server
+        assert ("url" in server) == (server.get("type") == "http"), server
+    for section in re.split(r"^## ", text, flags=re.MULTILINE):
+        for paragraph in re.findall(r"Claude Desktop.*?```json\n.*?```", section, re.DOTALL):
+            assert all("command" in server for server in _mcp_servers(paragraph))
+
+
+def test_the_arguments_that_mcp_clients_are_shown_are_those_of_the_command() -> None:
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "mcp-clients.md").read_text()
+    ours = [server for server in _mcp_servers(text) if server.get("command", "").endswith("/recollect")]
+    assert ours
+    for server in ours:
+        assert CliRunner().invoke(app, [*server["args"], "--help"]).exit_code == 0
+
+
+def _json_blocks(text: str) -> list[Any]:
+    return [json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL)]
+
+
+def _mcp_servers(text: str) -> list[dict[str, Any]]:
+    shown = [block for block in _json_blocks(text) if isinstance(block, dict)]
+    return [server for block in shown for key in ("mcpServers", "servers") for server in block.get(key, {}).values()]

@@ -149,6 +149,7 @@ def test_outputs_tell_a_client_s_configuration() -> None:
     signed = json.loads(told(outputs["McpClient"]["Value"]))["mcpServers"]["recollect"]
     assert signed["args"][1].endswith("/mcp")
     with_token = json.loads(told(template("zones").body["Outputs"]["McpClient"]["Value"]))["mcpServers"]["recollect"]
+    assert with_token["type"] == "http"
     assert with_token["headers"] == {"Authorization": "Bearer TOKEN"}
 
 
