@@ -5,7 +5,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends build-essent
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY shared shared
-RUN python -m venv /app && /app/bin/pip install --no-cache-dir -c constraints.txt ".[local,aws,bedrock]"
+RUN python -m venv /app && /app/bin/pip install --no-cache-dir -c constraints.txt ".[aws,bedrock]"
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin recollect \

@@ -20,11 +20,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer; name one: make PYTHON=python3.13"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade 'pip>=25.1'
-	$(PIP) -c constraints.txt -e '.[local]'
+	$(PIP) -c constraints.txt -e .
 	@touch $@
 
 $(TESTABLE): $(INSTALLED)
-	$(PIP) -c constraints.txt -e '.[local,lambda,bedrock,aws]' --group dev --group bench --group infra
+	$(PIP) -c constraints.txt -e '.[lambda,bedrock,aws]' --group dev --group bench --group infra
 	@touch $@
 
 $(SAM):

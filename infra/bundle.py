@@ -16,6 +16,7 @@ from recollect.adapters.embedders.wordllama import CONFIG, DIMENSION
 
 ROOT: Final = Path(__file__).parents[1]
 BUILT: Final = ROOT / ".build"
+_PROJECT: Final = ROOT / "pyproject.toml"
 _LOCK: Final = ROOT / "constraints.txt"
 
 _PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
@@ -32,30 +33,23 @@ _MODEL: Final = (f"weights/{CONFIG}_{DIMENSION}.safetensors", f"tokenizers/{CONF
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What a kind of function needs: extras of the distribution, the local embedder or not, for a Python.
+    """What one kind of function needs: a dependency group of pyproject.toml, for one version of Python.
 
-    For the emulator it fits this machine, and the Python that runs here.
+    With `embedder`, the local embedder too. For the emulator, packages fit this machine and the Python that runs here.
     """
 
-    extras: tuple[str, ...]
+    group: str
     embedder: bool
     python: str
     emulator: bool = False
-
-    @property
-    def requirements(self) -> list[str]:
-        """What the distribution and these extras need, as pyproject.toml says it."""
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        optional = project["optional-dependencies"]
-        named = [*project["dependencies"], *(line for extra in self.extras for line in optional[extra])]
-        return sorted({*named, "numpy"} if self.embedder else set(named))
 
     @property
     def digest(self) -> str:
         """Another one for whatever changes what is installed."""
         where = f"{sys.platform} {sys.version}" if self.emulator else self.python
         compiled = _interpreter(self.python, self.emulator) is not None
-        facts = [self.requirements, self.embedder, where, compiled, _LOCK.read_text(), Path(__file__).read_text()]
+        groups = tomllib.loads(_PROJECT.read_text())["dependency-groups"]
+        facts = [self.group, groups, self.embedder, where, compiled, _LOCK.read_text(), Path(__file__).read_text()]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def build(self) -> Path:
@@ -70,7 +64,7 @@ class Bundle:
         return layer
 
     def _fill(self, folder: Path) -> None:
-        self._install(folder, *self.requirements)
+        self._install(folder, "--group", f"{_PROJECT}:{self.group}", *(["numpy"] if self.embedder else []))
         if self.embedder:
             # Not what these bring along to download models: the model lies beside them.
             self._install(folder, "--no-deps", "tokenizers", "safetensors")
@@ -123,7 +117,7 @@ def _copy_model(folder: Path) -> None:
     """The embedder's model out of this environment: its package has wheels for few processors, the model fits all."""
     package = importlib.util.find_spec("wordllama")
     if package is None or not package.submodule_search_locations:
-        raise ModuleNotFoundError('the local embedder is bundled from here: run `pip install "recollect[wordllama]"`')
+        raise ModuleNotFoundError("the local embedder is bundled from here: run `make install`")
     for file in _MODEL:
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(Path(package.submodule_search_locations[0]) / file, folder / file)

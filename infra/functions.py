@@ -18,11 +18,8 @@ from .search import Search
 from .stage import Stage
 from .storage import Storage
 
-EXTRAS: Final[Mapping[BundleName, tuple[str, ...]]] = {
-    "tools": ("lambda", "aws"),
-    "mcp": ("lambda", "aws", "mcp"),
-    "http": ("lambda", "aws", "mcp", "http"),
-}
+GROUPS: Final[Mapping[BundleName, str]] = {"tools": "function", "mcp": "function-mcp", "http": "function-http"}
+"""The dependency group of pyproject.toml that each bundle takes."""
 
 
 class Functions(Construct):
@@ -108,7 +105,7 @@ class Functions(Construct):
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
-            wanted = Bundle(EXTRAS[bundle], embedder, self._stage.python, self._stage.emulator)
+            wanted = Bundle(GROUPS[bundle], embedder, self._stage.python, self._stage.emulator)
             built = self._packed or wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(
                 self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))

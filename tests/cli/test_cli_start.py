@@ -113,4 +113,4 @@ def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
-    assert 'pip install "recollect[local]"' in result.stderr
+    assert 'pip install "recollect"' in result.stderr

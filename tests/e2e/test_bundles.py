@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 from infra.bundle import Bundle, build_code
-from infra.functions import EXTRAS
+from infra.functions import GROUPS
 
 MB = 1_000_000
 
 
 @pytest.mark.parametrize(("embedder", "most"), [(False, 25 * MB), (True, 45 * MB)])
 def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: int, tmp_path: Path) -> None:
-    layer = Bundle(EXTRAS["tools"], embedder, "3.13").build() / "python"
+    layer = Bundle(GROUPS["tools"], embedder, "3.13").build() / "python"
     packages = {path.name for path in layer.iterdir()}
     assert {"pydantic", "botocore", "boto3", "urllib3", "aws_lambda_powertools"} <= packages
     assert ("wordllama" in packages) == ("numpy" in packages) == embedder

@@ -110,8 +110,7 @@ def _load() -> _Model:
     package = find_spec("wordllama")
     if package is None or not package.submodule_search_locations:
         raise Unavailable(
-            'wordllama is not installed: run `pip install "recollect[wordllama]"`, or choose another '
-            "RECOLLECT_EMBEDDER.",
+            "wordllama is not installed: run `pip install recollect`, or choose another RECOLLECT_EMBEDDER.",
             part="embedder",
         )
     folder = Path(package.submodule_search_locations[0])

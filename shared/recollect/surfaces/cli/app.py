@@ -39,8 +39,8 @@ class Commands(TyperGroup):
 def _installed_by(package: str) -> str:
     if package in ("awslambdaric", "opensearchpy"):
         return "`pip install --group bench` in the project's folder"
-    extra = "aws" if package in ("boto3", "botocore", "urllib3") else "local"
-    return f'`pip install "recollect[{extra}]"`'
+    extra = {"boto3": "[aws]", "botocore": "[aws]", "fastembed": "[fastembed]"}.get(package, "")
+    return f'`pip install "recollect{extra}"`'
 
 
 app = typer.Typer(

@@ -54,7 +54,7 @@ def _sqlite() -> Iterator[Finding]:
     try:
         import apsw
     except ImportError:
-        yield Finding("sqlite", "broken", "apsw is not installed.", 'Run `pip install "recollect[sqlite]"`.')
+        yield Finding("sqlite", "broken", "apsw is not installed.", "Run `pip install recollect`.")
         return
     version = apsw.sqlite_lib_version()
     found = f"SQLite {version} by apsw {apsw.apsw_version()}, Python {sys.version.split()[0]}."

@@ -1,0 +1,35 @@
+"""What someone gets who installs the package and nothing else."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+
+
+@pytest.mark.slow
+def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
+    _run(*PIP, "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT)
+    [wheel] = tmp_path.glob("recollect-*.whl")
+    venv.create(tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    _run(*PIP, "--python", python, "install", "--constraint", ROOT / "constraints.txt", wheel)
+
+    recollect = tmp_path / "venv" / "bin" / "recollect"
+    assert "recall" in _run(recollect, "--help")
+    memories = ("--data", tmp_path / "memories")
+    _run(recollect, "remember", "The staging deploy key rotates every 90 days.", *memories)
+    assert "90 days" in _run(recollect, "recall", "when do we change the deploy key?", *memories)
+    _run(python, "-c", "import recollect.surfaces.http, recollect.surfaces.mcp, uvicorn")
+
+
+def _run(*command: str | Path) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "PYTHON"))}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
