@@ -42,7 +42,7 @@ from embedding import HashedWords
 from recollect import record
 from recollect.engine import bm25
 from recollect.engine.analysis import text_digest, tokens
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict, NotFound, Unavailable
 from recollect.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
 from recollect.ports import (
     Clock,
@@ -476,19 +476,63 @@ def test_memories_are_alike_whose_nearest_chunks_reach_the_floor(space: Space) -
     one = save(space, "one", vectors=[vector(1), vector(0, 0, 1)])
     near = save(space, "near", vectors=[vector(4, 3)])
     far = save(space, "far", vectors=[vector(0, 1)])
-    spare = save(space, "left out", vectors=[vector(1)])
-    some = [one.id, near.id, far.id, *ids(1)]
-    assert space.alike(some, floor=0.75) == {
-        one.id: {near.id},
-        near.id: {one.id},
-        far.id: set(),
-        ids(1)[0]: set(),
-    }
-    assert space.alike(some, floor=0.59)[near.id] == {one.id, far.id}
-    assert space.alike([spare.id, one.id], floor=1 - 1e-6) == {spare.id: {one.id}, one.id: {spare.id}}
+    spare = save(space, "spare", vectors=[vector(1)])
+    pairs = [(one.id, near.id), (near.id, one.id), (one.id, far.id), (near.id, far.id), (one.id, ids(1)[0])]
+    assert space.alike(pairs, floor=0.75, timeout=SECONDS) == {(one.id, near.id), (near.id, one.id)}
+    assert space.alike(pairs, floor=0.59, timeout=SECONDS) == {pairs[0], pairs[1], pairs[3]}
+    assert space.alike([(spare.id, one.id)], floor=1 - 1e-6, timeout=SECONDS) == {(spare.id, one.id)}
     delete(space, near)
-    assert space.alike(some, floor=0.59)[one.id] == set()
-    assert space.alike(ids(1), floor=0) == {ids(1)[0]: set()}
+    assert space.alike(pairs, floor=0.59, timeout=SECONDS) == set()
+    assert space.alike([], floor=0, timeout=SECONDS) == set()
+
+
+def test_of_memories_that_are_alike_the_first_is_chosen(space: Space) -> None:
+    one = save(space, "one", vectors=[vector(1), vector(0, 0, 1)]).id
+    near = save(space, "near", vectors=[vector(4, 3)]).id
+    far = save(space, "far", vectors=[vector(0, 1)]).id
+    bare = save(space, "bare", vectors=[]).id
+    [unknown] = ids(1)
+
+    def chosen(*ids: str, floor: float = 0.75, limit: int = 9) -> list[str]:
+        return space.distinct(ids, floor=floor, limit=limit, timeout=SECONDS)
+
+    assert chosen(one, near, far) == [one, far]
+    assert chosen(near, far, one) == [near, far]
+    assert chosen(far, near, one, floor=0.59) == [far, one]
+    assert chosen(unknown, one, bare, near, far, floor=0) == [unknown, one, bare]
+    assert chosen(one, near, far, limit=1) == [one]
+    assert chosen(one, near, limit=0) == []
+    assert chosen() == []
+
+
+def test_memories_are_chosen_as_if_each_were_compared_with_all_chosen_before(space: Space) -> None:
+    pick = random.Random(5)
+    changes = [
+        creation(f"note {i}", vectors=[vector(*(pick.gauss(0, 1) for _ in range(4))) for _ in range(i % 4)])
+        for i in range(170)
+    ]
+    space.commit(changes[:85], timeout=SECONDS)
+    space.commit(changes[85:], timeout=SECONDS)
+    ranked = [change.entry.memory.id for change in changes]
+    pick.shuffle(ranked)
+    vectors = space.embeddings(ranked)
+    for floor, limit in ((0.95, 200), (0.9, 30), (0.0, 200), (1.1, 150)):
+        expected: list[str] = []
+        for id in ranked:
+            near = (
+                dot(a, b) >= floor for other in expected for a in vectors.get(id, ()) for b in vectors.get(other, ())
+            )
+            if len(expected) < limit and not any(near):
+                expected.append(id)
+        assert space.distinct(ranked, floor=floor, limit=limit, timeout=SECONDS) == expected
+
+
+def test_comparing_memories_ends_with_its_time(space: Space) -> None:
+    some = [save(space, "the heron").id, save(space, "the otter").id]
+    with pytest.raises(Unavailable):
+        space.distinct(some, floor=0.9, limit=2, timeout=0)
+    with pytest.raises(Unavailable):
+        space.alike([(some[0], some[1])], floor=0.9, timeout=0)
 
 
 def test_a_candidate_carries_the_importance_set_by_hand(space: Space) -> None:
@@ -681,7 +725,9 @@ def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     assert space.page(Filter(), limit=9) == space.page(Filter(tags=("x",)), limit=1, offset=5)
     assert space.page(Filter(), limit=9).total == 0
     assert (list(space.walk()), space.open_turns("x"), space.scopes(), space.sessions()) == ([], [], {}, [])
-    assert (space.idle_conversations(NOON, limit=9), space.alike(ids(1), floor=0)) == ([], {ids(1)[0]: frozenset()})
+    assert space.idle_conversations(NOON, limit=9) == []
+    assert space.alike([(ids(2)[0], ids(2)[1])], floor=0, timeout=SECONDS) == frozenset()
+    assert space.distinct(ids(3), floor=0, limit=2, timeout=SECONDS) == ids(2)
     assert space.remove_session("s", timeout=SECONDS) is False
     assert space.look_around([probe("x"), probe("y")], floor=0, top_k=3)[1].nearest is None
     assert (space.associations(ids(1)), space.usage(ids(1))) == ({ids(1)[0]: []}, {})

@@ -1,11 +1,11 @@
 """Associations: linked by hand, read from both sides, discovered on demand."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from ..errors import InvalidInput
 from ..model import Association, Link, Memory
-from ..ports import Probe
+from ..ports import Pair, Probe
 from .call import Call
 from .entry import embed_memories
 from .get import find
@@ -40,14 +40,16 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     """
     found = call.space.associations(ids)
     ends = call.space.get(list({*ids, *(link.memory_id for links in found.values() for link in links)}))
-    automatic = {link.memory_id for links in found.values() for link in links if not link.manual}
-    near = call.space.alike(sorted({*ids, *automatic}), floor=LINK_FLOOR - _ROUNDING) if automatic else {}
+    automatic = {(id, link.memory_id) for id, links in found.items() for link in links if not link.manual}
+    near: Collection[Pair] = ()
+    if automatic:
+        near = call.space.alike(automatic, floor=LINK_FLOOR - _ROUNDING, timeout=call.deadline.left())
 
     def holds(id: str, link: Association) -> bool:
         if link.memory_id not in ends or id not in ends:
             return False
         in_one_scope = ends[id].scope == ends[link.memory_id].scope
-        return link.manual or (in_one_scope and link.memory_id in near.get(id, ()))
+        return link.manual or (in_one_scope and (id, link.memory_id) in near)
 
     return {id: [(link, ends[link.memory_id]) for link in found.get(id, []) if holds(id, link)] for id in ids}
 

@@ -10,7 +10,7 @@ from . import ranking
 from .analysis import query_tokens
 from .budget import fit
 from .call import Call
-from .diversity import Diversity, diversified
+from .diversity import Diversity
 from .fusion import Fused, fuse
 from .importance import UNREAD, importance, weighed
 
@@ -124,11 +124,10 @@ def _cut(call: Call, request: Search, ranked: list[Fused]) -> list[Fused]:
     diversity = request.diversity
     if diversity is None:
         return ranked[: request.limit]
-
-    def alike(ids: Sequence[str]) -> dict[str, frozenset[str]]:
-        return call.space.alike(ids, floor=diversity.threshold)
-
-    chosen = set(diversified([f.candidate.id for f in ranked], alike, request.limit, diversity))
+    pool = [f.candidate.id for f in ranked[: diversity.pool(request.limit)]]
+    chosen = set(
+        call.space.distinct(pool, floor=diversity.threshold, limit=request.limit, timeout=call.deadline.left())
+    )
     return [f for f in ranked if f.candidate.id in chosen]
 
 

@@ -11,7 +11,7 @@ from .counters import Amount, Counters
 from .embedder import Embedder, Scale
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
-from .space import Probe, Space, TextKey
+from .space import Pair, Probe, Space, TextKey
 from .store import MemoryStore, UserRef
 from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
 
@@ -37,6 +37,7 @@ __all__ = [
     "IndexedNeighbour",
     "IndexedSurroundings",
     "MemoryStore",
+    "Pair",
     "Parked",
     "Probe",
     "Replace",

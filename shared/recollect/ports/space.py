@@ -1,6 +1,6 @@
 """One user's memories."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -20,6 +20,9 @@ from ..model import (
     Usage,
 )
 from .changes import Change
+
+Pair = tuple[str, str]
+"""The ids of two memories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +88,17 @@ class Space(Protocol):
         """
         ...
 
-    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
-        """For each of these memories the others of them whose nearest chunks have a cosine of at least `floor`."""
+    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
+        """Those pairs of memories whose nearest chunks have a cosine of at least `floor`. Raises Unavailable when
+        comparing takes longer than `timeout`."""
+        ...
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+        """The first `limit` of these ids that are alike to none chosen before them, in their order.
+
+        Memories are alike as `alike` says; what has no embeddings is alike to nothing. Only what is chosen is
+        compared with the rest. Raises Unavailable when that takes longer than `timeout`.
+        """
         ...
 
     def open_turns(self, conversation_id: str) -> list[Memory]:

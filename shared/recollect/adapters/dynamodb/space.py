@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -22,13 +22,12 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Probe, TextKey
-from . import counting, guarding, items, keys, linking, listing, purging, reembedding, sessions, turns, usage
+from ...ports import Change, Pair, Probe, TextKey
+from . import counting, guarding, items, keys, likeness, linking, listing, purging, reembedding, sessions, turns, usage
 from .overlay import Seen
 from .partition import Partition
 from .searching import Searcher
 from .table import Deadline
-from .vectors import nearest
 from .wire import number, text
 from .writing import commit
 
@@ -115,16 +114,11 @@ class DynamoSpace:
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         return listing.walk(self._partition, after, turns)
 
-    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
-        vectors = self.embeddings(ids)
-        visible = list(self.get(list(vectors)))
-        found: dict[str, set[str]] = {id: set() for id in ids}
-        for i, one in enumerate(visible):
-            for other in visible[i + 1 :]:
-                if max((nearest(vector, vectors[other]) for vector in vectors[one]), default=0.0) >= floor:
-                    found[one].add(other)
-                    found[other].add(one)
-        return {id: frozenset(others) for id, others in found.items()}
+    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
+        return likeness.alike(pairs, self._visible_vectors, floor, Deadline.after(timeout))
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+        return likeness.distinct(ids, self._visible_vectors, floor, limit, Deadline.after(timeout))
 
     def open_turns(self, conversation_id: str) -> list[Memory]:
         now = from_micros(self._partition.now())
@@ -204,6 +198,11 @@ class DynamoSpace:
 
     def statistics(self) -> Mapping[str, int]:
         return counting.statistics(self._partition)
+
+    def _visible_vectors(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        vectors = self.embeddings(ids)
+        visible = self.get(list(vectors))
+        return {id: vectors[id] for id in visible}
 
     def _copies(self, text: TextKey) -> int:
         places = (

@@ -138,22 +138,12 @@ class Index:
             )
         )
 
-    def alike(self, rows: Sequence[int], floor: float) -> list[tuple[str, str]]:
-        """The pairs of these row numbers' memories, each both ways, whose nearest chunks reach the floor."""
+    def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these row numbers' memories by id, a view each; what has none is left out."""
         slots = self._slots.of_rows(rows)
-        slots = slots[self._slots.column("chunks")[slots] > 0]
-        if len(slots) < 2:
-            return []
-        first, chunks = self._slots.column("first")[slots], self._slots.column("chunks")[slots]
-        owners = np.repeat(np.arange(len(slots)), chunks)
-        vectors = self._matrix[np.concatenate([np.arange(f, f + c) for f, c in zip(first, chunks, strict=True)])]
-        keys = [from_key(key.tobytes()) for key in self._slots.column("key")[slots]]
-        near = np.zeros((len(slots), len(slots)), np.bool_)
-        per_block = max(1, _BLOCK_BYTES // (4 * max(1, len(vectors))))
-        for start in range(0, len(vectors), per_block):
-            ones, others = np.nonzero(vectors[start : start + per_block] @ vectors.T >= floor)
-            near[owners[start + ones], owners[others]] = True
-        return [(keys[one], keys[other]) for one, other in np.argwhere(near) if one != other]
+        keys, first, chunks = (self._slots.column(name)[slots] for name in ("key", "first", "chunks"))
+        ranges = zip(keys, first.tolist(), chunks.tolist(), strict=True)
+        return {from_key(key.tobytes()): self._matrix[at : at + count] for key, at, count in ranges if count}
 
     def look_around(
         self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False

@@ -1,6 +1,6 @@
 """One user's memories in SQLite."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,8 +23,8 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Clock, Close, Create, Entry, Probe, TextKey
-from . import counting, open_turns, sessions, usage, vectors, writes
+from ...ports import Change, Clock, Close, Create, Entry, Pair, Probe, TextKey
+from . import counting, likeness, open_turns, sessions, usage, vectors, writes
 from .connection import select
 from .file import UserFile
 from .filters import NOT_A_TURN, VISIBLE, conditions
@@ -149,14 +149,20 @@ class SqliteSpace:
         # An index of the same file always answers; only what was imported from elsewhere may be pending.
         return [memory.id for memory in self.walk() if memory.lookaround_pending]
 
-    def alike(self, ids: Sequence[str], *, floor: float) -> dict[str, frozenset[str]]:
-        found: dict[str, set[str]] = {id: set() for id in ids}
+    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
         with self._file.searching() as opened:
-            if opened is not None:
-                connection, index = opened
-                for one, other in index.alike(row_numbers(connection, ids), floor):
-                    found[one].add(other)
-        return {id: frozenset(others) for id, others in found.items()}
+            if opened is None:
+                return frozenset()
+            connection, index = opened
+            vectors = index.chunks_of(row_numbers(connection, list({id for pair in pairs for id in pair})))
+            return likeness.alike(pairs, vectors, floor, timeout)
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+        with self._file.searching() as opened:
+            if opened is None:
+                return list(ids[:limit])
+            connection, index = opened
+            return likeness.distinct(ids, index.chunks_of(row_numbers(connection, ids)), floor, limit, timeout)
 
     def open_turns(self, conversation_id: str) -> list[Memory]:
         with self._file.reading() as connection:
