@@ -114,13 +114,9 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
 
 
 def _index_settings(settings: Settings) -> dict[str, str | int]:
-    """Those that a serverless collection takes too, and the shards: a managed domain has another number of its own."""
-    chosen: dict[str, str | int] = {}
-    if settings.opensearch_refresh:
-        chosen["refresh_interval"] = settings.opensearch_refresh
-    if settings.opensearch_auth != "aoss":
-        chosen["number_of_shards"] = settings.opensearch_shards
-    return chosen
+    """Those that are named always, since a managed domain has other defaults, and those that were chosen."""
+    shards: dict[str, str | int] = {"number_of_shards": settings.opensearch_shards}
+    return shards | ({"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else {})
 
 
 def open_bare(settings: Settings) -> "Bare":
@@ -216,7 +212,7 @@ def _signer(settings: Settings) -> Signer | None:
         raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
     if credentials is None:
         raise InvalidInput("RECOLLECT_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
-    return Signer(region=region, service=settings.opensearch_auth, credentials=credentials)
+    return Signer(region=region, credentials=credentials)
 
 
 def _parking(settings: Settings) -> Callable[[Parked], None]:

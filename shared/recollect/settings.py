@@ -1,18 +1,27 @@
 """Every setting, read once from the environment; a value that doesn't fit is refused by its name."""
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .arguments import describe, show
 from .errors import InvalidInput
 from .tools import plain_schema
 
 PREFIX = "RECOLLECT_"
+
+NO_COLLECTIONS: Final = (
+    "OpenSearch Serverless can't hold the index: SEARCH collections have no vector search, and VECTORSEARCH "
+    "collections have no Lucene engine, no scripts and no document ids of one's own. Use a managed domain (`es`) or a "
+    "cluster of your own."
+)
+_COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
+"""A collection's host, such as ID.eu-west-1.aoss.amazonaws.com."""
 
 
 class Settings(BaseModel):
@@ -35,10 +44,10 @@ class Settings(BaseModel):
         min_length=1,
         description="The alias of the search index; the indices behind it have its name and a number.",
     )
-    opensearch_auth: Literal["none", "es", "aoss"] = Field(
+    opensearch_auth: Literal["none", "es"] = Field(
         "none",
-        description="How requests to OpenSearch are signed: not (name and password may stand in the URL), for a "
-        "managed domain (`es`), or a serverless collection (`aoss`), by the machine's own credentials and region.",
+        description="How requests to OpenSearch are signed: not (name and password may stand in the URL), or for a "
+        "managed domain (`es`) with the machine's own credentials and region.",
     )
     opensearch_engine: Literal["lucene", "faiss"] = Field(
         "lucene", description="What a new index keeps its vectors in."
@@ -137,6 +146,20 @@ class Settings(BaseModel):
         "warning", description="How much is logged to stderr; functions log `info` when it is not given."
     )
 
+    @field_validator("opensearch_url")
+    @classmethod
+    def _is_no_collection(cls, url: str) -> str:
+        if _COLLECTION.search(url):
+            raise ValueError(NO_COLLECTIONS)
+        return url
+
+    @field_validator("opensearch_auth", mode="before")
+    @classmethod
+    def _signs_for_no_collection(cls, way: object) -> object:
+        if way == "aoss":
+            raise ValueError(NO_COLLECTIONS)
+        return way
+
     @property
     def retention(self) -> timedelta:
         return timedelta(days=self.retention_days)
@@ -154,6 +177,8 @@ def read_settings(environment: Mapping[str, str] | None = None, **overrides: obj
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0])
+        if first["type"] == "value_error":
+            raise InvalidInput(f"{PREFIX}{field.upper()}: {first['ctx']['error']}") from None
         schema = plain_schema(Settings.model_json_schema())["properties"].get(field)
         if schema is None:
             raise InvalidInput(f"{PREFIX}{field.upper()} is not a setting.") from None

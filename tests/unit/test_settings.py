@@ -35,6 +35,26 @@ def test_an_empty_value_is_no_value() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("RECOLLECT_OPENSEARCH_AUTH", "aoss"),
+        ("RECOLLECT_OPENSEARCH_URL", "https://x1.eu-west-1.aoss.amazonaws.com"),
+        ("RECOLLECT_OPENSEARCH_URL", "https://X1.US-EAST-1.AOSS-FIPS.amazonaws.com:443/"),
+        ("RECOLLECT_OPENSEARCH_URL", "https://x1.cn-north-1.aoss.amazonaws.com.cn"),
+        ("RECOLLECT_OPENSEARCH_URL", "https://x1.aoss.eu-west-1.on.aws"),
+    ],
+)
+def test_opensearch_serverless_is_refused_with_what_to_use_instead(name: str, value: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"^{name}: OpenSearch Serverless can't hold .* managed domain"):
+        read_settings({"RECOLLECT_STORE": "aws", name: value})
+
+
+def test_a_managed_domain_is_no_serverless_collection() -> None:
+    url = "https://search-aoss-x1.eu-west-1.es.amazonaws.com"
+    assert read_settings({"RECOLLECT_OPENSEARCH_URL": url, "RECOLLECT_OPENSEARCH_AUTH": "es"}).opensearch_url == url
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
         ("RECOLLECT_EMBEDDER", "magic"),
         ("RECOLLECT_VECTOR_WEIGHT", "heavy"),
         ("RECOLLECT_RETENTION_DAYS", "-1"),

@@ -15,7 +15,7 @@ from ...ports import Document, Tombstone
 from .documents import numbers, to_lines
 from .index import OpenSearchIndex
 from .indices import Indices
-from .signing import Signer
+from .signing import SERVICE, Signer
 from .terms import document_id, token_term
 from .wire import CONNECTIONS, Wire
 
@@ -27,7 +27,7 @@ class Bare:
     """Requests as anybody would write them over the index that is searched."""
 
     def __init__(self, url: str, alias: str, signer: Signer | None = None) -> None:
-        auth = Urllib3AWSV4SignerAuth(signer.credentials, signer.region, signer.service) if signer else None
+        auth = Urllib3AWSV4SignerAuth(signer.credentials, signer.region, SERVICE) if signer else None
         self._client = OpenSearch(
             hosts=[url], connection_class=Urllib3HttpConnection, http_auth=auth, pool_maxsize=CONNECTIONS, max_retries=0
         )
