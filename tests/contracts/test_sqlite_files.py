@@ -32,7 +32,8 @@ from contracts.entries import (
     turn,
     vector,
 )
-from recollect.adapters.sqlite import SqliteStore, connection
+from recollect.adapters.sqlite import SqliteStore, connection, opening
+from recollect.adapters.sqlite import file as files
 from recollect.adapters.sqlite import store as stores
 from recollect.adapters.sqlite.file import UserFile
 from recollect.adapters.sqlite.rows import COLUMNS, to_row, to_terms
@@ -96,6 +97,65 @@ def test_only_the_owner_may_read_a_users_files(open_store: Opening) -> None:
     files = [path for path in open_store().folder.rglob("*") if path.is_file()]
     assert len(files) == 3
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_a_users_file_is_private_from_the_moment_it_exists(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = set()
+    connect = apsw.Connection
+
+    def look(path: str, **how: int) -> apsw.Connection:
+        opened = connect(path, **how)
+        seen.add(stat.S_IMODE(Path(path).stat().st_mode))
+        return opened
+
+    monkeypatch.setattr(apsw, "Connection", look)
+    save(open_store().space("ana"), "one")
+    assert seen == {0o600}
+
+
+def test_the_folders_that_a_store_makes_are_open_to_their_owner_only(open_store: Opening) -> None:
+    store = open_store()
+    store.check()
+    save(store.space("ana"), "one")
+    folders = [store.folder, *(path for path in store.folder.rglob("*") if path.is_dir())]
+    assert len(folders) == 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+
+
+def test_a_folder_that_was_there_keeps_its_mode(open_store: Opening) -> None:
+    store = open_store()
+    store.folder.mkdir(mode=0o755)
+    save(store.space("ana"), "one")
+    assert stat.S_IMODE(store.folder.stat().st_mode) == 0o755
+
+
+def test_a_file_under_another_users_name_is_refused_and_left_as_it_is(open_store: Opening) -> None:
+    store = open_store()
+    save(store.space("ana"), "the secret of ana")
+    store.close()
+    theirs = store.path(UserRef(user_id="bob"))
+    theirs.parent.mkdir()
+    shutil.copy(store.path(ANA), theirs)
+    before = theirs.read_bytes()
+    again = open_store()
+    bob = again.space("bob")
+    uses: list[Callable[[], object]] = [
+        lambda: search(bob, "secret"),
+        lambda: bob.page(Filter(), limit=10),
+        lambda: save(bob, "two"),
+        lambda: bob.reembed(lambda memories: []),
+        lambda: again.forget_user("bob"),
+        lambda: list(again.users()),
+    ]
+    for use in uses:
+        with pytest.raises(Unavailable, match=f"{theirs.name} holds the memories of another user") as refused:
+            use()
+        assert "ana" not in refused.value.message
+    assert search(again.space("ana"), "secret").stored == 1
+    again.close()
+    assert theirs.read_bytes() == before
 
 
 def test_the_file_of_a_user_with_ten_memories_is_small(open_store: Opening) -> None:
@@ -290,11 +350,11 @@ def test_a_flush_of_what_was_read_never_raises(
     one = save(store.space("ana"), "one")
     store.space("ana").note_access([one.id], NOON)
 
-    def refused(path: Path, **how: object) -> bool:
+    def refused(path: Path) -> bool:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "exists", refused)
+        patch.setattr(files, "identity", refused)
         store.flush()
     assert "reading statistics were not kept" in caplog.text
 
@@ -302,6 +362,42 @@ def test_a_flush_of_what_was_read_never_raises(
 @pytest.mark.parametrize("cache_bytes", [1, 10**9])
 def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: int) -> None:
     assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["40", "True"]
+
+
+def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: SettableClock) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
+    save(store.space("bob"), "the otter")
+    with ThreadPoolExecutor(1) as pool, store._file(ANA).writing(SECONDS):
+        # With ana's file written to, and a cache that holds one file, bob's takes its place.
+        reading = pool.submit(search, store.space("bob"), "otter")
+        assert reading.result(SECONDS).stored == 1
+        assert store._file(ANA).is_open_to_write
+    store.close()
+
+
+def test_a_file_that_was_in_use_is_put_away_later(tmp_path: Path, clock: SettableClock) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
+    written = store._file(ANA)
+    with written.writing(SECONDS):
+        save(store.space("bob"), "the otter")
+    assert written.is_open
+    search(store.space("bob"), "otter")
+    assert not written.is_open
+    store.close()
+
+
+def test_what_was_read_is_kept_when_another_process_writes_while_its_file_is_put_away(
+    tmp_path: Path, clock: SettableClock
+) -> None:
+    store, other = (SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1) for _ in range(2))
+    one = save(store.space("ana"), "the heron")
+    store.space("ana").note_access([one.id], NOON)
+    with other._file(ANA).writing(SECONDS):
+        save(store.space("bob"), "the otter")
+    assert store.space("ana").usage([one.id])[one.id].access_count == 1
+    store.close()
+    assert other.space("ana").usage([one.id])[one.id].access_count == 1
+    other.close()
 
 
 def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> None:
@@ -337,18 +433,18 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
     store = open_store()
     save(store.space("ana"), "one")
     file = store._file(ANA)
-    opening, locked = threading.Event(), threading.Event()
+    begun, locked = threading.Event(), threading.Event()
 
     def migrate(opened: apsw.Connection) -> None:
-        opening.set()
+        begun.set()
         assert locked.wait(SECONDS)
         opened.execute("BEGIN IMMEDIATE")
         opened.execute("COMMIT")
 
-    monkeypatch.setattr(connection, "migrate", migrate)
+    monkeypatch.setattr(opening, "migrate", migrate)
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(search, store.space("ana"), "one")
-        assert opening.wait(SECONDS)
+        assert begun.wait(SECONDS)
         with file.writing(SECONDS) as (writer, _):
             locked.set()
             with file.index_under_lock(writer) as index:

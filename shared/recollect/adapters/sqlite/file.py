@@ -9,18 +9,20 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Final
 
 import apsw
 
-from ...errors import Conflict, RecollectError, Unavailable
+from ...errors import RecollectError, Unavailable
 from ...ports import UserRef
+from ..data_folder import DataFolder
 from ..reading import UsageBuffer
-from .connection import CONNECTION_BYTES, OPEN_SECONDS, WRITER_KIB, crossing, open_file, writing
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, writing
+from .header import Header
 from .index import Index
+from .opening import WRITER_KIB, Identity, Opened, identity, open_file
 from .schema import TABLES
 from .usage import write as write_usage
 
@@ -35,16 +37,21 @@ _FLUSH_SECONDS: Final = 1.0
 
 
 class UserFile:
-    """Made without touching the disk; the file comes to be with the first write."""
+    """Made without touching the disk; the file comes to be with the first write.
 
-    def __init__(self, path: Path, user: UserRef, embedder: str, dimension: int) -> None:
+    A file that is put in its place while it is open is the one that is served from then on. One that is removed is
+    an error until it is put back or the file is closed: what was acknowledged is never silently gone.
+    """
+
+    def __init__(self, path: Path, user: UserRef, embedder: str, dimension: int, data: DataFolder) -> None:
         self.path = path
-        self.user = user
         self.embedder = embedder
         self.dimension = dimension
-        self._reader: apsw.Connection | None = None
-        self._writer: apsw.Connection | None = None
-        self._read_lock = threading.RLock()
+        self._header = Header(user, embedder, dimension)
+        self._data = data
+        self._reader: Opened | None = None
+        self._writer: Opened | None = None
+        self._read_lock = threading.Lock()
         self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._flush_lock = threading.Lock()
@@ -54,15 +61,25 @@ class UserFile:
         self._checked = False
         self.usage = UsageBuffer()
 
+    def is_there(self) -> bool:
+        """Whether the user has a file. Raises Unavailable for one that was removed while it was open."""
+        with crossing(self.path):
+            return self._find() is not None
+
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
         """The reading connection, or None while the user has no file."""
         while True:
             with self._read_lock, crossing(self.path):
-                if self._reader is not None or not self.path.exists():
-                    if self._reader is not None and not self._checked:
-                        self._checked = self._check_embedder(self._reader)
-                    yield self._reader
+                there = self._find()
+                reader = self._reader
+                if there is None:
+                    yield None
+                    return
+                if reader is not None and reader.file == there:
+                    if not self._checked:
+                        self._checked = self._header.check(reader.connection, self.path)
+                    yield reader.connection
                     return
             self._open_reader()
 
@@ -75,7 +92,7 @@ class UserFile:
                 return
             version = connection.execute("PRAGMA data_version").get
             if version != self._data_version:
-                self._checked = self._check_embedder(connection)
+                self._checked = self._header.check(connection, self.path)
                 self._index.refresh(connection)
                 self._data_version = version
             yield connection, self._index
@@ -83,25 +100,18 @@ class UserFile:
     @contextmanager
     def writing(self, timeout: float) -> Iterator[tuple[apsw.Connection, int]]:
         """A transaction, with the number that its changes get; all of it is durable at the end."""
-        if not self._write_lock.acquire(timeout=timeout):
-            raise Unavailable("The memory store is busy; try again.", part="store")
-        try:
-            connection = self._open_writer()
-            with writing(connection, self.path, timeout):
-                change = self._begin(connection)
-                self._changes_before = connection.total_changes()
-                yield connection, change
-                connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
-        finally:
-            self._write_lock.release()
+        with self._write_turn(timeout), self._transaction(timeout) as connection:
+            change = self._header.begin(connection, self.path)
+            self._changes_before = connection.total_changes()
+            yield connection, change
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
 
     @contextmanager
     def rewriting(self) -> Iterator[apsw.Connection]:
         """A transaction over the whole file, whichever embedder made its vectors."""
-        with self._write_lock:
-            connection = self._open_writer()
-            with writing(connection, self.path, OPEN_SECONDS):
-                yield connection
+        with self._write_turn(), self._transaction(OPEN_SECONDS) as connection:
+            self._header.check_owner(connection, self.path)
+            yield connection
 
     @contextmanager
     def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
@@ -122,16 +132,19 @@ class UserFile:
         where a write to an unlinked file would be acknowledged and lost. False when it was empty.
         """
         self.usage.take()
-        if not self.path.exists():
-            return False
-        with self._write_lock:
-            connection = self._open_writer()
-            with writing(connection, self.path, timeout):
-                [(there,)] = connection.execute("SELECT count(*) FROM meta")
+        with self._write_turn(timeout):
+            with crossing(self.path):
+                if identity(self.path) is None:
+                    self._data.require()
+                    with self._read_lock:
+                        self._let_go()  # of a file that was removed
+                    return False
+            with self._transaction(timeout) as connection:
+                meta = self._header.check_owner(connection, self.path)
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table}")
         self.scrub(timeout)
-        return bool(there)
+        return bool(meta)
 
     def scrub(self, timeout: float) -> None:
         """Rewrite the file, move the log into it and cut it, so that no byte of what was removed is left.
@@ -141,8 +154,8 @@ class UserFile:
         Raises Unavailable when a reader in another process needs the log for all of `timeout`.
         """
         ends = time.monotonic() + timeout
-        with self._write_lock, crossing(self.path):
-            connection = self._open_writer()
+        with self._write_turn(timeout), crossing(self.path):
+            connection = self._open_writer().connection
             connection.set_busy_timeout(max(1, int(timeout * 1000)))
             connection.execute("VACUUM")
             connection.set_busy_timeout(_PAUSE_MS)
@@ -158,15 +171,14 @@ class UserFile:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
         try:
             # Who comes second waits until the first has written what it took.
-            with self._flush_lock, crossing(self.path):
-                if not self.usage or not self.path.exists():
+            with self._flush_lock:
+                if not self.usage or not self.is_there():
                     return
                 pending = self.usage.take()
-                with self._write_lock:
-                    connection = self._open_writer()
-                    with writing(connection, self.path, _FLUSH_SECONDS):
-                        write_usage(connection, pending)
-        except (RecollectError, OSError) as error:
+                with self._write_turn(), self._transaction(_FLUSH_SECONDS) as connection:
+                    write_usage(connection, pending)
+        except RecollectError as error:
+            self.usage.take()
             _log.warning("reading statistics were not kept: %s", error)
 
     def memory(self) -> int:
@@ -175,76 +187,147 @@ class UserFile:
         return self._index.memory() + connections * CONNECTION_BYTES
 
     def close(self) -> None:
+        """Flush what was read and let go of the file, behind everyone who uses it."""
         self.flush_usage()
         with self._write_lock, self._read_lock:
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    connection.close()
-            self._reader = self._writer = None
-            self._index = Index(self.dimension)
-            self._data_version = -1
-            self._checked = False
+            try:
+                self._let_go()
+            except RecollectError as error:
+                _log.warning("a replaced file kept its log: %s", error)
+                self._disconnect()
+
+    def put_away(self) -> bool:
+        """Close it, unless it is in use, here or by a writer in another process: False then. Waits for nobody."""
+        with ExitStack() as held:
+            for lock in (self._flush_lock, self._write_lock):
+                if not lock.acquire(blocking=False):
+                    return False
+                held.callback(lock.release)
+            if self.usage and not self._flush_at_once():
+                return False
+            if not self._read_lock.acquire(blocking=False):
+                return False
+            held.callback(self._read_lock.release)
+            try:
+                self._let_go()
+            except RecollectError:
+                return False
+            return True
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it is read or written right now."""
+        return any(lock.locked() for lock in (self._flush_lock, self._write_lock, self._open_lock, self._read_lock))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a connection."""
+        return self._reader is not None or self._writer is not None
 
     @property
     def is_open_to_write(self) -> bool:
         """Whether it was written since it was opened."""
         return self._writer is not None
 
+    def _flush_at_once(self) -> bool:
+        """Whether another process's write is not in the way of the reading statistics."""
+        try:
+            if self.is_there():
+                with self._transaction(0) as connection:
+                    write_usage(connection, self.usage.take())
+        except RecollectError as error:
+            if self.usage and error.can_retry:
+                return False
+            self.usage.take()
+            _log.warning("reading statistics were not kept: %s", error)
+        return True
+
+    @contextmanager
+    def _write_turn(self, timeout: float = -1) -> Iterator[None]:
+        if not self._write_lock.acquire(timeout=timeout):
+            raise Unavailable("The memory store is busy; try again.", part="store")
+        try:
+            yield
+        finally:
+            self._write_lock.release()
+
+    @contextmanager
+    def _transaction(self, timeout: float) -> Iterator[apsw.Connection]:
+        """A transaction, in one's turn to write, in the file that is at the path before and after its commit."""
+        opened = self._open_writer()
+        with writing(opened.connection, self.path, timeout):
+            yield opened.connection
+            self._require_in_place(opened)
+        # Replaced between that look and the commit, the file that was written is not the one that is served.
+        self._require_in_place(opened)
+
+    def _require_in_place(self, opened: Opened) -> None:
+        if not opened.is_in_place:
+            raise Unavailable(
+                f"The file {self.path.name} was replaced or removed while it was written; try again.", part="store"
+            )
+
+    def _find(self) -> Identity | None:
+        """What is at the path. Raises Unavailable when it was there and is gone."""
+        there = identity(self.path)
+        if there is None:
+            self._data.require()
+            if self.is_open:
+                raise Unavailable(
+                    f"The file {self.path.name} was removed while it was in use: put it back, or restart to begin "
+                    "with an empty one.",
+                    retryable=False,
+                    part="store",
+                )
+        return there
+
+    def _is_replaced(self) -> bool:
+        # One connection to the old file is enough: its log would be read as the new one's.
+        return any(opened is not None and not opened.is_in_place for opened in (self._reader, self._writer))
+
+    def _let_go(self) -> None:
+        """Close what is open. With the locks to write and to read. Raises RecollectError, with all still open."""
+        for opened in (self._writer, self._reader):
+            if opened is not None:
+                opened.take_log_along()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        for opened in (self._reader, self._writer):
+            if opened is not None:
+                opened.connection.close()
+        self._reader = self._writer = None
+        self._index = Index(self.dimension)
+        self._data_version = -1
+        self._checked = False
+
     def _open_reader(self) -> None:
+        if self._is_replaced():
+            with self._write_turn(OPEN_SECONDS), self._read_lock:
+                if self._is_replaced():
+                    self._let_go()
         # Not under the lock to read: making or migrating a file waits for SQLite's write lock, whose holder
         # may want to look into the index.
         with self._open_lock:
             if self._reader is None:
-                connection = open_file(self.path)
+                opened = open_file(self.path)
                 with self._read_lock:
-                    self._reader = connection
+                    self._reader = opened
 
     def _cut_log(self, connection: apsw.Connection) -> bool:
         with self._read_lock:  # our own reader would be in the way
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
         return busy == 0
 
-    def _open_writer(self) -> apsw.Connection:
-        if self._writer is None:
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise Unavailable(
-                    f"The data folder can't be made ({error.strerror}): set RECOLLECT_DATA to a folder that may be "
-                    "written to.",
-                    retryable=False,
-                    part="store",
-                ) from error
-            self._writer = open_file(self.path, cache_kib=WRITER_KIB)
-        return self._writer
-
-    def _begin(self, connection: apsw.Connection) -> int:
-        meta = dict(connection.execute("SELECT key, value FROM meta"))
-        if "generation" not in meta:
-            # A new file, or one that was wiped: a fresh space begins.
-            meta = {
-                "generation": token_hex(8),
-                "change": 0,
-                "user_id": self.user.user_id,
-                "tenant": self.user.tenant,
-                "embedder": self.embedder,
-                "dimension": self.dimension,
-            }
-            connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
-        self._refuse_other_embedder(meta)
-        return int(meta["change"]) + 1
-
-    def _check_embedder(self, connection: apsw.Connection) -> bool:
-        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('embedder', 'dimension')"))
-        if meta:
-            self._refuse_other_embedder(meta)
-        return bool(meta)
-
-    def _refuse_other_embedder(self, meta: dict[str, object]) -> None:
-        stored = (meta["embedder"], meta["dimension"])
-        if stored != (self.embedder, self.dimension):
-            raise Conflict(
-                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Go back to that embedder, or run `recollect reembed` to embed them anew.",
-                part="embedder",
-            )
+    def _open_writer(self) -> Opened:
+        with crossing(self.path):
+            there = self._find()
+            if self._is_replaced():
+                with self._read_lock:
+                    self._let_go()
+            if self._writer is None:
+                if there is None:
+                    self._data.make()
+                    self.path.parent.mkdir(mode=0o700, exist_ok=True)
+                self._writer = open_file(self.path, new=there is None, cache_kib=WRITER_KIB)
+            return self._writer

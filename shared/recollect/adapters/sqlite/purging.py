@@ -26,7 +26,7 @@ def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
     are gone from every answer then, and a repeated call finishes the work.
     """
     ends = time.monotonic() + timeout
-    if not file.path.exists():
+    if not file.is_there():
         return []
     with file.writing(timeout) as (connection, number):
         before = connection.total_changes()

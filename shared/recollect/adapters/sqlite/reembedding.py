@@ -15,7 +15,7 @@ _BLOCK: Final = 256
 def reembed(file: UserFile, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
     """New vectors for all that can be searched; how many memories that was."""
     done = 0
-    if not file.path.exists():
+    if not file.is_there():
         return done
     with file.rewriting() as connection:
         last = 0

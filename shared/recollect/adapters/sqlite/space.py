@@ -201,7 +201,7 @@ class SqliteSpace:
 
     def remove_session(self, id: str, *, timeout: float) -> bool:
         file = self._file
-        if not file.path.exists():
+        if not file.is_there():
             return False
         with file.writing(timeout) as (connection, _):
             return sessions.remove(connection, id)
@@ -233,7 +233,7 @@ class SqliteSpace:
 
     def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
         file = self._file
-        if not file.path.exists():
+        if not file.is_there():
             return False
         file.flush_usage()  # `previous` may still be in the buffer
         with file.writing(timeout) as (connection, _):

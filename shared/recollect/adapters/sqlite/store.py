@@ -5,13 +5,17 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from ...errors import RecollectError, Unavailable
 from ...ports import Clock, Embedder, UserRef
-from .connection import crossing, open_file, select
+from ..data_folder import DataFolder
+from .connection import crossing, select
 from .file import DESCRIPTORS, UserFile
+from .header import not_the_users, owner
+from .opening import open_file
 from .space import SqliteSpace
 
 _log = logging.getLogger("recollect")
@@ -20,6 +24,7 @@ FLUSH_SECONDS: Final = 1.0
 _SWEEP_EVERY: Final = timedelta(hours=1)
 _SWEEP_SECONDS: Final = 5.0
 _WIPE_SECONDS: Final = 30.0
+_PROBE_EVERY: Final = timedelta(seconds=10)
 _FEWEST_OPEN: Final = 4
 _SUFFIX: Final = ".db"
 
@@ -28,7 +33,8 @@ class SqliteStore:
     """One file per user: another user's rows are not in it, and writers of two users never meet.
 
     `cache_bytes` bounds what open files hold in memory; how many files are open follows from it and
-    from the process's descriptor limit. Reading statistics are flushed about once a second.
+    from the process's descriptor limit. Both limits are soft: a file that is in use is never put away.
+    Reading statistics are flushed about once a second.
     With a `retention`, what has expired or was deleted longer ago is purged in the background, in the
     files that are written: soon after the first write of a process, then at most once an hour.
     """
@@ -43,6 +49,9 @@ class SqliteStore:
         retention: timedelta | None = None,
     ) -> None:
         self.folder = folder
+        # The folder above may be the place that a disk is mounted to, which is there without the disk.
+        self._data = DataFolder(folder / "users")
+        self._written_at: datetime | None = None
         self._embedder = embedder
         self._clock = clock
         self._cache_bytes = cache_bytes
@@ -67,14 +76,17 @@ class SqliteStore:
 
     def users(self) -> Iterator[UserRef]:
         damaged: RecollectError | None = None
+        self._data.require()
         for path in sorted(self.folder.glob(f"users/*/*{_SUFFIX}")):
             try:
-                meta = _owner(path)
+                user = _owner(path)
+                if user is not None and self.path(user) != path:
+                    raise not_the_users(path)
             except RecollectError as error:
                 damaged = damaged or error  # one damaged file must not hide the users behind it
                 continue
-            if meta:
-                yield UserRef(user_id=str(meta["user_id"]), tenant=str(meta["tenant"]))
+            if user is not None:
+                yield user
         if damaged is not None:
             raise damaged
 
@@ -82,18 +94,23 @@ class SqliteStore:
         return self._file(UserRef(user_id=user_id, tenant=tenant)).wipe(_WIPE_SECONDS)
 
     def check(self) -> None:
+        """Raises Unavailable when the folder can't be written to, as it was at most 10 s ago, or is gone."""
+        self._data.make()
+        now = self._clock.now()
+        if self._written_at is not None and timedelta(0) <= now - self._written_at < _PROBE_EVERY:
+            return
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
             probe = self.folder / ".writable"
-            probe.touch()
-            probe.unlink()
+            probe.touch(mode=0o600)
+            probe.unlink(missing_ok=True)  # another process probes by the same name
         except OSError as error:
             raise Unavailable(
-                f"The data folder {self.folder} can't be written to ({error.strerror}): mend its permissions, or set "
-                "RECOLLECT_DATA to another folder.",
+                f"The data folder can't be written to ({error.strerror}): mend its permissions, or set RECOLLECT_DATA "
+                "to another folder.",
                 retryable=False,
                 part="store",
             ) from error
+        self._written_at = now
 
     def flush(self, *, just_read: bool = False) -> None:
         with self._lock:
@@ -137,26 +154,39 @@ class SqliteStore:
         with self._lock:
             file = self._open.get(user)
             if file is None:
-                file = UserFile(self.path(user), user, self._embedder.name, self._embedder.dimension)
+                embedder = self._embedder
+                file = UserFile(self.path(user), user, embedder.name, embedder.dimension, self._data)
                 self._open[user] = file
                 self._start_flusher()
             self._open.move_to_end(user)
             size = file.memory()
             self._bytes += size - self._sizes.get(user, 0)
             self._sizes[user] = size
-            put_away = self._surplus()
-        for old in put_away:
-            old.close()
+            surplus = self._surplus()
+        for old_user, old in surplus:
+            if old.put_away():
+                self._drop(old_user, old)
         return file
 
-    def _surplus(self) -> list[UserFile]:
-        """Take out the files that were used longest ago, as many as are over the limits."""
-        out = []
-        while len(self._open) > 1 and (len(self._open) > self._most_open or self._bytes > self._cache_bytes):
-            user, file = self._open.popitem(last=False)
-            self._bytes -= self._sizes.pop(user)
-            out.append(file)
-        return out
+    def _surplus(self) -> list[tuple[UserRef, UserFile]]:
+        """What was used longest ago and isn't in use, as many files as are over the limits."""
+        over, over_bytes = len(self._open) - self._most_open, self._bytes - self._cache_bytes
+        surplus = []
+        for user, file in islice(self._open.items(), len(self._open) - 1):
+            if over <= 0 and over_bytes <= 0:
+                break
+            if not file.is_in_use:
+                surplus.append((user, file))
+                over -= 1
+                over_bytes -= self._sizes[user]
+        return surplus
+
+    def _drop(self, user: UserRef, file: UserFile) -> None:
+        with self._lock:
+            # Somebody may have asked for it again, and opened it.
+            if self._open.get(user) is file and not file.is_open:
+                del self._open[user]
+                self._bytes -= self._sizes.pop(user)
 
     def _start_flusher(self) -> None:
         if self._flusher is None:
@@ -169,13 +199,14 @@ class SqliteStore:
             self.sweep()
 
 
-def _owner(path: Path) -> dict[str, object]:
+def _owner(path: Path) -> UserRef | None:
     with crossing(path):
-        connection = open_file(path)
+        connection = open_file(path).connection
         try:
-            return dict(select(connection, "SELECT key, value FROM meta WHERE key IN ('user_id', 'tenant')"))
+            meta = dict(select(connection, "SELECT key, value FROM meta"))
         finally:
             connection.close()
+    return owner(meta) if meta else None
 
 
 def _descriptor_limit() -> int:
