@@ -8,11 +8,12 @@ ones, without those that nearly every Japanese sentence has.
 
 import re
 import threading
-import unicodedata
 from hashlib import blake2b
 from typing import Final
 
 import Stemmer
+
+from .normalisation import JOINER, normalised
 
 # Without the middle dot, which parts words; with the marks that stand in for a character, as in 人々 and 〆切.
 _CJK: Final = (
@@ -86,15 +87,15 @@ def fold_case(text: str) -> str:
     if text.isascii():
         return text.lower()
     # Case last: compatibility forms such as "\u2122" come apart into capitals.
-    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    decomposed = normalised("NFKD", normalised("NFKD", text).casefold())
     # Only the marks of European scripts: Japanese voicing marks tell words apart.
     bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
-    return unicodedata.normalize("NFKC", bare)
+    return normalised("NFKC", bare).replace(JOINER, "")
 
 
 def text_digest(text: str) -> bytes:
     """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed."""
-    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    folded = text.lower() if text.isascii() else normalised("NFKC", text).casefold()
     return blake2b(" ".join(folded.split()).encode(), digest_size=16).digest()
 
 
