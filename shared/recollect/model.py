@@ -107,6 +107,11 @@ class Memory:
     restored_version: int | None = None
     lookaround_pending: bool = False
 
+    @property
+    def is_episode(self) -> bool:
+        """Whether it sums up what was said: it has messages, and is not a turn itself."""
+        return bool(self.messages) and self.source != "conversation"
+
     def is_visible(self, now: datetime) -> bool:
         """Whether a reader sees it: neither deleted nor expired."""
         return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
@@ -140,7 +145,8 @@ class Filter:
     `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
     takes its child scopes in with `include_child_scopes`. `metadata` compares top-level keys for
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
-    `conversation_id` where one is given beside it.
+    the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
+    episodes, the memories with messages.
     """
 
     tags: tuple[str, ...] = ()
@@ -160,10 +166,12 @@ class Filter:
     metadata: JsonObject = field(default_factory=dict)
     include_turns: bool = False
     turns_of: str | None = None
+    episodes: bool = True
 
     def is_open(self) -> bool:
-        """Whether it lets every memory through, turns aside."""
-        return replace(self, include_turns=False, turns_of=None, include_child_scopes=False) == Filter()
+        """Whether it lets every memory through, turns and episodes aside."""
+        plain = replace(self, include_turns=False, turns_of=None, episodes=True, include_child_scopes=False)
+        return plain == Filter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

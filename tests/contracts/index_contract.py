@@ -390,6 +390,24 @@ def test_turns_are_seen_on_request_and_of_one_conversation_where_one_is_given(in
     assert found(search(index, "heron", near=near, include_turns=True, turns_of="talk")) == {HERON, OTTER}
 
 
+def test_episodes_are_left_out_on_request_but_for_those_of_the_conversation_whose_turns_are_seen(
+    index: Index, settle: Settle
+) -> None:
+    write(
+        index,
+        settle,
+        document("heron"),
+        document("heron talk", OTTER, episode=True, conversation_id="talk"),
+        document("heron walk", FROG, episode=True, conversation_id="walk"),
+    )
+    near = embed("heron")[0]
+    asked = search(index, "heron", near=near, episodes=False)
+    assert (found(asked), asked.stored, asked.admitted) == ({HERON}, 3, 1)
+    assert found(search(index, "heron", near=near, episodes=False, include_turns=True)) == {HERON, OTTER, FROG}
+    of_talk = {"episodes": False, "include_turns": True, "turns_of": "talk"}
+    assert found(search(index, "heron", near=near, **of_talk)) == {HERON, OTTER}
+
+
 def test_a_narrow_filter_among_many_still_fills_its_leg(index: Index, settle: Settle) -> None:
     many = [document(f"heron {i}", id, embeddings=(vector(1, 0.001 * i),)) for i, id in enumerate(OTHERS)]
     few = [replace(each, category="rare", embeddings=(vector(0, 1),)) for each in many[:5]]

@@ -773,6 +773,7 @@ def _population() -> list[Memory]:
             occurred_at=pick.choice([None, *_TIMES]),
             expires_at=pick.choice([None, None, later(1), later(-1)]),
             source=pick.choice(["user_memory", "user_memory", "conversation"]),
+            messages=pick.choice([(), (Message(role="user", content="a fox"),)]),
         )
         for i, id in enumerate(ids(150))
     ]
@@ -796,16 +797,19 @@ _ONE_CONDITION = st.one_of(
     ),
 )
 _TURNS = st.sampled_from([{}, {"include_turns": True}, {"include_turns": True, "turns_of": "x"}])
-_FILTERS = st.tuples(st.lists(_ONE_CONDITION, max_size=3), _TURNS).map(
-    lambda parts: Filter(**{name: value for part in (*parts[0], parts[1]) for name, value in part.items()})
+_EPISODES = st.sampled_from([{}, {"episodes": False}])
+_FILTERS = st.tuples(st.lists(_ONE_CONDITION, max_size=3), _TURNS, _EPISODES).map(
+    lambda parts: Filter(**{name: value for part in (*parts[0], *parts[1:]) for name, value in part.items()})
 )
 
 
 def _seen(filter: Filter, m: Memory) -> bool:
     if not m.is_visible(NOON):
         return False
-    if m.source != "conversation":
-        return True
+    return m.source != "conversation" or _includes_said(filter, m)
+
+
+def _includes_said(filter: Filter, m: Memory) -> bool:
     return filter.include_turns and filter.turns_of in (None, m.conversation_id)
 
 
@@ -813,6 +817,7 @@ def _admits(filter: Filter, m: Memory) -> bool:
     plain = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
     return (
         _seen(filter, m)
+        and (filter.episodes or not m.is_episode or _includes_said(filter, m))
         and all(getattr(filter, name) in (None, getattr(m, name)) for name in plain)
         and (not filter.categories or m.category in filter.categories)
         and {tag.casefold() for tag in filter.tags} <= {tag.casefold() for tag in m.tags}

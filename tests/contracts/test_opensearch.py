@@ -126,6 +126,7 @@ def _needs_user(query: dict[str, Any]) -> bool:
 
 _NEAR = vector(1, 1)
 _WHOLE = {"tags": ("a",), "scope": "team", "include_child_scopes": True, "include_turns": True, "turns_of": "talk"}
+_NOTES = {**_WHOLE, "episodes": False}
 
 
 @pytest.mark.parametrize(
@@ -135,6 +136,7 @@ _WHOLE = {"tags": ("a",), "scope": "team", "include_child_scopes": True, "includ
         query(near=_NEAR),
         query("heron dawn", near=_NEAR),
         query("heron dawn", near=_NEAR, **_WHOLE),
+        query("heron dawn", near=_NEAR, **_NOTES),
         query("heron", near=bytes(4 * EMBEDDER.dimension)),
         query("heron", near=_NEAR, per_leg=None),
         query("heron", per_leg=None),

@@ -39,7 +39,7 @@ from recollect.adapters.sqlite.file import UserFile
 from recollect.adapters.sqlite.rows import COLUMNS, to_row, to_terms
 from recollect.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from recollect.errors import Internal, Unavailable
-from recollect.model import Filter, Importance
+from recollect.model import Filter, Importance, Message
 from recollect.ports import Guard, UserRef
 
 Opening = Callable[[], SqliteStore]
@@ -465,7 +465,8 @@ def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -
 
 def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_store: Opening) -> None:
     scored = memory("the heron fishes", importance=Importance(score=0.0, reason="no", set_at=NOON))
-    said = turn("the heron said hello", "talk")
+    said = turn("the heron said hello", "talk", messages=(Message(role="user", content="the heron said hello"),))
+    episode = memory("a walk", messages=said.messages, conversation_id="talk")
     store = open_store()
     path = store.path(ANA)
     path.parent.mkdir(parents=True)
@@ -473,12 +474,12 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
         old.execute(MIGRATIONS[0])
         old.pragma("application_id", APPLICATION)
         old.pragma("user_version", 1)
-        meta = {"generation": "g", "change": 2, "user_id": "ana", "tenant": "", "embedder": EMBEDDER.name}
+        meta = {"generation": "g", "change": 3, "user_id": "ana", "tenant": "", "embedder": EMBEDDER.name}
         old.executemany("INSERT INTO meta VALUES (?, ?)", (meta | {"dimension": EMBEDDER.dimension}).items())
-        for n, each in enumerate((scored, said), 1):
+        for n, each in enumerate((scored, said, episode), 1):
             made = entry(each)
             row = dict(zip(COLUMNS.split(", "), to_row(made, n), strict=True))
-            known = [name for name in row if name not in ("updated_at", "importance")]
+            known = [name for name in row if name not in ("updated_at", "importance", "episode")]
             old.execute(
                 f"INSERT INTO memory ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",
                 [row[name] for name in known],
@@ -490,7 +491,9 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     assert space.open_turns("talk") == [said]
     assert space.scopes()["user/default"].last_written_at == NOON
     matches = search(space, "heron", near=embed("heron")[0], include_turns=True)
-    assert {c.id: c.importance for c in matches.candidates} == {scored.id: 0.0, said.id: None}
+    assert {c.id: c.importance for c in matches.candidates} == {scored.id: 0.0, said.id: None, episode.id: None}
+    assert found(search(space, near=embed("walk")[0], episodes=False)) == {scored.id}
+    assert [m.id for m in space.page(Filter(episodes=False), limit=5).memories] == [scored.id]
     save(space, "and goes on")
 
 

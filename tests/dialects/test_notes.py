@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from clock import SettableClock
+from dialects.episodes import closed, episode, say
 from recollect.errors import Unavailable
 from recollect.invoke import Door
 from recollect.model import Caller
@@ -87,7 +89,10 @@ DESCRIPTIONS = {
 
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_a_description_is_the_documents(name: str) -> None:
-    assert NOTES.tools[name].description == DESCRIPTIONS[name]
+    # Of a deletion the tool says one thing more: the text is not gone yet.
+    description = NOTES.tools[name].description
+    assert description == DESCRIPTIONS[name] or name == "memory_delete"
+    assert description.startswith(DESCRIPTIONS[name])
 
 
 # "Step 10: Tests"
@@ -194,9 +199,105 @@ def test_the_conversation_is_searched_only_on_request_and_only_the_current_one(
     assert (said["note_id"], said["created_at"], said["updated_at"]) == ("", None, None)
 
 
+def test_conversations_that_are_closed_are_no_saved_notes(agent: Callable[..., Any], clock: SettableClock) -> None:
+    here = agent("ana", "here")
+    say(here, "My train leaves at nine", conversation="here")
+    assert closed(here, clock)
+    nothing = here("notes.memory_search", query="train")
+    assert (nothing.body, nothing.outcome.kind) == ([], "nothing_stored")
+    here("notes.memory_save", content="Prefers the train to the plane")
+    assert found(here("notes.memory_search", query="train")) == ["Prefers the train to the plane"]
+
+
+def test_many_conversations_leave_room_for_the_notes_that_match_less(ana: Callable[..., Any]) -> None:
+    for i in range(130):
+        episode(ana, f"User: the train {i}", f"the train {i}")
+    ana("notes.memory_save", content="Prefers a long way by train to any plane, whatever the season")
+    assert len(found(ana("notes.memory_search", query="the train"))) == 1
+
+
+def test_what_was_said_stands_once_and_as_conversation_after_it_is_closed(
+    agent: Callable[..., Any], clock: SettableClock
+) -> None:
+    here, elsewhere = agent("ana", "here"), agent("ana", "elsewhere")
+    say(here, "My train leaves at nine", "The train is full", conversation="here")
+    say(elsewhere, "The train to Faro was late", conversation="elsewhere")
+    assert len(closed(here, clock)) == 2
+    say(here, "I missed the train", conversation="here")
+    here("notes.memory_save", content="Prefers the train to the plane")
+
+    both = here("notes.memory_search", query="train", include_conversation=True, top_k=20).body
+    assert {(note["text"], note["source"]) for note in both} == {
+        ("My train leaves at nine", "conversation"),
+        ("The train is full", "conversation"),
+        ("I missed the train", "conversation"),
+        ("Prefers the train to the plane", "user_memory"),
+    }
+    assert len(both) == 4
+    assert all(note["note_id"] == "" for note in both if note["source"] == "conversation")
+
+
+def test_an_episode_of_the_conversation_without_turns_is_labelled_conversation(agent: Callable[..., Any]) -> None:
+    here = agent("ana", "here")
+    said = [{"role": "user", "content": "My train leaves at nine"}]
+    here("core.save", content="Ana's train leaves at nine", messages=said, conversation_id="here")
+    [note] = here("notes.memory_search", query="train", include_conversation=True).body
+    assert (note["text"], note["source"], note["note_id"]) == ("Ana's train leaves at nine", "conversation", "")
+
+
+def test_a_full_answer_stays_full_where_episodes_repeat_their_turns(
+    agent: Callable[..., Any], clock: SettableClock
+) -> None:
+    here = agent("ana", "here")
+    for i in range(3):
+        say(here, f"The train {i} is late", conversation="here")
+        assert len(closed(here, clock)) == 1
+    texts = found(here("notes.memory_search", query="The train is late", include_conversation=True, top_k=3))
+    assert {text.removeprefix("User: ") for text in texts} == {f"The train {i} is late" for i in range(3)}
+
+
+def test_a_new_text_in_place_of_an_episode_takes_what_was_said_away(ana: Callable[..., Any]) -> None:
+    id = episode(ana, "User: I am called Shantanu", "I am called Shantanu")
+    ana("notes.memory_update", note_id=f"note-{id}", content="Prefers to be called SG")
+    assert ana("core.search", query="Shantanu", mode="keyword").body["results"] == []
+    assert ana("core.get", id=id).body.get("messages", []) == []
+    assert found(ana("notes.memory_search", query="called")) == ["Prefers to be called SG"]
+    restored = ana("core.undo", id=id).body
+    assert [said["content"] for said in restored["messages"]] == ["I am called Shantanu"]
+
+
 def test_without_a_conversation_only_notes_are_searched(agent: Callable[..., Any]) -> None:
     agent("ana", "here")("core.append_messages", messages=[{"role": "user", "content": "My train leaves at nine"}])
     assert found(agent("ana")("notes.memory_search", query="train", include_conversation=True)) == []
+
+
+# What a deletion keeps
+
+
+def test_a_deletion_tells_that_the_text_is_kept_for_a_while() -> None:
+    description = NOTES.tools["memory_delete"].description
+    assert "its text is kept for a while (30 days unless the operator set another time)" in description
+
+
+def test_a_deleted_note_is_kept_for_undo_until_the_retention_time(ana: Callable[..., Any]) -> None:
+    note_id = ana("notes.memory_save", content="Likes chocolates").body["note_id"]
+    ana("notes.memory_delete", note_id=note_id)
+    assert found(ana("notes.memory_search", query="chocolates")) == []
+    assert "Likes chocolates" in str(ana("core.history", id=note_id).body)
+    assert ana("core.undo", id=note_id).body["content"] == "Likes chocolates"
+
+
+def test_without_a_retention_time_a_deleted_note_is_gone_with_its_history(door: Door) -> None:
+    at_once = replace(door, rules=replace(door.rules, retention=timedelta(0)))
+
+    def ana(tool: str, **arguments: Any) -> Any:
+        return at_once.invoke(tool, arguments, Caller("ana", "assistant"))
+
+    note_id = ana("notes.memory_save", content="Likes chocolates").body["note_id"]
+    ana("notes.memory_update", note_id=note_id, content="Likes dark chocolates")
+    assert ana("notes.memory_delete", note_id=note_id).body["message"] == "Note deleted successfully."
+    assert ana("core.history", id=note_id).error.code == ana("core.undo", id=note_id).error.code == "not_found"
+    assert door.store.space("ana").traces(note_id.removeprefix("note-")) == []
 
 
 # Tags

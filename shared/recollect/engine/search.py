@@ -13,6 +13,7 @@ from .call import Call
 from .diversity import Diversity
 from .fusion import Fused, fuse
 from .importance import UNREAD, importance, weighed
+from .said_once import said_once
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
@@ -34,7 +35,8 @@ class Search:
 
     `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
     any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
-    `diversity` leaves out what says nearly the same as a better result.
+    `diversity` leaves out what says nearly the same as a better result. `said_once` leaves out an
+    episode beside a turn that it holds.
     """
 
     query: str
@@ -48,6 +50,7 @@ class Search:
     sort_by: SortBy = "relevance"
     importance_weight: float = 0.0
     diversity: Diversity | None = None
+    said_once: bool = False
 
     def needs_importance(self) -> bool:
         return self.sort_by == "importance" or self.importance_weight > 0
@@ -88,6 +91,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     if request.needs_importance():
         _weigh(call, request, passed)
     found = _hydrate(call, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
+    if request.said_once:
+        found = said_once(found, request.limit)
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
@@ -123,7 +128,7 @@ def _per_leg(request: Search) -> int | None:
 def _cut(call: Call, request: Search, ranked: list[Fused]) -> list[Fused]:
     diversity = request.diversity
     if diversity is None:
-        return ranked[: request.limit]
+        return ranked[: 2 * request.limit if request.said_once else request.limit]
     pool = [f.candidate.id for f in ranked[: diversity.pool(request.limit)]]
     chosen = set(
         call.space.distinct(pool, floor=diversity.threshold, limit=request.limit, timeout=call.deadline.left())

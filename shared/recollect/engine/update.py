@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import Conflict, InvalidInput
-from ..model import ContentType, Importance, JsonObject, Link, Memory, Revision, Tier
+from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier
 from ..ports import Entry, Replace
 from . import limits, novelty
 from .call import Call
@@ -118,6 +118,8 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     new |= dict.fromkeys(edit.clear)
     if edit.content is not None:
         limits.check_content(edit.content)
+        if edit.content != old.content:
+            new["messages"] = _messages_for(edit.content, old)
     if edit.tags is not None:
         new["tags"] = limits.check_tags(edit.tags)
     if edit.metadata is not None:
@@ -136,6 +138,16 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
         limits.check_manual_links(new["links"])
     return replace(old, **new)
+
+
+def _messages_for(content: str, old: Memory) -> tuple[Message, ...]:
+    """The messages beside a new text: a turn has one, which says the text; an episode loses its own.
+
+    They would still be found and shown, though the new text replaces what they say. The history keeps them.
+    """
+    if old.source == "conversation":
+        return tuple(replace(said, content=content) for said in old.messages)
+    return ()
 
 
 def _expiry_in(tier: Tier, old: Memory, short: datetime) -> datetime | None:

@@ -34,6 +34,7 @@ class Document:
     speaker: str | None = None
     occurred_at: int | None = None
     expires_at: int | None = None
+    episode: bool = False
     pinned: bool = False
     surprise: float | None = None
     importance: float | None = None

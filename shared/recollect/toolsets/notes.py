@@ -1,7 +1,7 @@
 """`notes`: four tools over natural-language notes of a user.
 
 The dialect's document says how they read. Limits: `top_k` above 20 is clamped, tags are trimmed,
-lower-cased and deduplicated.
+lower-cased and deduplicated. Episodes are no notes: they belong to their conversation, as turns do.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from ..engine.call import Call
 from ..engine.save import Draft
 from ..engine.update import Edit
 from ..errors import IdentityMissing, InvalidInput, NotFound, RecollectError
-from ..model import Filter, Hit, JsonObject
+from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind
 from ..tools import Answer, Input, Tool, Toolset
 
 MAX_RESULTS = 20
@@ -102,10 +102,12 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
                 tags=tuple(input.tags or ()),
                 include_turns=with_turns,
                 turns_of=call.caller.conversation_id if with_turns else None,
+                episodes=False,
             ),
+            said_once=True,
         ),
     )
-    call.outcome = found.outcome
+    call.outcome = _of_notes(found.outcome, input)
     found.check_answered()
     return [_view(hit) for hit in found.hits]
 
@@ -162,7 +164,7 @@ class DeleteInput(Input):
     examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},),
 )
 def memory_delete(call: Call, input: DeleteInput) -> WrittenView:
-    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it."""  # noqa: E501 - the document's words
+    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note leaves every search at once; its text is kept for a while (30 days unless the operator set another time), so that a mistake can be undone."""  # noqa: E501 - the document's words, and what happens to the text
     memory = deleting.delete(call, input.note_id)
     return WrittenView(note_id=PREFIX + memory.id, message="Note deleted successfully.")
 
@@ -172,14 +174,21 @@ def _check_content(content: str) -> None:
         raise InvalidInput("content must not be empty")
 
 
+def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
+    """Episodes are filtered out though nobody asked for a filter: then there is simply no note."""
+    if outcome.kind is not OutcomeKind.FILTERED_OUT or input.tags:
+        return outcome
+    return Outcome(kind=OutcomeKind.NOTHING_STORED, message="No note is saved yet.")
+
+
 def _view(hit: Hit) -> NoteView:
     memory = hit.memory
-    said = memory.source == "conversation"
+    said = memory.source == "conversation" or memory.is_episode
     return NoteView(
         note_id="" if said else PREFIX + memory.id,
         text=memory.content,
         score=hit.score,
-        source=memory.source,
+        source="conversation" if said else "user_memory",
         tags=list(memory.tags),
         created_at=None if said else memory.created_at,
         updated_at=None if said else memory.updated_at,

@@ -37,6 +37,7 @@ def document(item: Item, image: bytes | None, search: bytes | None) -> Document 
         speaker=text(item, "speaker") if "speaker" in item else None,
         occurred_at=None if memory.occurred_at is None else to_micros(memory.occurred_at),
         expires_at=None if memory.expires_at is None else to_micros(memory.expires_at),
+        episode=memory.is_episode,
         pinned=memory.pinned,
         surprise=memory.surprise,
         importance=None if memory.importance is None else memory.importance.score,

@@ -2,7 +2,7 @@
 
 import json
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from ...model import Filter, JsonObject, to_micros
 from ...ports import Document
@@ -10,6 +10,8 @@ from .keys import MEMORIES, newest_first
 from .wire import Value
 
 _PLAIN = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
+EPISODE: Final = "episode"
+"""Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
 _END = "~"
 """Behind every character of a key."""
 
@@ -63,6 +65,11 @@ class Conditions:
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
             self._said.append(f"contains(#{name}, :member{i})")
+        if not filter.episodes:
+            # Turns are never listed, and neither is then any episode.
+            self.names["#facts"] = "facts"
+            self.values[":episode"] = EPISODE
+            self._said.append("(attribute_not_exists(#facts) OR NOT contains(#facts, :episode))")
 
     def _say(self, name: str, comparison: str, value: Value, place: str | None = None) -> None:
         self.names[f"#{name}"] = name
@@ -85,6 +92,10 @@ def sees(filter: Filter, document: Document, now: int) -> bool:
         return False
     if not document.turn:
         return True
+    return _includes_said(filter, document)
+
+
+def _includes_said(filter: Filter, document: Document) -> bool:
     return filter.include_turns and filter.turns_of in (None, document.conversation_id)
 
 
@@ -92,6 +103,7 @@ def admits(filter: Filter, document: Document, now: int) -> bool:
     """Whether a reader sees it and the filter's conditions hold."""
     return (
         sees(filter, document, now)
+        and (filter.episodes or not document.episode or _includes_said(filter, document))
         and all(getattr(filter, name) in (None, getattr(document, name)) for name in _PLAIN)
         and (not filter.categories or document.category in filter.categories)
         and _in_scope(filter, document.scope)

@@ -17,7 +17,7 @@ from ... import record
 from ...model import Embedding, Memory, Revision, from_micros, to_micros
 from ...ports import Entry
 from . import keys
-from .filters import fact, fold_tag
+from .filters import EPISODE, fact, fold_tag
 from .wire import Item, Value, number, text
 
 IMAGE_INLINE: Final = 48 * 1024
@@ -220,8 +220,11 @@ def _filtered(memory: Memory) -> Item:
         item["ttl"] = to_micros(memory.expires_at) // 1_000_000 + _GRACE_SECONDS
     if memory.tags:
         item["tags"] = frozenset(map(fold_tag, memory.tags))
-    if facts := frozenset(f for f in (fact(key, value) for key, value in memory.metadata.items()) if f):
-        item["facts"] = facts
+    facts = {f for f in (fact(key, value) for key, value in memory.metadata.items()) if f}
+    if memory.is_episode:
+        facts.add(EPISODE)
+    if facts:
+        item["facts"] = frozenset(facts)
     return item
 
 

@@ -74,6 +74,7 @@ def _fields(d: Document) -> dict[str, Any]:
         "id": d.id,
         "index_version": d.index_version,
         "turn": d.turn,
+        "episode": d.episode,
         "tier": d.tier,
         "content_type": exact(d.content_type),
         "scope": exact(d.scope),

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 Engine = Literal["lucene", "faiss"]
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Counts up with every change of fields or similarity: an index of another version is built anew beside."""
 
 _SHIFT: Final = 1024
@@ -60,7 +60,7 @@ def index_body(
             "properties": {
                 **{key: {"type": "keyword", "doc_values": False, "norms": False} for key in _TERMS},
                 "id": {"type": "keyword", "index": False},
-                **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "directed")},
+                **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "episode", "directed")},
                 **{key: {"type": "long"} for key in ("index_version", "created_at", "occurred_at", "expires_at")},
                 "length": {"type": "integer", "index": False},
                 "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},

@@ -64,19 +64,26 @@ def conditions(filter: Filter) -> list[Clause]:
             clauses.append({"range": {field: bounds}})
     if filter.categories:
         clauses.append({"terms": {"category": [exact(category) for category in filter.categories]}})
+    if not filter.episodes:
+        clauses += _without("episode", filter)
     clauses += [{"term": {"tags": tag_term(tag)}} for tag in filter.tags]
     clauses += [{"term": {"metadata": metadata_term(key, value)}} for key, value in filter.metadata.items()]
     return clauses
 
 
 def _turns(filter: Filter) -> list[Clause]:
-    memories: Clause = {"term": {"turn": False}}
+    return _without("turn", filter)
+
+
+def _without(kind: str, filter: Filter) -> list[Clause]:
+    """What is not of a kind, and what is where the filter includes what was said."""
+    others: Clause = {"term": {kind: False}}
     if not filter.include_turns:
-        return [memories]
+        return [others]
     if filter.turns_of is None:
         return []
     said: Clause = {"term": {"conversation": exact(filter.turns_of)}}
-    return [{"bool": {"should": [memories, said], "minimum_should_match": 1}}]
+    return [{"bool": {"should": [others, said], "minimum_should_match": 1}}]
 
 
 def _all_of(clauses: list[Clause]) -> Clause:

@@ -11,7 +11,7 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     """The WHERE clause for what is visible at `now` (microseconds) and passes the filter, with bindings."""
     where = [VISIBLE]
     values: dict[str, object] = {"now": now}
-    where.append(_turns(filter, values))
+    where += _turns(filter, values)
     for column in ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id"):
         if (value := getattr(filter, column)) is not None:
             where.append(f"{column} = :{column}")
@@ -43,13 +43,14 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     return " AND ".join(where), values
 
 
-def _turns(filter: Filter, values: dict[str, object]) -> str:
+def _turns(filter: Filter, values: dict[str, object]) -> list[str]:
+    said = ["turn"] if filter.episodes else ["turn", "episode"]
     if not filter.include_turns:
-        return NOT_A_TURN
+        return [f"NOT {kind}" for kind in said]
     if filter.turns_of is None:
-        return "1"
+        return []
     values["turns_of"] = filter.turns_of
-    return "(NOT turn OR conversation_id = :turns_of)"
+    return [f"(NOT {kind} OR conversation_id = :turns_of)" for kind in said]
 
 
 def _scope(filter: Filter, values: dict[str, object]) -> list[str]:

@@ -16,7 +16,8 @@ from ...ports import Entry
 
 COLUMNS = (
     "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, speaker, "
-    "created_at, updated_at, occurred_at, expires_at, deleted_at, pinned, surprise, importance, fold, image"
+    "created_at, updated_at, occurred_at, expires_at, deleted_at, pinned, surprise, importance, fold, image, "
+    "episode"
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
 AMONG = "id IN (SELECT unhex(value) FROM json_each(?))"
@@ -54,6 +55,7 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         None if m.importance is None else m.importance.score,
         entry.fold,
         to_image(m),
+        m.is_episode,
     )
 
 

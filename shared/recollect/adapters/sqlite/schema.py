@@ -99,6 +99,10 @@ MIGRATIONS: Final = (
     INSERT INTO open_turn SELECT conversation_id, n FROM memory WHERE turn AND conversation_id IS NOT NULL;
     CREATE TABLE session (id TEXT PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE memory ADD COLUMN episode INTEGER NOT NULL DEFAULT 0;
+    UPDATE memory SET episode = 1 WHERE NOT turn AND image ->> '$.messages' IS NOT NULL;
+    """,
 )
 
 TABLES: Final = ("memory", "search", "tag", "link", "revision", "usage", "purge", "open_turn", "session", "meta")

@@ -17,6 +17,7 @@ _SLOT: Final = np.dtype(
         ("key", "V16"),
         ("alive", np.bool_),
         ("turn", np.bool_),
+        ("episode", np.bool_),
         ("pinned", np.bool_),
         ("scope", np.int32),
         ("conversation", np.int32),
@@ -41,6 +42,7 @@ class Row(NamedTuple):
     n: int
     key: bytes
     turn: int
+    episode: int
     scope: str
     conversation: str | None
     speaker: str | None
@@ -85,6 +87,7 @@ class Slots:
             "key": np.frombuffer(b"".join(by_name["key"]), "V16"),
             "alive": True,
             "turn": by_name["turn"],
+            "episode": by_name["episode"],
             "pinned": by_name["pinned"],
             "scope": [self._scopes.setdefault(scope, len(self._scopes)) for scope in by_name["scope"]],
             "conversation": conversations,
@@ -132,10 +135,19 @@ class Slots:
         seen: Mask = self.column("alive") & (self.column("expires") > now)
         if turns and turns_of is None:
             return seen
-        admitted: Mask = ~self.column("turn")
+        return seen & self._without("turn", turns, turns_of)
+
+    def without_episodes(self, *, turns: bool = False, turns_of: str | None = None) -> Mask:
+        """The slots that are no episodes; with turns those too, of one conversation where it is given."""
+        if turns and turns_of is None:
+            return np.ones(self.size, np.bool_)
+        return self._without("episode", turns, turns_of)
+
+    def _without(self, kind: str, turns: bool, turns_of: str | None) -> Mask:
+        admitted: Mask = ~self.column(kind)
         if turns:
             admitted |= self.column("conversation") == self._conversations.get(turns_of, -2)
-        return seen & admitted
+        return admitted
 
     def among(self, rows: Sequence[int]) -> Mask:
         """The slots of these row numbers."""

@@ -273,6 +273,8 @@ class SqliteSpace:
         return to_micros(self._clock.now())
 
     def _admitted(self, connection: apsw.Connection, index: Index, base: Mask, filter: Filter) -> Mask:
+        if not filter.episodes:
+            base = base & index.without_episodes(filter)
         if filter.is_open():
             return base
         where, values = conditions(filter, self._now())

@@ -212,7 +212,10 @@ class UpdateInput(EditInput):
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers light mode since May."},),
 )
 def update(call: Call, input: UpdateInput) -> MemoryView:
-    """Correct or extend a memory. The old version stays in its history and can be brought back with undo."""
+    """Correct or extend a memory. The old version stays in its history and can be brought back with undo.
+
+    A new text for an episode replaces its messages too.
+    """
     return memory_view(updating.update(call, input.id, input.to_edit(), version=input.version))
 
 
