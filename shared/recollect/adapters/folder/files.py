@@ -1,105 +1,134 @@
 """Users' files under a data folder, in `exports`, beside their memories."""
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Final
 
 from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
 from ...ports import UserRef
+from ..data_folder import DataFolder
 from ..file_names import both_file_and_folder, check_name
+from .walking import files, folder_below, mode, open_file
 
 _UNFINISHED: Final = ".unfinished-"
 
 
 class FolderFiles:
-    """One folder a user, named by the digest that names the user's memories."""
+    """One folder per user, named by the digest that names the user's memories."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._data = DataFolder(folder)
 
     def files(self, user_id: str, *, tenant: str = "") -> "UserFolder":
-        return UserFolder(self._path(user_id, tenant))
+        return UserFolder(self._data, _home(user_id, tenant))
 
     def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
-        path = self._path(user_id, tenant)
-        with _crossing():
-            # Not what a link names, but the link.
-            if path.is_symlink():
-                path.unlink()
+        *above, own = _home(user_id, tenant)
+        self._data.require()
+        with _crossing(), suppress(FileNotFoundError), folder_below(self.folder, above) as folder:
+            if stat.S_ISLNK(mode(own, folder)):
+                # Not what a link names, but the link.
+                os.unlink(own, dir_fd=folder)
                 return True
-            there = any(UserFolder(path).names())
-            if path.exists():
-                shutil.rmtree(path)
+            there = any(UserFolder(self._data, (*above, own)).names())
+            shutil.rmtree(own, dir_fd=folder)
             return there
-
-    def _path(self, user_id: str, tenant: str) -> Path:
-        key = UserRef(user_id=user_id, tenant=tenant).key
-        return self.folder / "exports" / key[:2] / key
+        return False
 
 
 class UserFolder:
     """One user's files. Made without touching the disk; the folder comes to be with the first file."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, data: DataFolder, home: tuple[str, ...]) -> None:
+        self._data = data
+        self._home = home
 
     def write(self, name: str, content: bytes) -> None:
-        with _crossing():
-            path = self._inside(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Made between the check and here, a link may lead elsewhere.
-            path = self._inside(name)
-            part = path.with_name(f"{_UNFINISHED}{token_hex(8)}")
+        self._data.make()
+        with _crossing_missing(), self._folder_of(name, make=True) as (folder, last):
+            there = mode(last, folder)
+            if stat.S_ISLNK(there):
+                raise _leads_out(name)
+            if stat.S_ISDIR(there):
+                raise both_file_and_folder(name)
+            part = f"{_UNFINISHED}{token_hex(8)}"
             try:
-                with open(part, "xb", opener=_for_its_owner) as file:
+                with os.fdopen(open_file(part, folder, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-                part.replace(path)
+                os.replace(part, last, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
             finally:
-                part.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    os.unlink(part, dir_fd=folder)
 
     def read(self, name: str, *, most: int) -> bytes:
-        with _crossing():
-            path = self._inside(name)
-            if not path.is_file():
-                raise NotFound(f"No file `{name}` among the exported files.")
-            with path.open("rb") as file:
+        self._data.require()
+        try:
+            with (
+                self._folder_of(name) as (folder, last),
+                os.fdopen(open_file(last, folder, os.O_RDONLY), "rb") as file,
+            ):
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise FileNotFoundError
                 content = file.read(most + 1)
+        except FileNotFoundError:
+            raise NotFound(f"No file `{name}` among the exported files.") from None
         if len(content) > most:
             raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
         return content
 
     def names(self) -> list[str]:
-        with _crossing():
-            found = (path for path in self._folder.rglob("*") if path.is_file() and not path.is_symlink())
-            return sorted(
-                path.relative_to(self._folder).as_posix() for path in found if not path.name.startswith(_UNFINISHED)
-            )
+        self._data.require()
+        with _crossing(), suppress(FileNotFoundError), folder_below(self._data.path, self._home) as folder:
+            return sorted(name for name in files(folder) if not os.path.basename(name).startswith(_UNFINISHED))
+        return []
 
-    def _inside(self, name: str) -> Path:
-        """Where a file of this name lies. Raises InvalidInput for a name that leads, or might lead, elsewhere."""
-        parts = check_name(name).split("/")
-        path = self._folder.joinpath(*parts)
-        if any(self._folder.joinpath(*parts[:n]).is_symlink() for n in range(len(parts) + 1)):
-            # A link leads where it wants to; without one the path stays below the folder.
-            raise InvalidInput(f"`{name}` leads out of the folder of exported files.")
-        if path.is_dir() or any(self._folder.joinpath(*parts[:n]).is_file() for n in range(1, len(parts))):
-            raise both_file_and_folder(name)
-        return path
+    @contextmanager
+    def _folder_of(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder that a file is in, and its name there. Raises FileNotFoundError, RecollectError."""
+        *folders, last = check_name(name).split("/")
+        with _crossing(name), folder_below(self._data.path, self._home, make=make) as home:
+            # A file in place of one of these folders is the name's fault, not the disk's.
+            try:
+                with folder_below(home, folders, make=make) as folder:
+                    yield folder, last
+            except (NotADirectoryError, IsADirectoryError):
+                raise both_file_and_folder(name) from None
 
 
-def _for_its_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _home(user_id: str, tenant: str) -> tuple[str, ...]:
+    key = UserRef(user_id=user_id, tenant=tenant).key
+    return "exports", key[:2], key
+
+
+def _leads_out(name: str) -> InvalidInput:
+    return InvalidInput(f"`{name}` leads out of the folder of exported files: a link is in the way.")
 
 
 @contextmanager
-def _crossing() -> Iterator[None]:
+def _crossing(name: str = "exports") -> Iterator[None]:
     try:
         yield
+    except FileNotFoundError:
+        raise
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _leads_out(name) from error
         raise Unavailable(f"The folder of exported files can't be used ({error.strerror}).", part="store") from error
+
+
+@contextmanager
+def _crossing_missing() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Unavailable("The folder of exported files was removed meanwhile; try again.", part="store") from error
