@@ -76,6 +76,10 @@ class Memory:
     look-around could not be done. Expired or deleted means absent at read time. `restored_version` is
     the version that an undo brought back, so that the next undo goes one further. `lookaround_pending`
     says that the index did not answer when it was written: a sweep makes up for it.
+
+    `agent_id` wrote it, `updated_by` changed it last: both are the calling agent, never an argument.
+    `imported_at` is when a tool's import wrote it, `imported_by` for which agent: the times and the
+    history of such a memory are as the import told them.
     """
 
     id: str
@@ -95,6 +99,9 @@ class Memory:
     source: Source = "user_memory"
     agent_id: str | None = None
     agent_label: str | None = None
+    updated_by: str | None = None
+    imported_by: str | None = None
+    imported_at: datetime | None = None
     conversation_id: str | None = None
     occurred_at: datetime | None = None
     occurred_until: datetime | None = None

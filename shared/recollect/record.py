@@ -16,6 +16,7 @@ from .model import Importance, JsonObject, Link, Memory, Message
 _TIMES: Final = (
     "created_at",
     "updated_at",
+    "imported_at",
     "occurred_at",
     "occurred_until",
     "expires_at",

@@ -90,7 +90,7 @@ def test_memories_go_to_another_user_whole(
     before, after = records(ana), records(ben)
     for id in (first, second):
         kept = {name: value for name, value in before[id].items() if name not in ("version", "history")}
-        assert after[id] == kept
+        assert after[id] == kept | {"imported_by": "assistant", "imported_at": "2026-01-04T12:00:00+00:00"}
     linked = told(ben, "memory_manage", operation="get", memory_id=first, response_level="full")["associations"]
     assert [each["target_id"] for each in linked] == [second]
 

@@ -176,7 +176,7 @@ def test_a_change_through_any_dialect_keeps_every_other_field(
     tool, arguments = UPDATING[through](before["id"])
     run(tool, **arguments)
     after = the_memory(run)
-    changed = {"content": NEW, "updated_at": "2026-01-01T12:05:00Z", "version": 2}
+    changed = {"content": NEW, "updated_at": "2026-01-01T12:05:00Z", "updated_by": before["agent_id"], "version": 2}
     # What an episode's messages say, the new text replaces too.
     kept = {name: value for name, value in before.items() if name != "messages"}
     assert after == kept | changed

@@ -92,9 +92,13 @@ def test_what_the_engine_stores_comes_back_from_its_export(ask: Memories) -> Non
     ask("undo", id=saved["id"])
     ask("append_messages", messages=[{"role": "user", "content": "Said."}])
     records = ask("export")["records"]
-    other = Caller("bob")
+    other = Caller("bob", "agent")
     assert ask("import", other, records=records) == {"written": 2, "skipped": 0, "errors": []}
     assert ask("import", other, records=records) == {"written": 0, "skipped": 2, "errors": []}
+    stamp = {"imported_by": "agent", "imported_at": ask.clock.now().isoformat()}
+    for record in records:
+        for image in (record, *(revision["memory"] for revision in record.get("history", []))):
+            image.update(stamp)
     assert ask("export", other)["records"] == records
 
 

@@ -103,7 +103,9 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
 def deletion(call: Call, current: Memory) -> Replace:
     """The change that puts an image out of sight and keeps it for undo."""
     now = max(call.now(), current.updated_at)
-    gone = replace(current, deleted_at=now, updated_at=now, version=current.version + 1)
+    gone = replace(
+        current, deleted_at=now, updated_at=now, updated_by=call.caller.agent_id, version=current.version + 1
+    )
     return Replace(entry=out_of_search(gone), expected=current.version)
 
 

@@ -1,8 +1,12 @@
-"""Import: records and texts in blocks, embedded together; what is there already is left as it is."""
+"""Import: records and texts in blocks, embedded together; what is there already is left as it is.
+
+What a record says of the agents that wrote it is believed only where the operator restores: an agent that imports
+is itself the author, and the memory says that it was imported, and when.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .. import record
 from ..errors import Conflict, InvalidInput, RecollectError
@@ -26,21 +30,53 @@ class Imported:
     errors: dict[int, RecollectError] = field(default_factory=dict)
 
 
-def import_records(call: Call, records: Sequence[JsonObject]) -> Imported:
+def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
     """Write records that an export made, under their own ids; an id that is there already is skipped.
 
-    The whole record is kept: times, version, links, surprise, history. Its agent is kept as written.
+    The record's times, version, links, surprise and history are kept. Its agents are kept only to `restore`, which
+    is the operator's to ask for.
     """
     parsed: dict[int, _Parsed] = {}
     errors: dict[int, RecollectError] = {}
     for index, raw in enumerate(records):
         try:
-            parsed[index] = _parse(raw)
+            memory, past = _parse(raw)
+            parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
         except RecollectError as error:
             errors[index] = error
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
+
+
+def stamped(call: Call, memory: Memory) -> Memory:
+    """A memory that a tool imports: written by the caller's agent, whoever wrote it elsewhere.
+
+    The name of another agent stays as the label where there is room for it, which nothing is decided by.
+    """
+    importer = call.caller.agent_id
+    author = memory.agent_id if memory.agent_id != importer else None
+    label = author if author is not None and len(author) <= limits.MAX_LABEL_CHARACTERS else None
+    return replace(
+        memory,
+        agent_id=importer,
+        agent_label=memory.agent_label or label,
+        updated_by=_own(call, memory.updated_by),
+        imported_by=importer,
+        imported_at=call.now(),
+    )
+
+
+def _stamped_all(call: Call, past: Sequence[Revision]) -> tuple[Revision, ...]:
+    return tuple(
+        replace(revision, memory=stamped(call, revision.memory), replaced_by=_own(call, revision.replaced_by))
+        for revision in past
+    )
+
+
+def _own(call: Call, agent: str | None) -> str | None:
+    """An agent that a record names, where it is the caller's own; of another nobody can say whether it is true."""
+    return agent if agent == call.caller.agent_id else None
 
 
 def import_drafts(

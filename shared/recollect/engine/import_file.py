@@ -18,6 +18,7 @@ from .analysis import text_digest
 from .call import Call
 from .entry import embed_memories, entry
 from .export_file import files_of, pages
+from .import_ import stamped
 from .limits import check_file_name
 from .save import Draft
 from .sync_file import MAX_FILE_BYTES, Item, decode, expand, under
@@ -185,7 +186,7 @@ def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, Recolle
 
 
 def _create(call: Call, block: Sequence[_Step]) -> None:
-    memories = [replace(step.given, id=step.id, links=_links(step)) for step in block]
+    memories = [stamped(call, replace(step.given, id=step.id, links=_links(step))) for step in block]
     vectors = embed_memories(call, memories)
     around = saving.look_around(call, memories, vectors)
     changes = []
@@ -212,7 +213,7 @@ def _links(step: _Step) -> tuple[Link, ...]:
 def _edit(call: Call, step: _Step) -> None:
     assert step.old is not None
     edit = _overwriting(step.old, step.given) if step.fate == "overwritten" else _merging(step.old, step.given)
-    updating.update(call, step.id, edit)
+    updating.update(call, step.id, replace(edit, imported=True))
     for link in step.links:
         associating.associate(call, step.id, link.target_id, link.strength)
 

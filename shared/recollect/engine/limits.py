@@ -29,8 +29,10 @@ _LENGTHS: Final = {
     "category": MAX_LABEL_CHARACTERS,
     "context": MAX_CONTEXT_CHARACTERS,
     "agent_label": MAX_LABEL_CHARACTERS,
-    # These two may have come with a call, whose identity may be longer than an argument may.
+    # These may have come with a call, whose identity may be longer than an argument may.
     "agent_id": MAX_IDENTITY_CHARACTERS,
+    "updated_by": MAX_IDENTITY_CHARACTERS,
+    "imported_by": MAX_IDENTITY_CHARACTERS,
     "conversation_id": MAX_IDENTITY_CHARACTERS,
 }
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")

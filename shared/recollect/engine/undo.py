@@ -31,7 +31,14 @@ def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
     now = call.now()
     if current.deleted_at + call.rules.retention <= now:
         raise not_found(current.id)
-    return replace(current, deleted_at=None, updated_at=max(now, current.updated_at), version=current.version + 1), None
+    restored = replace(
+        current,
+        deleted_at=None,
+        updated_at=max(now, current.updated_at),
+        updated_by=call.caller.agent_id,
+        version=current.version + 1,
+    )
+    return restored, None
 
 
 def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision]:
@@ -45,6 +52,7 @@ def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision]:
         image,
         version=current.version + 1,
         updated_at=now,
+        updated_by=call.caller.agent_id,
         restored_version=image.restored_version or image.version,
     )
     return restored, Revision(memory=current, replaced_at=now, replaced_by=call.caller.agent_id)

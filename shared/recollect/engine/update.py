@@ -18,7 +18,8 @@ from .save import look_around
 class Edit:
     """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
 
-    `clear` names fields, of `CLEARABLE`, that have no value any more.
+    `clear` names fields, of `CLEARABLE`, that have no value any more. `imported` says that a file is where the
+    change is from.
     """
 
     content: str | None = None
@@ -39,6 +40,7 @@ class Edit:
     importance: Importance | None = None
     add_link: Link | None = None
     clear: tuple[str, ...] = ()
+    imported: bool = False
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
@@ -111,7 +113,14 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
 def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     """The image after an edit, checked, one version on."""
     now = call.now()
-    new: dict[str, Any] = {"updated_at": max(now, old.updated_at), "version": old.version + 1, "restored_version": None}
+    new: dict[str, Any] = {
+        "updated_at": max(now, old.updated_at),
+        "updated_by": call.caller.agent_id,
+        "version": old.version + 1,
+        "restored_version": None,
+    }
+    if edit.imported:
+        new |= {"imported_by": call.caller.agent_id, "imported_at": now}
     for name in _PLAIN:
         if (value := getattr(edit, name)) is not None:
             new[name] = value

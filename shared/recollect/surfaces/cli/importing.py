@@ -59,7 +59,7 @@ def run(
 def _write(call: Call, block: list[Item], seen: Counter[TextKey], look_around: bool) -> importing.Imported:
     records = [item.record for item in block if item.record is not None]
     if records:
-        return importing.import_records(call, records)
+        return importing.import_records(call, records, restore=True)
     drafts = [item.draft for item in block if item.draft is not None]
     return importing.import_drafts(call, drafts, seen, surroundings=look_around)
 

@@ -65,7 +65,11 @@ class ImportView(Answer):
     ),
 )
 def import_(call: Call, input: ImportInput) -> ImportView:
-    """Import records that an export made, under their own ids; those that are there already are left as they are."""
+    """Import records that an export made, under their own ids; those that are there already are left as they are.
+
+    Each is yours from then on: `agent_id` and `imported_by` are the calling agent, `imported_at` says when. Another
+    agent's name in a record stays as `agent_label`.
+    """
     done = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in done.errors.items()]
     return ImportView(written=done.written, skipped=done.skipped, errors=errors)

@@ -30,7 +30,11 @@ class LinkView(Answer):
 
 
 class MemoryView(Answer):
-    """A memory. A field that is left out has its default."""
+    """A memory. A field that is left out has its default.
+
+    `agent_id` is the agent that wrote it, `updated_by` the one that changed it last. With `imported_at`, the times and
+    the history are as the import told them.
+    """
 
     id: str
     content: str
@@ -49,6 +53,9 @@ class MemoryView(Answer):
     messages: list[MessageView] | None = None
     agent_id: str | None = None
     agent_label: str | None = None
+    updated_by: str | None = None
+    imported_by: str | None = None
+    imported_at: datetime | None = None
     conversation_id: str | None = None
     occurred_at: datetime | None = None
     occurred_until: datetime | None = None
@@ -128,6 +135,9 @@ def _fields(m: Memory) -> dict[str, Any]:
         "messages": [_message(s) for s in m.messages] if m.messages and m.source != "conversation" else None,
         "agent_id": m.agent_id,
         "agent_label": m.agent_label,
+        "updated_by": m.updated_by,
+        "imported_by": m.imported_by,
+        "imported_at": m.imported_at,
         "conversation_id": m.conversation_id,
         "occurred_at": m.occurred_at,
         "occurred_until": m.occurred_until,
