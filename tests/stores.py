@@ -89,13 +89,14 @@ class Parts:
     def index(self, embedder: Embedder) -> "Fresh":
         """The index for an embedder's vectors."""
         if embedder.name not in self.indices:
-            self.indices[embedder.name] = self._build(embedder)
+            self.indices[embedder.name] = self.build(embedder, opensearch_url())
         return self.indices[embedder.name]
 
-    def _build(self, embedder: Embedder) -> "Fresh":
+    def build(self, embedder: Embedder, url: str) -> "Fresh":
+        """A new index at a URL, gone in the end."""
         from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire
 
-        wire = Wire(opensearch_url())
+        wire = Wire(url)
         indices = Indices(wire, f"test-{uuid4().hex[:12]}")
         indices.build(embedder.dimension, embedder.name, settings=_ONE_NODE)
         self.stack.callback(wire.close)

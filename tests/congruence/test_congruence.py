@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 
 from clock import NOON, SettableClock
+from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
 from recollect.adapters.sqlite import SqliteStore
 from recollect.engine.analysis import query_tokens
@@ -48,8 +49,9 @@ class Pair:
         return self.sqlite.call_for(ANA, seconds=_SECONDS), self.aws.call_for(ANA, seconds=_SECONDS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=["scripts", "no scripts"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """With an OpenSearch that takes scripted similarities, and with one that refuses them."""
     path: Path | None = request.config.getoption("--locomo", default=None)
     memories, questions = _made() if path is None else _real(path)
     embedder: Embedder = HashedWords(dimension=256)
@@ -58,9 +60,10 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
         embedder = WordLlamaEmbedder()
     clock = SettableClock()
-    with parts() as found:
+    with refusing_scripts() as refusing, parts() as found:
         sqlite = SqliteStore(tmp_path_factory.mktemp("congruence"), embedder, clock)
-        aws = found.open(embedder, clock, window=timedelta(minutes=5))
+        index = found.build(embedder, refusing.url) if request.param == "no scripts" else None
+        aws = found.open(embedder, clock, window=timedelta(minutes=5), index=index)
         doors = [Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock) for store in (sqlite, aws)]
         _fill(doors, clock, memories, ANA)
         yield Pair(doors[0], doors[1], questions)

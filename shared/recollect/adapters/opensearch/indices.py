@@ -7,19 +7,24 @@ A writer learns of a second index within `LEARNED_SECONDS`: who builds one waits
 truth, so that no write falls between.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ...errors import Conflict, NotFound
-from .mapping import Engine, index_body
+from ...errors import Conflict, NotFound, RecollectError
+from .mapping import Engine, Similarity, index_body
 from .wire import Wire
+
+_log = logging.getLogger("recollect")
 
 LEARNED_SECONDS: Final = 30.0
 _SECONDS: Final = 30.0
-_META: Final = ("version", "embedder", "dimension", "engine")
+_META: Final = ("version", "embedder", "dimension", "engine", "similarity")
+_REFUSED: Final = (400, 401, 403)
+"""Statuses for a request that is not allowed: OpenSearch's own, and those of what may stand before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,7 @@ class Built:
     embedder: str
     dimension: int
     engine: str
+    similarity: str
     reached: str = ""
     """How far the building was when it was last told, "" before."""
 
@@ -50,19 +56,40 @@ class Indices:
     ) -> str:
         """Make an index, empty; answers its name. The first is searched at once, a later one after `switch`.
 
-        Raises Conflict while another one is being built.
+        Where OpenSearch refuses scripts in an index, it is made without them. Raises Conflict while another one is
+        being built.
         """
         if self._behind(self.next):
             raise Conflict("Another index is being built: switch to it, or drop it, first.")
         current = self._behind(self.alias)
         name = f"{self.alias}-{1 + max([0, *map(self._number, self._all())])}"
-        body = index_body(dimension, embedder, engine=engine, settings=settings)
-        template = {"index_patterns": [f"{self.alias}-*"], "template": body}
-        self._wire.send("PUT", f"/_index_template/{self.alias}", template, timeout=_SECONDS)
-        aliases: dict[str, Any] = {self.next if current else self.alias: {}}
-        self._wire.send("PUT", f"/{name}", {"aliases": aliases}, timeout=_SECONDS)
+        alias = self.next if current else self.alias
+
+        def make(similarity: Similarity) -> None:
+            body = index_body(dimension, embedder, engine=engine, similarity=similarity, settings=settings)
+            self._make(name, alias, body)
+
+        try:
+            make("scripted")
+        except RecollectError as refused:
+            if refused.details.get("status") not in _REFUSED:
+                raise
+            try:
+                make("BM25")
+            except RecollectError:
+                raise refused from None
+            _log.warning(
+                "OpenSearch refuses scripted similarities: in %s its own BM25 chooses the candidates of a search by "
+                "words. Scores stay the same.",
+                name,
+            )
         self.relearn()
         return name
+
+    def _make(self, name: str, alias: str, body: Mapping[str, Any]) -> None:
+        template = {"index_patterns": [f"{self.alias}-*"], "template": body}
+        self._wire.send("PUT", f"/_index_template/{self.alias}", template, timeout=_SECONDS)
+        self._wire.send("PUT", f"/{name}", {"aliases": {alias: {}}}, timeout=_SECONDS)
 
     def switch(self) -> str | None:
         """Search the index that was built; answers the name of the one before. Raises NotFound when there is none."""
@@ -125,7 +152,8 @@ class Indices:
         if "error" in answer:
             return None
         [(name, found)] = answer.items()
-        meta = found["mappings"]["_meta"]
+        # An index that was made before there was a choice has scripts.
+        meta = {"similarity": "scripted"} | found["mappings"]["_meta"]
         return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
 
     def _behind(self, alias: str, timeout: float = _SECONDS) -> list[str]:

@@ -4,6 +4,10 @@ A user's words are terms of their own (`terms.py`), so that Lucene's count of do
 user's count, and what others write moves nothing. The similarity below is BM25, with two numbers of the
 user's that Lucene can't know, packed into the boost. Its scores only choose candidates; the true scores are
 computed from what comes back.
+
+Where OpenSearch refuses scripted similarities, Lucene's own BM25 chooses the candidates. It counts the documents of all
+users in the shard, so that of very many matches it may choose others; a boost that all words share changes nothing in
+its order. Scores are the same: they come from the frequencies on the cards and the user's own statistics.
 """
 
 from collections.abc import Mapping
@@ -11,6 +15,8 @@ from math import log2
 from typing import Any, Final, Literal
 
 Engine = Literal["lucene", "faiss"]
+Similarity = Literal["scripted", "BM25"]
+"""What chooses the candidates of the keyword leg."""
 
 VERSION: Final = 2
 """Counts up with every change of fields or similarity: an index of another version is built anew beside."""
@@ -29,6 +35,10 @@ _SCORE: Final = (
     f"double average = ((int) query.boost) % {_SHIFT}; double norm = 1.2 * (0.25 + 0.75 * doc.length / average); "
     "return weight * doc.freq * 2.2 / (doc.freq + norm);"
 )
+_SIMILARITIES: Final[Mapping[Similarity, dict[str, Any]]] = {
+    "scripted": {"type": "scripted", "weight_script": {"source": _WEIGHT}, "script": {"source": _SCORE}},
+    "BM25": {"type": "BM25", "k1": 1.2, "b": 0.75},
+}
 
 _TERMS: Final = (
     *("user", "tier", "content_type", "category", "agent_id", "agent_label", "conversation"),
@@ -42,18 +52,29 @@ def packed(documents: int, average_length: float) -> int:
 
 
 def index_body(
-    dimension: int, embedder: str, *, engine: Engine = "lucene", settings: Mapping[str, Any] | None = None
+    dimension: int,
+    embedder: str,
+    *,
+    engine: Engine = "lucene",
+    similarity: Similarity = "scripted",
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Settings and mappings for vectors of this many dimensions, made by an embedder of this name.
 
     `settings` are index settings that go on top: shards, replicas, refresh interval.
     """
-    own = {"type": "scripted", "weight_script": {"source": _WEIGHT}, "script": {"source": _SCORE}}
+    meta = {
+        "version": VERSION,
+        "embedder": embedder,
+        "dimension": dimension,
+        "engine": engine,
+        "similarity": similarity,
+    }
     return {
-        "settings": {"index": {"knn": True, "similarity": {"own": own}, **(settings or {})}},
+        "settings": {"index": {"knn": True, "similarity": {"own": _SIMILARITIES[similarity]}, **(settings or {})}},
         "mappings": {
             "dynamic": "strict",
-            "_meta": {"version": VERSION, "embedder": embedder, "dimension": dimension, "engine": engine},
+            "_meta": meta,
             "_routing": {"required": True},
             # Nothing is shown from here, and what is not kept can't come back after a forget.
             "_source": {"enabled": False},
