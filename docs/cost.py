@@ -43,7 +43,6 @@ PRICES: Final = {
     "OpenSearch, m7g.medium.search, an hour": 0.068,
     "OpenSearch, r7g.xlarge.search, an hour": 0.356,
     "OpenSearch, gp3, a GB a month": 0.122,
-    "OpenSearch Serverless, an OCU an hour": 0.24,
     "CloudWatch, a GB of logs taken in": 0.50,
     "CloudWatch, a metric of one's own a month": 0.30,
     "CloudWatch, an alarm a month": 0.10,

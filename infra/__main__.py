@@ -2,12 +2,14 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from aws_cdk import App
 
 from recollect.toolsets import CATALOGUE
 
+from .bundle import MissingPython
 from .nag import check
 from .portable import write_portable
 from .stack import Recollect
@@ -21,7 +23,10 @@ def main() -> None:
     arguments = parser.parse_args()
     app = App(outdir=arguments.out)
     stage = read_stage(arguments.stage)
-    stack = Recollect(app, stage, CATALOGUE)
+    try:
+        stack = Recollect(app, stage, CATALOGUE)
+    except MissingPython as missing:
+        sys.exit(str(missing))
     check(app, stack, stage)
     assembly = app.synth()
     write_portable(Path(assembly.directory), stage.stack_name)

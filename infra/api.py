@@ -1,6 +1,9 @@
 """The HTTP API: a route for every path of every tool, who may call it, and its log."""
 
 import json
+import re
+from collections.abc import Sequence
+from typing import Final
 
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as apigateway
@@ -14,13 +17,17 @@ from .functions import RETENTION
 from .plan import FunctionPlan, construct_id
 from .stage import Stage
 
+_OPEN_CALLS_PER_SECOND: Final = 20
+"""What those may ask who have no token yet: a document that never changes."""
+
 
 class Api(Construct):
-    """An HTTP API with one stage. Nobody calls it without an identity."""
+    """An HTTP API with one stage. Nobody calls a tool without an identity."""
 
     def __init__(self, scope: Construct, stage: Stage) -> None:
         super().__init__(scope, "Api")
         self._stage = stage
+        self.open_routes: list[apigateway.CfnRoute] = []
         self.api = apigateway.CfnApi(
             self,
             "Http",
@@ -48,7 +55,8 @@ class Api(Construct):
             default_route_settings=apigateway.CfnStage.RouteSettingsProperty(
                 throttling_rate_limit=stage.calls_per_second,
                 throttling_burst_limit=2 * stage.calls_per_second,
-                detailed_metrics_enabled=True,
+                # By route they cost up to 128 USD per month: each route has six metrics, each a custom metric's price.
+                detailed_metrics_enabled=False,
             ),
         )
 
@@ -58,21 +66,23 @@ class Api(Construct):
 
     def serve(self, plan: FunctionPlan, function: lambda_.IFunction, *, any_other: bool = False) -> None:
         """Route a function's paths to it; `any_other` path too, which it answers with what there is."""
-        id = construct_id(plan.name)
-        integration = apigateway.CfnIntegration(
-            self,
-            f"{id}Integration",
-            api_id=self.api.ref,
-            integration_type="AWS_PROXY",
-            integration_uri=function.function_arn,
-            payload_format_version="2.0",
-            timeout_in_millis=min(30_000, 1000 * plan.timeout),
-        )
+        integration = self._integrate(construct_id(plan.name), function, seconds=plan.timeout)
         schemas = {path: {tool.full_name: tool.input_schema} for tool in plan.tools for path in paths(tool)}
         for path in plan.paths:
             self._route(f"{plan.method} {path}", integration, schemas.get(path))
         if any_other:
             self._route("$default", integration, None)
+
+    def serve_open(self, function: lambda_.IFunction, at: Sequence[str]) -> None:
+        """Route paths by GET to a function for whoever asks, so many times per second for all of them together."""
+        integration = self._integrate("Open", function, seconds=10)
+        limit = {"ThrottlingRateLimit": _OPEN_CALLS_PER_SECOND, "ThrottlingBurstLimit": 2 * _OPEN_CALLS_PER_SECOND}
+        self.open_routes = [self._route(f"GET {path}", integration, None, is_open=True) for path in at]
+        self.live.route_settings = {f"GET {path}": limit for path in at}
+        for route in self.open_routes:
+            self.live.add_dependency(route)  # a stage is refused settings of a route that isn't there yet
+
+    def _integrate(self, id: str, function: lambda_.IFunction, *, seconds: int) -> apigateway.CfnIntegration:
         lambda_.CfnPermission(
             self,
             f"{id}Permission",
@@ -86,20 +96,33 @@ class Api(Construct):
                 arn_format=ArnFormat.SLASH_RESOURCE_NAME,
             ),
         )
+        return apigateway.CfnIntegration(
+            self,
+            f"{id}Integration",
+            api_id=self.api.ref,
+            integration_type="AWS_PROXY",
+            integration_uri=function.function_arn,
+            payload_format_version="2.0",
+            timeout_in_millis=min(30_000, 1000 * seconds),
+        )
 
-    def _route(self, key: str, integration: apigateway.CfnIntegration, schema: object) -> None:
+    def _route(
+        self, key: str, integration: apigateway.CfnIntegration, schema: object, *, is_open: bool = False
+    ) -> apigateway.CfnRoute:
+        asked = "NONE" if is_open else "JWT" if self._authorizer else "AWS_IAM"
         route = apigateway.CfnRoute(
             self,
-            key.replace("/", "-").replace("$", "").replace(" ", ""),
+            re.sub(r"[^\w.-]", "", key.replace("/", "-")),
             api_id=self.api.ref,
             route_key=key,
             target=f"integrations/{integration.ref}",
-            authorization_type="JWT" if self._authorizer else "AWS_IAM",
-            authorizer_id=self._authorizer and self._authorizer.ref,
+            authorization_type=asked,
+            authorizer_id=self._authorizer.ref if self._authorizer and not is_open else None,
         )
         if schema:
             # An HTTP API checks no bodies, the tool does: this tells who reads the template what one must be.
             route.add_metadata("recollect:input", schema)
+        return route
 
     def _jwt(self) -> apigateway.CfnAuthorizer:
         return apigateway.CfnAuthorizer(

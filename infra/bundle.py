@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,10 @@ _UNUSED: Final = (
 _MODEL: Final = (f"weights/{CONFIG}_{DIMENSION}.safetensors", f"tokenizers/{CONFIG}_tokenizer_config.json")
 
 
+class MissingPython(Exception):
+    """No interpreter of the functions' version is here; the message says how to get one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """What one kind of function needs: a dependency group of pyproject.toml, for one version of Python.
@@ -47,9 +52,8 @@ class Bundle:
     def digest(self) -> str:
         """Another one for whatever changes what is installed."""
         where = f"{sys.platform} {sys.version}" if self.emulator else self.python
-        compiled = _interpreter(self.python, self.emulator) is not None
         groups = tomllib.loads(_PROJECT.read_text())["dependency-groups"]
-        facts = [self.group, groups, self.embedder, where, compiled, _LOCK.read_text(), Path(__file__).read_text()]
+        facts = [self.group, groups, self.embedder, where, _LOCK.read_text(), Path(__file__).read_text()]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def build(self) -> Path:
@@ -93,24 +97,39 @@ def build_code(python: str, *, emulator: bool = False) -> Path:
 def _compile(folder: Path, place: str, python: str, *, emulator: bool = False) -> None:
     """Compile what will lie at `place`, where nothing can be written: else each start compiles it again.
 
-    It takes an interpreter of the functions' own version; without one it is left out, and said.
+    It takes an interpreter of the functions' own version. Raises MissingPython.
     """
-    interpreter = _interpreter(python, emulator)
-    if interpreter is None:
-        print(f"python{python} is not on the path: functions will start slower, compiling as they do", file=sys.stderr)
-        return
+    interpreter = sys.executable if emulator else find_python(python)
     # By hash and unchecked: packing changes files' times.
     how = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", place]
     subprocess.run([interpreter, "-m", "compileall", *how, str(folder)], check=True)
 
 
-def _interpreter(python: str, emulator: bool) -> str | None:
-    if emulator or python == f"{sys.version_info.major}.{sys.version_info.minor}":
+def find_python(python: str) -> str:
+    """An interpreter of this version, on the path or where pyenv and uv put it. Raises MissingPython."""
+    if python == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
-    found = shutil.which(f"python{python}")
-    # A version manager's stand-in may be there without the version.
-    runs = found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
-    return found if runs else None
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local" / "share" / "uv" / "python")
+    candidates = [
+        *(str(Path(folder) / f"python{python}") for folder in os.environ.get("PATH", "").split(os.pathsep) if folder),
+        *(str(found) for found in sorted(pyenv.glob(f"versions/{python}.*/bin/python"))),
+        *(str(found) for found in sorted(uv.glob(f"cpython-{python}.*/bin/python{python}"))),
+    ]
+    # A version manager's stand-in may be on the path without the version.
+    for candidate in candidates:
+        told = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        if shutil.which(candidate) and _output(told) == python:
+            return candidate
+    raise MissingPython(
+        f"python{python} isn't on this machine, and the functions' code is compiled with it: install it "
+        f"(`uv python install {python}`, `pyenv install {python}`, or your system's package), or set `python` in the "
+        "stage to a version that is here."
+    )
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _copy_model(folder: Path) -> None:

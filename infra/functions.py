@@ -1,6 +1,7 @@
 """The Lambda functions: one an operation and the few beside them, each with a role of its own."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +23,19 @@ GROUPS: Final[Mapping[BundleName, str]] = {"tools": "function", "mcp": "function
 """The dependency group of pyproject.toml that each bundle takes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Folders that stand for all code and all layers, where the template alone is wanted."""
+
+    code: Path
+    layer: Path
+
+
 class Functions(Construct):
     """Makes functions that share code and layers. Each may do what it is granted, and write its own log."""
 
     def __init__(
-        self, scope: Construct, stage: Stage, storage: Storage, search: Search, *, packed: Path | None = None
+        self, scope: Construct, stage: Stage, storage: Storage, search: Search, *, packed: Packed | None = None
     ) -> None:
         super().__init__(scope, "Functions")
         self._stage = stage
@@ -34,10 +43,10 @@ class Functions(Construct):
         self._search = search
         self._policies = Policies(stage, storage, search)
         self._packed = packed
-        self._code = lambda_.Code.from_asset(str(packed or build_code(stage.python, emulator=stage.emulator)))
+        code = packed.code if packed else build_code(stage.python, emulator=stage.emulator)
+        self._code = lambda_.Code.from_asset(str(code))
         self._layers: dict[str, lambda_.LayerVersion] = {}
         self.made: dict[str, lambda_.Function] = {}
-        self.index_roles: list[tuple[iam.IRole, Grant]] = []
 
     def add(
         self,
@@ -47,8 +56,12 @@ class Functions(Construct):
         timeout: int,
         bundle: BundleName = "tools",
         environment: Mapping[str, str] | None = None,
+        opens_store: bool = True,
     ) -> lambda_.IFunction:
-        """A function, or its alias where it starts from a snapshot. `timeout` is in seconds."""
+        """A function, or its alias where it starts from a snapshot. `timeout` is in seconds.
+
+        One that doesn't open the store is told nothing of it.
+        """
         stage = self._stage
         id = construct_id(name)
         log = logs.LogGroup(
@@ -60,7 +73,6 @@ class Functions(Construct):
         )
         snapshot = name in stage.snap_start
         role = self._role(id, grants, log)
-        self.index_roles += [(role, grant) for grant in grants if grant.resource == "index"]
         function = lambda_.Function(
             self,
             id,
@@ -73,7 +85,7 @@ class Functions(Construct):
             role=role.without_policy_updates(),
             timeout=Duration.seconds(timeout),
             memory_size=stage.memory_mb,
-            environment={**self._environment(), **(environment or {})},
+            environment={**(self._environment() if opens_store else {}), **(environment or {})},
             log_group=log,
             tracing=lambda_.Tracing.ACTIVE,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snapshot else None,
@@ -106,7 +118,7 @@ class Functions(Construct):
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
             wanted = Bundle(GROUPS[bundle], embedder, self._stage.python, self._stage.emulator)
-            built = self._packed or wanted.build()
+            built = self._packed.layer if self._packed else wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(
                 self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))
             )

@@ -29,6 +29,7 @@ _DOMAIN: Final = {
     "AwsSolutions-OS9[LogExport::INDEX_SLOW_LOGS]": "Slow logs quote documents, and logs hold no user's text.",
 }
 _ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be built anew from the table."}
+_OPEN: Final = {"AwsSolutions-APIG4": "It tells a client without a token where to get one, and nothing else."}
 _NUMBERED: Final = "The indices behind the alias carry numbers."
 
 
@@ -41,6 +42,8 @@ def check(app: App, stack: Recollect, stage: Stage) -> None:
 def _acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     """Note why, on what each is about."""
     _say(stack.functions, _FUNCTIONS)
+    for route in stack.api.open_routes:
+        _say(route, _OPEN)
     storage = stack.storage
     for queue in (storage.parked, storage.unread, storage.undone):
         if queue is not None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from recollect.surfaces.routes import paths
+from recollect.surfaces.routes import mcp_paths, paths
 from recollect.tools import Access, Catalogue, Tool
 
 BundleName = Literal["tools", "mcp", "http"]
@@ -58,7 +58,7 @@ def http_function(catalogue: Catalogue) -> FunctionPlan:
 
 def mcp_function(catalogue: Catalogue) -> FunctionPlan:
     """The function that serves every tool over MCP."""
-    return _plan("mcp", catalogue.tools(), ["/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets)], bundle="mcp")
+    return _plan("mcp", catalogue.tools(), mcp_paths(catalogue), bundle="mcp")
 
 
 def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: BundleName = "tools") -> FunctionPlan:

@@ -1,7 +1,6 @@
 """One stage of recollect: the catalogue's functions over tables and index, and what keeps them."""
 
 import json
-from pathlib import Path
 
 from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Tags
 from aws_cdk import aws_events as events
@@ -12,11 +11,12 @@ from constructs import Construct
 
 from recollect.adapters.dynamodb import keys
 from recollect.model import JsonObject
+from recollect.surfaces.oauth_metadata import WELL_KNOWN
 from recollect.tools import Catalogue
 
 from . import grants
 from .api import Api
-from .functions import Functions
+from .functions import Functions, Packed
 from .plan import http_function, mcp_function, tool_functions
 from .search import Search
 from .stage import Stage
@@ -28,15 +28,18 @@ _QUARTER_HOUR = 900
 """The longest that a function may take."""
 _MEMORIES = {"dynamodb": {"Keys": {"k": {"S": [{"prefix": keys.MEMORIES}]}}}}
 """The stream's records of memories."""
+_RECOGNIZE_LAYERS = "@aws-cdk/aws-lambda:recognizeLayerVersion"
 _SAVES = "save"
 """The operation that a queue writes by."""
 
 
 class Recollect(Stack):
-    """All of a stage in one template. `packed` stands for all code where the template alone is wanted."""
+    """All of a stage in one template, its code and layers packed here unless `packed` already."""
 
-    def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue, *, packed: Path | None = None) -> None:
+    def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue, *, packed: Packed | None = None) -> None:
         super().__init__(scope, stage.stack_name, stack_name=stage.stack_name, description="Memory for AI agents.")
+        # Without it a published version keeps its old layer, and so does a snapshot of it.
+        self.node.set_context(_RECOGNIZE_LAYERS, True)
         Tags.of(self).add("recollect:stage", stage.name)
         # The CDK makes each function wait for its role, which naming the role does too.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
@@ -47,7 +50,6 @@ class Recollect(Stack):
         self._serve(stage, catalogue)
         self._follow()
         self._keep(stage)
-        self.search.admit(self.functions.index_roles)
         made = self.functions.made
         if unknown := set(stage.snap_start) - set(made):
             raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
@@ -72,6 +74,17 @@ class Recollect(Stack):
             self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
             if queue:
                 self._take_writes(function, queue)
+
+        if stage.auth == "jwt":
+            # A function of its own: nobody without a token reaches one that may read memories.
+            told = self.functions.add(
+                "metadata",
+                grants.METADATA,
+                timeout=10,
+                environment={"RECOLLECT_SERVICE": stage.stack_name, "RECOLLECT_OIDC_ISSUER": stage.issuer},
+                opens_store=False,
+            )
+            self.api.serve_open(told, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
 
     def _take_writes(self, function: lambda_.IFunction, queue: sqs.Queue) -> None:
         """The queue's messages into the function that saves; what fails comes again, alone."""

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from recollect.settings import PREFIX, read_settings
 
@@ -45,8 +45,8 @@ class Stage(BaseModel):
     functions: Literal["each", "one"] = Field(
         "each", description="A function an operation, or one for all, which is oftener warm and may do everything."
     )
-    search: Literal["domain", "serverless", "endpoint"] = Field(
-        "domain", description="The index: a managed domain, a serverless collection, or one that is there already."
+    search: Literal["domain", "endpoint"] = Field(
+        "domain", description="The index: a managed domain, or one that is there already."
     )
     domain: Domain = Field(
         Domain(), description="The domain's `instance`, `nodes` (1, or 3 in three zones) and `volume_gb` a node."
@@ -74,6 +74,16 @@ class Stage(BaseModel):
     )
     settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
     emulator: bool = Field(False, description="Whether it is for an emulator here: this processor and Python.")
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _is_no_collection(cls, search: object) -> object:
+        if search == "serverless":
+            raise ValueError(
+                "OpenSearch Serverless can't hold this index: a SEARCH collection has no vectors, and a VECTORSEARCH "
+                'collection takes no ids of documents and no scripts. Use search = "domain", or "endpoint"'
+            )
+        return search
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

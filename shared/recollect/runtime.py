@@ -8,7 +8,7 @@ from .engine.call import Rules
 from .engine.quota import Quotas
 from .errors import InvalidInput
 from .invoke import Door
-from .ports import Clock, Counters, Embedder, FileStore, MemoryStore
+from .ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
 from .settings import Settings
 from .toolsets import CATALOGUE
 
@@ -58,6 +58,13 @@ def open_door(
         counters=None if quotas == Quotas() else open_counters(settings, store),
         observe=observe,
     )
+
+
+def load(door: Door) -> None:
+    """Load ahead what a first call would wait for: a local model, clients. Nothing is asked of another machine."""
+    for part in (door.embedder, door.store):
+        if isinstance(part, Loads):
+            part.load()
 
 
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:

@@ -5,11 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from deployment import Deployment, eventually
 from docs.converse import SCRIPTS, filled
 from issuer import Issuer
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    extract_field_from_www_auth,
+)
+from mcp.shared.auth import ProtectedResourceMetadata
 
 from recollect.toolsets import CATALOGUE
 from surfaces import scenarios
@@ -156,6 +162,22 @@ def test_mcp_serves_the_same_memories(stack: Deployment, issuer: Issuer) -> None
     assert stack.post("/mcp/notes", json.dumps(message), None, **accepts)[0] == 401
     # By which a client learns that nothing is pushed.
     assert stack.post("/mcp/notes", b"", token, method="GET", **accepts)[0] == 405
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/notes"])
+def test_a_client_of_mcp_without_a_token_is_led_to_the_issuer(path: str, stack: Deployment, issuer: Issuer) -> None:
+    status, headers, _ = stack.post(path, "{}", None)
+    assert status == 401
+    # The gateway answers itself, and names no document: the client looks in the places that MCP's specification lists.
+    named = extract_field_from_www_auth(httpx.Response(status, headers=headers), "resource_metadata")
+    url = stack.outputs["Url"]
+    looked = build_protected_resource_metadata_discovery_urls(named, f"{url}{path}")
+    status, _, body = stack.post(looked[0].removeprefix(url), b"", None, method="GET")
+    assert status == 200, body
+    document = ProtectedResourceMetadata.model_validate(body)
+    assert [str(each).rstrip("/") for each in document.authorization_servers] == [issuer.url]
+    assert document.resource.path == path
+    assert stack.post("/.well-known/oauth-protected-resource/v1/core/save", b"", None, method="GET")[0] == 404
 
 
 def test_an_export_lies_under_its_user_s_prefix(stack: Deployment, issuer: Issuer) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import App
+from infra.functions import Packed
 from infra.nag import check
 from infra.stack import Recollect
 from infra.stage import Stage
@@ -29,7 +30,7 @@ STAGES = {
         snap_start=("search",),
         queue_senders=("arn:aws:iam::123456789012:role/app",),
     ),
-    "serverless": Stage(name="serverless", search="serverless", settings={"embedder": "bedrock"}),
+    "bedrock": Stage(name="bedrock", settings={"embedder": "bedrock"}),
     "endpoint": Stage(name="endpoint", search="endpoint", endpoint="https://search.example", functions="one"),
 }
 
@@ -74,14 +75,17 @@ def template(stage: str) -> Template:
     return synthesise(STAGES[stage], CATALOGUE)
 
 
-def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False) -> Template:
-    """The template of a stage; `checked` by cdk-nag too, which fails it for a rule that nobody acknowledged."""
+def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False, layer: Path | None = None) -> Template:
+    """The template of a stage whose functions have no code, and whose dependencies are a folder's or none.
+
+    `checked` by cdk-nag too, which fails it for a rule that nobody acknowledged.
+    """
     check_node()
     folder = Path(tempfile.mkdtemp())
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
     app = App(outdir=str(folder / "out"))
-    stack = Recollect(app, stage, catalogue, packed=folder / "code")
+    stack = Recollect(app, stage, catalogue, packed=Packed(folder / "code", layer or folder / "code"))
     if checked:
         check(app, stack, stage)
     app.synth()

@@ -16,7 +16,7 @@ OF_EVERY_FUNCTION = {"logs:CreateLogStream", "logs:PutLogEvents", "xray:PutTrace
 
 
 @pytest.mark.parametrize("name", [plan.name for plan in FUNCTIONS.values() if plan.access == "read"])
-@pytest.mark.parametrize("stage", ["domain", "serverless"])
+@pytest.mark.parametrize("stage", ["domain", "bedrock"])
 def test_a_read_function_may_change_nothing_but_usage(stage: str, name: str) -> None:
     for action, where in template(stage).allowed(name):
         if action in OF_EVERY_FUNCTION or action.startswith("kms:"):
@@ -26,7 +26,7 @@ def test_a_read_function_may_change_nothing_but_usage(stage: str, name: str) -> 
         elif where.startswith("StorageUsage"):
             assert action in READS | COUNTS
         else:
-            assert action in {"es:ESHttpPost", "es:ESHttpGet", "aoss:APIAccessAll", "bedrock:InvokeModel"}
+            assert action in {"es:ESHttpPost", "es:ESHttpGet", "bedrock:InvokeModel"}
             assert "_bulk" not in where
 
 
@@ -65,7 +65,7 @@ def test_only_a_function_whose_tools_search_reaches_the_index_and_none_writes_to
 
 def test_only_a_function_whose_tools_embed_may_ask_bedrock() -> None:
     for plan in FUNCTIONS.values():
-        asks = any(action == "bedrock:InvokeModel" for action, _ in template("serverless").allowed(plan.name))
+        asks = any(action == "bedrock:InvokeModel" for action, _ in template("bedrock").allowed(plan.name))
         assert asks == any(tool.needs != "store" for tool in plan.tools), plan.name
         assert not any(action.startswith("bedrock:") for action, _ in template("domain").allowed(plan.name))
 

@@ -8,7 +8,7 @@ from recollect.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 
 OPERATIONS = sorted({tool.operation for tool in CATALOGUE.tools()})
-OF_THEIR_OWN = {"http", "mcp", "agent", "indexer", "maintenance", "reindex"}
+OF_THEIR_OWN = {"http", "mcp", "agent", "indexer", "maintenance", "metadata", "reindex"}
 FUNCTIONS = ROOT / "functions"
 
 

@@ -203,6 +203,7 @@ assert "aws_xray_sdk" not in sys.modules
 
 def test_a_function_starts_without_connections_or_chance_and_never_imports_the_xray_sdk(tmp_path: Path) -> None:
     environment = {"RECOLLECT_DATA": str(tmp_path), "PYTHONPATH": str(ROOT / "shared"), "AWS_REGION": "us-east-1"}
+    environment["RECOLLECT_OIDC_ISSUER"] = "https://issuer.example"
     done = subprocess.run(
         [sys.executable, "-c", _START], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )

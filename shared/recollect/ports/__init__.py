@@ -11,6 +11,7 @@ from .counters import Amount, Counters
 from .embedder import Embedder, Scale
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
+from .loading import Loads
 from .space import Pair, Probe, Space, TextKey
 from .store import MemoryStore, UserRef
 from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
@@ -36,6 +37,7 @@ __all__ = [
     "IndexedCandidate",
     "IndexedNeighbour",
     "IndexedSurroundings",
+    "Loads",
     "MemoryStore",
     "Pair",
     "Parked",

@@ -12,7 +12,7 @@ from ..tools import Catalogue, Tool
 from .identity import Authorizer, Identity, claim_names, one_header
 from .lambda_direct import direct, pool_identity
 from .lambda_events import HttpRequest, http_request, http_response
-from .lambda_opening import Open, open_safely, opened_door, served, write_down
+from .lambda_opening import Open, before_snapshot, loaded_door, open_safely, opened_door, served, write_down
 from .lambda_queue import is_queue, take
 from .lambda_telling import Handler, Telling, teller, told
 from .reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
@@ -35,6 +35,8 @@ def tool_handler(
     told of as AWS reads it, those of a door that somebody else `open`s only by `telling`.
     """
     known = settings or read_settings()
+    if open is opened_door:
+        before_snapshot(loaded_door)
     found_by = identity or authorizer(known)
     tells = teller(telling, is_own=open is opened_door)
 

@@ -14,7 +14,7 @@ from .identity import Identity
 from .lambda_ import authorizer
 from .lambda_direct import error_object, pool_identity
 from .lambda_events import http_request, http_response
-from .lambda_opening import Open, open_safely, opened_door, write_down
+from .lambda_opening import Open, before_snapshot, loaded_door, open_safely, opened_door, write_down
 from .lambda_telling import Handler, Telling, teller, told
 from .problem import PROBLEM_MEDIA
 from .reply import error_reply, fault_reply
@@ -49,6 +49,10 @@ def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any])
         door = open_safely(open)
         # Each invocation starts and ends the application's lifespan, which may happen many times.
         return door, Mangum(create(door), lifespan="on", text_mime_types=_TEXT)
+
+    if open is opened_door:
+        before_snapshot(loaded_door)
+        before_snapshot(adapted)
 
     def handler(event: Any, context: Any) -> JsonObject:
         request = http_request(event)

@@ -12,7 +12,7 @@ from ..invoke import Door
 from ..model import Caller
 from ..ports import UserRef
 from ..settings import read_settings
-from .lambda_opening import Open, opened_door, time_left
+from .lambda_opening import Open, before_snapshot, loaded_door, opened_door, time_left
 from .lambda_telling import Telling, teller, told
 
 _log = logging.getLogger("recollect")
@@ -33,6 +33,8 @@ def maintenance_handler(
     Raises Unavailable behind all else when somebody's sweep failed, so that it counts as an error.
     """
     read_settings()
+    if open is opened_door:
+        before_snapshot(loaded_door)
 
     def handler(event: Any, context: Any) -> dict[str, int]:
         ends = time.monotonic() + time_left(context)

@@ -1,5 +1,6 @@
 """What every function does around a call: open the door once an instance, find its tool, write down what was read."""
 
+import random
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 from .. import telemetry
 from ..errors import Internal, NotFound, Unavailable
 from ..invoke import Door
-from ..runtime import open_door
+from ..runtime import load, open_door
 from ..settings import read_settings
 from ..tools import Catalogue, Tool
 from .lambda_telling import function_telling
@@ -23,6 +24,27 @@ Open = Callable[[], Door]
 def opened_door() -> Door:
     """The door by the function's environment, opened at the first call of an instance."""
     return open_door(read_settings(), observe=function_telling().observe)
+
+
+def loaded_door() -> Door:
+    """The door with all that its first call would wait for."""
+    door = opened_door()
+    load(door)
+    return door
+
+
+def before_snapshot(load: Callable[[], object]) -> None:
+    """Run `load` before a snapshot of the function is taken (SnapStart), so that every start from it has the result.
+
+    What must differ between starts is drawn anew after each: chance, which pauses are made of. Ids come from the
+    machine, and connections are made at the first call. In a function without SnapStart nothing is run.
+    """
+    try:
+        from snapshot_restore_py import register_after_restore, register_before_snapshot
+    except ImportError:
+        return  # Lambda's own runtime brings it
+    register_before_snapshot(load)
+    register_after_restore(random.seed)
 
 
 def open_safely(open: Open) -> Door:

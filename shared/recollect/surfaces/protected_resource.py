@@ -5,7 +5,6 @@ A 401 names the document of the address that was called, the document names the 
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
 from starlette.datastructures import URL, MutableHeaders
 from starlette.requests import Request
@@ -13,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+from .oauth_metadata import WELL_KNOWN, metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,7 @@ class ProtectedResource:
 
     async def _document(self, request: Request) -> Response:
         path = request.url.path.removeprefix(WELL_KNOWN)
-        return JSONResponse(
-            {
-                "resource": self._base(request.scope) + path,
-                "authorization_servers": [self.issuer],
-                "bearer_methods_supported": ["header"],
-                "resource_name": "recollect",
-            }
-        )
+        return JSONResponse(metadata(self._base(request.scope), path, self.issuer))
 
     def _base(self, scope: Scope) -> str:
         return self.public_url.rstrip("/") or str(URL(scope=scope).replace(path="", query="", fragment=""))

@@ -20,6 +20,11 @@ def tools_by_path(catalogue: Catalogue) -> Mapping[str, Tool]:
     return {path: tool for tool in catalogue.tools() for path in paths(tool)}
 
 
+def mcp_paths(catalogue: Catalogue) -> tuple[str, ...]:
+    """The paths of MCP: one for the default toolset, and one for each."""
+    return ("/mcp", *(f"/mcp/{name}" for name in catalogue.toolsets))
+
+
 def tool_at(catalogue: Catalogue, path: str) -> Tool | None:
     """The tool that is called at a path. A derived path names its toolset, and no other is looked at."""
     match path.split("/"):

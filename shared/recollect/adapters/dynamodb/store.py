@@ -74,6 +74,10 @@ class DynamoStore:
         self._speakers.forget(user.key)
         return users.forget(self._partition(user), deadline)
 
+    def load(self) -> None:
+        """Make the clients now: it takes longest of all that the first call does."""
+        self.tables.load()
+
     def check(self) -> None:
         for table in (self.tables.memory, self.tables.usage):
             self.tables.call("describe_table", {"TableName": table}, Deadline.after(READ_SECONDS))

@@ -168,6 +168,11 @@ class Tables:
             raise Unavailable("The memory store is busy; try again.", part="store")
         self._pause(pause)
 
+    def load(self) -> None:
+        """Make every client now. Nothing is asked of DynamoDB."""
+        for patience in _PATIENCE:
+            self._client(patience / _SHARE)
+
     def _client(self, left: float) -> Any:
         patience = next((seconds for seconds in _PATIENCE if seconds <= _SHARE * left), _PATIENCE[-1])
         with self._lock:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CONFIG = "l2_supercat"
 DIMENSION = 256
+_LOAD_SECONDS = 60.0
 BLOCK = 128
 """Texts tokenized before they are summed: by turns, the two push each other out of the CPU's cache."""
 
@@ -55,6 +56,10 @@ class WordLlamaEmbedder:
         positions = worded(texts)
         vectors = self._vectors([texts[position] for position in positions], timeout) if positions else []
         return placed(vectors, positions, len(texts), DIMENSION)
+
+    def load(self) -> None:
+        """Load the model now and not at the first text. Raises Unavailable when the package isn't installed."""
+        self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
 
     def _vectors(self, texts: Sequence[str], timeout: float) -> list[Embedding]:
         ends = self._monotonic() + timeout
