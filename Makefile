@@ -11,10 +11,10 @@ SAM := .build/sam/bin/sam
 PARTS ?= opensearch dynamodb aws
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-aws e2e synth deploy destroy validate up down lint format docs bench mutants clean
+.PHONY: help install serve test test-aws e2e synth deploy github-role destroy validate up down lint format docs bench mutants clean
 
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer; name one: make PYTHON=python3.13"; exit 1; }
@@ -50,8 +50,15 @@ e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with O
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
 	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)
 
-deploy: $(TESTABLE) ## Deploy a stage into the AWS account that the shell is signed in to (STAGE=dev)
-	npx --yes aws-cdk@2 deploy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
+deploy: $(TESTABLE) ## Deploy a stage into the AWS account that the shell is signed in to (STAGE=dev); asks nothing in CI
+	$(BIN)/python -m infra.preflight --stage $(STAGE)
+	npx --yes aws-cdk@2 deploy --all $(if $(CI),--require-approval never) \
+	  --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
+	$(BIN)/python -m infra.protect --stage $(STAGE)
+
+github-role: $(TESTABLE) ## Make the role by which GitHub Actions deploys (SUBJECT=repo:you/yours:environment:prod)
+	npx --yes aws-cdk@2 deploy --app "$(BIN)/python -m infra.github --subject $(SUBJECT) --provider '$(PROVIDER)'" \
+	  --output .build/github
 
 destroy: $(TESTABLE) ## Remove a stage from the AWS account; memories stay unless the stage says otherwise (STAGE=dev)
 	npx --yes aws-cdk@2 destroy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)

@@ -1,0 +1,125 @@
+"""`python -m infra.preflight --stage prod`: what would fail in the middle of a deployment, said before it begins."""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoCredentialsError, NoRegionError
+
+from recollect.adapters.embedders.bedrock_models import MODELS
+
+from .search import ENGINE
+from .stage import Stage, read_stage
+
+BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
+LEAST_BOOTSTRAP: Final = 6
+"""What the CDK asks for to deploy a template with files beside it."""
+CALL_SECONDS: Final = 0.1
+ALWAYS_RUNNING: Final = 6
+"""The indexer's four at once, the sweep, and the index's own function."""
+
+Client = Callable[[str], Any]
+
+
+def problems(stage: Stage, client: Client) -> Iterator[str]:
+    """What stands in the way, a sentence each. Without credentials or a region nothing else is asked."""
+    try:
+        client("sts").get_caller_identity()
+    except NoRegionError:
+        yield "No region is chosen: set AWS_DEFAULT_REGION."
+        return
+    except (NoCredentialsError, ClientError) as error:
+        yield f"This shell is not signed in to AWS: `aws sts get-caller-identity` must answer ({error})."
+        return
+    for what, check in _CHECKS.items():
+        try:
+            yield from check(stage, client)
+        except EndpointConnectionError as error:
+            yield f"The region lacks a service that this stage needs; choose another AWS_DEFAULT_REGION ({error})."
+        except (BotoCoreError, ClientError) as error:
+            yield f"{what} could not be checked ({error})."
+
+
+def _bootstrap(stage: Stage, client: Client) -> Iterator[str]:
+    ssm = client("ssm")
+    try:
+        version = int(ssm.get_parameter(Name=BOOTSTRAP)["Parameter"]["Value"])
+    except ssm.exceptions.ParameterNotFound:
+        version = 0
+    if version < LEAST_BOOTSTRAP:
+        found = f"has version {version} of it, and {LEAST_BOOTSTRAP} is needed" if version else "has none"
+        yield (
+            f"The CDK needs a stack of its own in each account and region, and this one {found}: "
+            "run `npx aws-cdk@2 bootstrap`."
+        )
+
+
+def _concurrency(stage: Stage, client: Client) -> Iterator[str]:
+    limit = client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"]
+    needed = math.ceil(stage.calls_per_second * CALL_SECONDS) + ALWAYS_RUNNING
+    if limit >= needed:
+        return
+    fits = int((limit - ALWAYS_RUNNING) / CALL_SECONDS)
+    lower = f", or set calls_per_second = {fits} in the stage" if fits > 0 else ""
+    yield (
+        f"Lambda runs at most {limit} functions at once in this account and region, and this stage may need {needed}: "
+        f"ask AWS for more (Service Quotas, Lambda, Concurrent executions){lower}."
+    )
+
+
+def _domain(stage: Stage, client: Client) -> Iterator[str]:
+    if stage.search != "domain":
+        return
+    wanted = stage.domain
+    found = client("opensearch").list_instance_type_details(
+        EngineVersion=ENGINE, InstanceType=wanted.instance, RetrieveAZs=True
+    )["InstanceTypeDetails"]
+    if not found:
+        yield f"This region has no {wanted.instance} for {ENGINE}: set another `instance` in the stage's `domain`."
+    elif len(found[0].get("AvailabilityZones", ())) < wanted.nodes:
+        zones = len(found[0].get("AvailabilityZones", ()))
+        yield (
+            f"{wanted.instance} is in {zones} zones of this region, and the stage has {wanted.nodes} nodes in as many: "
+            "set another `instance` in the stage's `domain`, or one node."
+        )
+
+
+def _model(stage: Stage, client: Client) -> Iterator[str]:
+    named = str(stage.settings.get("embedder_model", "")) or MODELS[0].id
+    if stage.settings.get("embedder") != "bedrock" or named not in {model.id for model in MODELS}:
+        return  # an inference profile or an ARN names its own regions
+    bedrock = client("bedrock")
+    try:
+        bedrock.get_foundation_model(modelIdentifier=named)
+    except (bedrock.exceptions.ResourceNotFoundException, bedrock.exceptions.ValidationException):
+        yield (
+            f"Bedrock has no {named} in this region: set another `embedder_model` in the stage's settings, or choose "
+            "another AWS_DEFAULT_REGION."
+        )
+
+
+_CHECKS: Final = {
+    "The CDK's own stack": _bootstrap,
+    "Lambda's concurrency": _concurrency,
+    "The domain's instance type": _domain,
+    "Bedrock's model": _model,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stage", default="dev")
+    stage = read_stage(parser.parse_args().stage)
+    found = list(problems(stage, boto3.session.Session().client))
+    for problem in found:
+        print(f"- {problem}", file=sys.stderr)
+    if found:
+        sys.exit("Nothing was deployed.")
+    print(f"{stage.stack_name}: account and region are ready")
+
+
+if __name__ == "__main__":
+    main()
