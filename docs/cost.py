@@ -60,8 +60,8 @@ TABLE_BYTES: Final = 3_600
 INDEX_BYTES: Final = 5_900
 LOG_BYTES: Final = 3_000
 ANSWER_BYTES: Final = 4_000
-METRICS: Final = 60
-ALARMS: Final = 17
+METRICS: Final = 68
+ALARMS: Final = 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ class Watch(Construct):
         self._volume_gb = stage.domain.volume_gb
         self._topic = self._mailed(stage.alarm_email, storage) if stage.alarm_email else None
 
+    @property
+    def _left(self) -> cloudwatch.Metric:
+        """The users whom an hour's sweep did not reach."""
+        return _metric(NAMESPACE, "users_left", {"service": self._name}, statistic="Maximum", period=Duration.hours(1))
+
     def _mailed(self, address: str, storage: Storage) -> sns.Topic:
         """A topic that this account's alarms may publish to, and may encrypt for."""
         topic = sns.Topic(self, "Alarms", master_key=storage.key, enforce_ssl=True)
@@ -59,6 +64,8 @@ class Watch(Construct):
         self._alarm("IndexerFails", made["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
         for name in ("maintenance", "reindex"):
             self._alarm(f"{name.title()}Fails", made[name].metric_errors(period=_FIVE_MINUTES), 1)
+        # Three hours in a row: what one sweep leaves, the next ones reach.
+        self._alarm("SweepsFallBehind", self._left, 1, times=3)
         self._alarm(
             "IndexLags",
             made["indexer"].metric("IteratorAge", statistic="Maximum", period=_FIVE_MINUTES),
@@ -121,6 +128,11 @@ class Watch(Construct):
             self._searched("Time by stage (p99), ms", "operation", *_STAGES, statistic="p99"),
         )
 
+        board.add_widgets(
+            self._searched("Bytes of an answer (p99)", "operation", "answer_bytes", statistic="p99"),
+            _graph("Users whom a sweep left", self._left),
+        )
+
     def _searched(self, title: str, by: str, *names: str, statistic: str = "Sum") -> cloudwatch.GraphWidget:
         """A graph of functions' own metrics, one line for each of what they are counted by."""
         wanted = " OR ".join(f'"{name}"' for name in names)
@@ -149,9 +161,11 @@ class Watch(Construct):
             alarm.add_alarm_action(actions.SnsAction(self._topic))
 
 
-def _metric(of: str, name: str, dimensions: dict[str, str], *, statistic: str = "Sum") -> cloudwatch.Metric:
+def _metric(
+    of: str, name: str, dimensions: dict[str, str], *, statistic: str = "Sum", period: Duration = _FIVE_MINUTES
+) -> cloudwatch.Metric:
     return cloudwatch.Metric(
-        namespace=of, metric_name=name, dimensions_map=dimensions, statistic=statistic, period=_FIVE_MINUTES
+        namespace=of, metric_name=name, dimensions_map=dimensions, statistic=statistic, period=period
     )
 
 

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pydantic_core import to_json
+
 _log = logging.getLogger("recollect")
 
 Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
@@ -16,7 +18,7 @@ Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
 @dataclass(slots=True, kw_only=True)
 class Measure:
     """One call: an error's code, a search's outcome and number of `hits` (None where there is none), times in
-    milliseconds."""
+    milliseconds, and how many bytes of JSON or text the answer has, which a model reads."""
 
     tool: str = ""
     operation: str = ""
@@ -24,6 +26,7 @@ class Measure:
     error: str | None = None
     outcome: str | None = None
     hits: int | None = None
+    answer_bytes: int | None = None
     stages: dict[Stage, float] = field(default_factory=dict)
 
     @contextmanager
@@ -34,6 +37,11 @@ class Measure:
             yield
         finally:
             self.stages[name] = self.stages.get(name, 0.0) + _milliseconds(began)
+
+
+def bytes_of(body: object) -> int:
+    """How many bytes a tool's answer has: text, or JSON without spaces."""
+    return len(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else len(to_json(body))
 
 
 Observe = Callable[[Measure], None]

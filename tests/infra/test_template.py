@@ -215,6 +215,24 @@ def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
     assert told == made
 
 
+def test_sweeps_that_fall_behind_are_heard_of_by_the_metric_that_they_write(capsys: pytest.CaptureFixture[str]) -> None:
+    with telling_as("recollect-zones") as telling:
+        telling.count(users_swept=5, users_left=2)
+    [written] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    [kind] = written["_aws"]["CloudWatchMetrics"]
+    [alarm] = [
+        one
+        for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
+        if one["AlarmName"] == "recollect-zones-SweepsFallBehind"
+    ]
+    assert (alarm["Namespace"], alarm["MetricName"]) == (kind["Namespace"], "users_left")
+    assert alarm["MetricName"] in {metric["Name"] for metric in kind["Metrics"]}
+    assert alarm["Dimensions"] == [{"Name": "service", "Value": written["service"]}]
+    assert kind["Dimensions"] == [["service"]]
+    # Once an hour there is a sweep: three of them.
+    assert (alarm["Period"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (3600, 3, 1)
+
+
 def test_an_alarm_may_publish_to_its_topic_and_encrypt_for_it() -> None:
     made = template("zones")
     [topic] = made.of_type("AWS::SNS::TopicPolicy").values()
@@ -233,7 +251,13 @@ def test_an_alarm_may_publish_to_its_topic_and_encrypt_for_it() -> None:
 def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.CaptureFixture[str]) -> None:
     stages = get_args(telemetry.Stage)
     measure = Measure(
-        tool="core.search", operation="search", outcome="found", hits=1, error="x", stages=dict.fromkeys(stages, 1.0)
+        tool="core.search",
+        operation="search",
+        outcome="found",
+        hits=1,
+        answer_bytes=900,
+        error="x",
+        stages=dict.fromkeys(stages, 1.0),
     )
     with telling_as("recollect-domain", level="error") as telling:
         telling.observe(measure)

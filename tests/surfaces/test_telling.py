@@ -88,6 +88,24 @@ def test_each_call_has_its_metrics(handler: Callable[..., Any], metrics: Tell) -
     assert WORD not in json.dumps(told)
 
 
+def test_how_much_a_model_has_to_read_is_told(handler: Callable[..., Any], lines: Tell, metrics: Tell) -> None:
+    handler("save")(as_v2("/v1/core/save", save(WORD * 100), ME), CONTEXT)
+    answer = handler("search")(as_v2("/v1/core/search", json.dumps({"query": WORD * 100}), ME), CONTEXT)
+    read = len(json.dumps(json.loads(answer["body"]), separators=(",", ":")).encode())
+    assert read > 900
+    assert lines()[1]["bytes"] == read
+    _, searched = metrics()
+    assert (searched["operation"], searched["answer_bytes"]) == ("search", [read])
+
+
+def test_users_whom_a_sweep_leaves_are_counted(door: Door, telling: Telling, metrics: Tell) -> None:
+    door.invoke("core.save", {"content": "A fact."}, ME)
+    ends = SimpleNamespace(get_remaining_time_in_millis=lambda: 1000)
+    for context in (CONTEXT, ends):
+        maintenance_handler(open=lambda: door, telling=telling)({}, context)
+    assert [(each["users_swept"], each["users_left"]) for each in metrics()] == [([1], [0]), ([0], [1])]
+
+
 @pytest.mark.parametrize(
     ("event", "id"),
     [

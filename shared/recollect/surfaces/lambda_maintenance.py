@@ -36,6 +36,8 @@ def maintenance_handler(
     if open is opened_door:
         before_snapshot(loaded_door)
 
+    tells = teller(telling, is_own=open is opened_door)
+
     def handler(event: Any, context: Any) -> dict[str, int]:
         ends = time.monotonic() + time_left(context)
         door = open()
@@ -48,13 +50,15 @@ def maintenance_handler(
                 done["left"] = len(users) - at
                 break
             _sweep(door, user, left, done)
+        if tells is not None:
+            tells().count(users_swept=done["users"], users_left=done["left"])
         if done["failed"]:
             raise Unavailable(
                 f"{done['failed']} of {len(users)} users could not be swept; the log says why.", part="store"
             )
         return done
 
-    return told(handler, teller(telling, is_own=open is opened_door))
+    return told(handler, tells)
 
 
 def _users(door: Door, done: dict[str, int]) -> Iterator[UserRef]:

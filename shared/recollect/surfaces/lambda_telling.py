@@ -81,7 +81,12 @@ class Telling:
         self._calls += 1
         stages = {name: round(spent, 1) for name, spent in measure.stages.items()}
         facts = {"tool": measure.tool, "milliseconds": round(measure.milliseconds, 1), "stages": stages}
-        ended = {"error": measure.error, "outcome": measure.outcome, "hits": measure.hits}
+        ended = {
+            "error": measure.error,
+            "outcome": measure.outcome,
+            "hits": measure.hits,
+            "bytes": measure.answer_bytes,
+        }
         told = {name: value for name, value in ended.items() if value is not None}
         self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **told})
         self._measure(measure)
@@ -92,6 +97,12 @@ class Telling:
             return
         if refusal := _refusal(answer):
             self._logger.info("refused", extra=refusal)
+
+    def count(self, **counts: int) -> None:
+        """Metrics of the function as a whole."""
+        for name, value in counts.items():
+            self._metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+        self._metrics.flush_metrics()
 
     def _measure(self, measure: Measure) -> None:
         metrics = self._metrics
@@ -105,6 +116,8 @@ class Telling:
             metrics.add_metric(name="degraded", unit=MetricUnit.Count, value=int(degraded))
         if measure.hits is not None:
             metrics.add_metric(name="hits", unit=MetricUnit.Count, value=measure.hits)
+        if measure.answer_bytes is not None:
+            metrics.add_metric(name="answer_bytes", unit=MetricUnit.Bytes, value=measure.answer_bytes)
         for stage, spent in measure.stages.items():
             metrics.add_metric(name=f"time_{stage}", unit=MetricUnit.Milliseconds, value=spent)
         metrics.flush_metrics()
