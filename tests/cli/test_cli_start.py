@@ -111,6 +111,7 @@ def test_wrong_usage_has_its_code(run):
 
 def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "recollect.surfaces.cli.connections", raising=False)
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
     assert 'pip install "recollect"' in result.stderr

@@ -3,6 +3,8 @@
 import errno
 import ipaddress
 import socket
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput, RecollectError, Unavailable
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from ...settings import Settings
     from .authentication import Authentication
 
+_MOST_CONNECTIONS: Final = 1000
 _GRACE_SECONDS: Final = 5
 _EMBEDDER_SECONDS: Final = 10.0
 
@@ -29,48 +32,47 @@ def refuse_open_door(host: str, known_by: "Authentication") -> None:
 
 def run(settings: "Settings", known_by: "Authentication", *, host: str, port: int, toolset: str | None) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises Unavailable when the address can't be had."""
-    raise_descriptor_limit()
+    descriptors = raise_descriptor_limit()
     listener = listen(host, port)
     with listener:
-        import uvicorn
-
         from ... import runtime
         from ..http import create_app
+        from .connections import Limits, create_server
 
         log_to_stderr(settings.log, tracebacks=True)
         door = runtime.open_door(settings)
         door.store.check()
         app = create_app(door, known_by.identity, toolset=toolset, local=known_by.local, resource=known_by.resource)
         access = settings.log in ("debug", "info")
-        config = uvicorn.Config(
+        it = create_server(
             app,
+            Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
             log_level=settings.log,
             access_log=access,
-            server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
         _load_embedder(door)
         _announce(listener, settings, known_by)
         try:
-            uvicorn.Server(config).run(sockets=[listener])
+            it.run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
         finally:
             door.store.close()
 
 
-def raise_descriptor_limit() -> None:
-    """Lift the soft limit to the hard one: each user's open file takes a few descriptors."""
+def raise_descriptor_limit() -> int:
+    """Raise the soft limit to the hard one, since each user's open file takes a few descriptors; the limit then."""
     try:
         import resource
     except ImportError:  # Windows has no such limit to ask for
-        return
+        return 2048
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
-        try:
+        with suppress(ValueError, OSError):  # macOS refuses its own "unlimited"; the soft limit still serves
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        except (ValueError, OSError):
-            return  # macOS refuses its own "unlimited"; the soft limit still serves
+            soft = hard
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def _load_embedder(door: "Door") -> None:
