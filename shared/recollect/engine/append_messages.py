@@ -46,9 +46,10 @@ def append_messages(call: Call, messages: Sequence[Message], conversation_id: st
             ),
             position,
         )
-        for position, message in enumerate(messages)
+        for position, message in enumerate(call.in_time(messages))
     ]
     vectors = embed_memories(call, turns)
-    changes = [Create(entry=entry(turn, vector)) for turn, vector in zip(turns, vectors, strict=True)]
+    made = call.in_time(zip(turns, vectors, strict=True))
+    changes = [Create(entry=entry(turn, vector)) for turn, vector in made]
     kept = create_all(call, changes)
     return Appended(conversation_id=conversation, turns=kept, episodes=close_what_is_over(call, conversation))

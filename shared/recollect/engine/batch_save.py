@@ -59,7 +59,7 @@ def _compose(
 ) -> tuple[_Composed, dict[int, RecollectError]]:
     composed: _Composed = {}
     errors: dict[int, RecollectError] = {}
-    for index, draft in enumerate(drafts):
+    for index, draft in enumerate(call.in_time(drafts)):
         try:
             if isinstance(draft, InvalidInput):
                 raise draft
@@ -77,7 +77,9 @@ def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
     around = saving.look_around(call, memories, vectors)
     return {
         index: Create(entry=entry(saving.with_surroundings(call, memory, draft, surroundings), embeddings))
-        for (index, (draft, memory)), embeddings, surroundings in zip(composed.items(), vectors, around, strict=True)
+        for (index, (draft, memory)), embeddings, surroundings in call.in_time(
+            zip(composed.items(), vectors, around, strict=True)
+        )
     }
 
 

@@ -70,7 +70,7 @@ def _read(
     images: list[tuple[Memory, Edit]] = []
     errors: dict[int, RecollectError] = {}
     seen: set[str] = set()
-    for index, item in enumerate(edits):
+    for index, item in enumerate(call.in_time(edits)):
         try:
             id, edit = _readable(item)
             if check_id(id) in seen:

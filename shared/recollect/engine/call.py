@@ -1,16 +1,18 @@
 """What one call works with. Built by the door for each call, handed to the verbs, then gone."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..errors import Unavailable
 from ..model import Caller, Embedding, Outcome
 from ..ports import Change, Clock, Embedder, ExportFiles, Space
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Call:
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    def in_time(self, items: Iterable[T]) -> Iterator[T]:
+        """The items one by one, as long as there is time left. Raises Unavailable."""
+        for item in items:
+            self.deadline.left()
+            yield item
 
     def commit(self, changes: Sequence[Change], *, within_quota: bool = True) -> None:
         """Write all of the changes, or none of them. Raises as `Space.commit` does, and Throttled over the quota."""

@@ -1,7 +1,8 @@
 """From a memory to what it is found by."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from itertools import takewhile
 from typing import Final
 
 from ..model import Embedding, Memory
@@ -13,6 +14,7 @@ from .ranking import speaker_of
 from .summary import who
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
+_COLON: Final = re.compile(r":\s+")
 
 
 def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
@@ -62,14 +64,33 @@ def meaning(memory: Memory) -> str:
     """
     if memory.source == "conversation" or not memory.messages:
         return memory.content
-    names = "|".join({re.escape(who(message)) for message in memory.messages})
-    plain = re.sub(rf"(?:^|(?<=\s))(?:{names}):\s+", "", memory.content)
+    plain = without_labels(memory.content, {who(message) for message in memory.messages})
     return "\n".join([plain, *(message.content for message in memory.messages)])
+
+
+def without_labels(text: str, names: Set[str]) -> str:
+    """The text without the labels that begin it or follow white space: a name, a colon and the white space behind.
+
+    A name is looked up only between two such colons, once for each length that a name has, so that many names
+    take no longer than the text is long.
+    """
+    lengths = sorted({len(name) for name in names})
+    parts: list[str] = []
+    kept = behind = 0
+    for colon in _COLON.finditer(text):
+        end = colon.start()
+        starts = [end - length for length in takewhile((end - behind).__ge__, lengths)]
+        labels = [at for at in starts if (at == 0 or text[at - 1].isspace()) and text[at:end] in names]
+        if labels:
+            parts.append(text[kept : labels[-1]])
+            kept = colon.end()
+        behind = colon.end()
+    return "".join([*parts, text[kept:]])
 
 
 def embed_memories(call: Call, memories: Sequence[Memory]) -> list[tuple[Embedding, ...]]:
     """The chunk embeddings of each memory, all in one batch."""
-    return embed_chunks(call, [meaning(memory) for memory in memories])
+    return embed_chunks(call, [meaning(memory) for memory in call.in_time(memories)])
 
 
 def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]]:

@@ -24,10 +24,10 @@ def export_page(call: Call, *, limit: int, after: str | None = None, turns: bool
     behind = None if after is None else check_id(after)
     if behind == "":
         raise not_found(after or "")
-    memories = list(islice(call.space.walk(after=behind, turns=turns), limit + 1))
+    memories = list(islice(call.in_time(call.space.walk(after=behind, turns=turns)), limit + 1))
     page = memories[:limit]
     return Exported(
-        records=[to_record(call, memory) for memory in page],
+        records=[to_record(call, memory) for memory in call.in_time(page)],
         next=page[-1].id if len(memories) > limit else None,
     )
 

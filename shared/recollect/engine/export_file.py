@@ -41,12 +41,12 @@ def export_file(
     """
     files = files_of(call)
     name = check_file_name(name) if name is not None else default_name(call.now(), compressed=compressed)
-    memories = {memory.id: memory for memory in _of_scope(call, scope)}
+    memories = {memory.id: memory for memory in call.in_time(_of_scope(call, scope))}
     items = [
         Item(memory=memory, links=tuple(k for k in memory.links if k.target_id in memories) if associations else ())
         for memory in memories.values()
     ]
-    plain = encode(items, at=call.now(), scope=scope, associations=associations)
+    plain = encode(call.in_time(items), at=call.now(), scope=scope, associations=associations)
     content = compress(plain) if compressed else plain
     files.write(name, content)
     return ExportedFile(

@@ -38,7 +38,7 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     """
     parsed: dict[int, _Parsed] = {}
     errors: dict[int, RecollectError] = {}
-    for index, raw in enumerate(records):
+    for index, raw in enumerate(call.in_time(records)):
         try:
             memory, past = _parse(raw)
             parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
@@ -90,12 +90,12 @@ def import_drafts(
     """
     composed: list[tuple[Draft, Memory]] = []
     errors: dict[int, RecollectError] = {}
-    for index, draft in enumerate(drafts):
+    for index, draft in enumerate(call.in_time(drafts)):
         try:
             composed.append((draft, compose(call, draft)))
         except RecollectError as error:
             errors[index] = error
-    keys = [TextKey(text_digest(m.content), m.scope, m.agent_id, m.conversation_id) for _, m in composed]
+    keys = [_text_key(memory) for _, memory in call.in_time(composed)]
     fresh: list[tuple[Draft, Memory]] = []
     for pair, key, stored in zip(composed, keys, call.space.copies(keys), strict=True):
         seen[key] += 1
@@ -108,7 +108,8 @@ def import_drafts(
         memories = [
             with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
         ]
-    changes = [Create(entry=entry(memory, vector)) for memory, vector in zip(memories, vectors, strict=True)]
+    made = call.in_time(zip(memories, vectors, strict=True))
+    changes = [Create(entry=entry(memory, vector)) for memory, vector in made]
     call.commit(changes)
     return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
 
@@ -125,7 +126,7 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
         absent = [id for id in first if id not in there and id not in taken]
         new = [first[id] for id in absent if id not in creates]
         vectors = embed_memories(call, [memory for memory, _ in new])
-        for (memory, past), embeddings in zip(new, vectors, strict=True):
+        for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
             creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
         try:
             call.commit([creates[id] for id in absent])
@@ -138,6 +139,10 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
             taken.add(id)
         else:
             return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+
+
+def _text_key(memory: Memory) -> TextKey:
+    return TextKey(text_digest(memory.content), memory.scope, memory.agent_id, memory.conversation_id)
 
 
 def _deleted(id: str) -> Conflict:

@@ -21,7 +21,7 @@ from .export_file import files_of, pages
 from .import_ import stamped
 from .limits import check_file_name
 from .save import Draft
-from .sync_file import MAX_FILE_BYTES, Item, decode, expand, under
+from .sync_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
 from .update import CLEARABLE, Edit
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
@@ -29,6 +29,7 @@ Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 _CREATED: Final = ("new", "version")
 _BLOCK: Final = 100
+_READ_AT_ONCE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def import_file(
     """
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
-    items = decode(plain, prefix=under(prefix), now=call.now())
+    items = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
     steps = _plan(call, items, strategy, anywhere=prefix is None)
     if associations:
         _connect(items, steps)
@@ -96,12 +97,12 @@ class _Step:
 
 
 def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
-    spare = [_spare_id(item.memory) for item in items]
-    taken = call.space.get([*(item.memory.id for item in items), *spare], deleted=True)
+    spare = [_spare_id(item.memory) for item in call.in_time(items)]
+    taken = _taken(call, [*(item.memory.id for item in items), *spare])
     texts = _texts(call, {item.memory.scope for item in items})
     now = call.now()
     steps: list[_Step] = []
-    for index, item in enumerate(items):
+    for index, item in enumerate(call.in_time(items)):
         given = item.memory
         by_id = taken.get(given.id)
         if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
@@ -116,6 +117,14 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
             id = given.id if old is None else old.id
         steps.append(_Step(index=index, given=given, fate=fate, id=id, old=old))
     return steps
+
+
+def _taken(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+    """What is there of these ids, deleted or not."""
+    taken: dict[str, Memory] = {}
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        taken |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return taken
 
 
 def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
@@ -190,7 +199,7 @@ def _create(call: Call, block: Sequence[_Step]) -> None:
     vectors = embed_memories(call, memories)
     around = saving.look_around(call, memories, vectors)
     changes = []
-    for memory, embeddings, surroundings in zip(memories, vectors, around, strict=True):
+    for memory, embeddings, surroundings in call.in_time(zip(memories, vectors, around, strict=True)):
         draft = Draft(content=memory.content, surprise=memory.surprise)
         found = saving.with_surroundings(call, memory, draft, surroundings)
         given = {link.target_id for link in memory.links}
@@ -271,8 +280,8 @@ def _texts(call: Call, scopes: set[str]) -> dict[tuple[str, bytes], list[Memory]
     """The memories of each text in each of the scopes, the oldest first."""
     # A store that answers ids by (scope, digest) would spare reading the scopes.
     texts: dict[tuple[str, bytes], list[Memory]] = defaultdict(list)
-    for scope in sorted(scopes & call.space.scopes().keys()):
-        for memory in pages(call, Filter(scope=scope)):
+    for scope in call.in_time(sorted(scopes & call.space.scopes().keys())):
+        for memory in call.in_time(pages(call, Filter(scope=scope))):
             texts[scope, text_digest(memory.content)].insert(0, memory)
     return texts
 

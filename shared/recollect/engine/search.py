@@ -195,6 +195,7 @@ _ORDERS: Final[dict[SortBy, Callable[[Fused], tuple[Any, ...]]]] = {
 
 
 def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
+    call.deadline.left()
     with call.measure.stage("hydrate"):
         memories = call.space.get([f.candidate.id for f in ranked])
     return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in memories]

@@ -83,12 +83,11 @@ def expand(content: bytes) -> bytes:
     return plain
 
 
-def decode(content: bytes, *, prefix: str | None, now: datetime) -> list[Item]:
-    """Every memory of an uncompressed file, held to what a save is held to, its scope under `prefix`.
+def decode(memories: Iterable[object], *, prefix: str | None, now: datetime) -> list[Item]:
+    """Every one of a file's `memories_of`, held to what a save is held to, its scope under `prefix`.
 
     Raises InvalidInput or TooLarge that says which memory doesn't fit; then none is answered.
     """
-    memories = _memories_of(content)
     items: list[Item] = []
     seen: dict[str, int] = {}
     for index, raw in enumerate(memories):
@@ -105,7 +104,8 @@ def decode(content: bytes, *, prefix: str | None, now: datetime) -> list[Item]:
     ]
 
 
-def _memories_of(content: bytes) -> list[object]:
+def memories_of(content: bytes) -> list[object]:
+    """The memories of an uncompressed file as they stand there. Raises InvalidInput for what is no such file."""
     try:
         document = json.loads(content)
     except RecursionError:
