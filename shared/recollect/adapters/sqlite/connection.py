@@ -1,5 +1,6 @@
 """Transactions on a user's file, and the one map by which SQLite's errors cross over."""
 
+import errno
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,13 @@ CONNECTION_BYTES: Final = 64 * 1024
 """What an open connection holds, about: its page cache, the schema and prepared statements."""
 Bindings = Sequence[Any] | Mapping[str, Any]
 
+DISK_FULL = "The disk is full: free some space, then try again."
 _BUSY = "The memory store is busy; try again."
 _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.BusyError: _BUSY,
     apsw.LockedError: _BUSY,
     apsw.InterruptError: "The call took too long and was given up; try again.",
-    apsw.FullError: "The disk is full: free some space, then try again.",
+    apsw.FullError: DISK_FULL,
     apsw.NoMemError: "The machine is out of memory; try again.",
     apsw.ProtocolError: _BUSY,
 }
@@ -67,6 +69,13 @@ OURS: Final[tuple[type[apsw.Error], ...]] = (
 """What only a mistake in this adapter raises: Internal, with the cause in the log."""
 
 
+class DiskFull(Unavailable):
+    """There is no room left on the disk."""
+
+    def __init__(self, message: str = DISK_FULL) -> None:
+        super().__init__(message, part="store")
+
+
 @contextmanager
 def crossing(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours; a file that is at fault is named."""
@@ -79,6 +88,8 @@ def crossing(path: Path) -> Iterator[None]:
             f"The file {path.name} {_LASTING[apsw.PermissionsError]}", retryable=False, part="store"
         ) from error
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull from error
         raise Unavailable(
             f"The file {path.name} can't be used ({error.strerror}); check the disk.", retryable=False, part="store"
         ) from error
@@ -86,6 +97,8 @@ def crossing(path: Path) -> Iterator[None]:
 
 def translate(error: apsw.Error, path: Path) -> RecollectError:
     """The error of ours that stands for one of SQLite's."""
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return DiskFull()
     for kind, message in _MENDABLE.items():
         if isinstance(error, kind):
             return Unavailable(message, part="store")

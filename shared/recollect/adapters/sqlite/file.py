@@ -7,7 +7,6 @@ write lock while it holds the lock to read, which a writer may want.
 
 import logging
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,14 +15,15 @@ from typing import Final
 import apsw
 
 from ...errors import RecollectError, Unavailable
-from ...ports import UserRef
 from ..data_folder import DataFolder
 from ..reading import UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, writing
 from .header import Header
 from .index import Index
 from .opening import WRITER_KIB, Identity, Opened, identity, open_file
+from .reserve import Reserve
 from .schema import TABLES
+from .scrubbing import scrub
 from .usage import write as write_usage
 
 _log = logging.getLogger("recollect")
@@ -32,7 +32,6 @@ DESCRIPTORS: Final = 6
 """What an open file costs at most: two connections, each with the database and its log, and shared memory."""
 
 
-_PAUSE_MS: Final = 20
 _FLUSH_SECONDS: Final = 1.0
 
 
@@ -43,11 +42,12 @@ class UserFile:
     an error until it is put back or the file is closed: what was acknowledged is never silently gone.
     """
 
-    def __init__(self, path: Path, user: UserRef, embedder: str, dimension: int, data: DataFolder) -> None:
+    def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve) -> None:
         self.path = path
-        self.embedder = embedder
-        self.dimension = dimension
-        self._header = Header(user, embedder, dimension)
+        self.embedder = header.embedder
+        self.dimension = header.dimension
+        self.reserve = reserve
+        self._header = header
         self._data = data
         self._reader: Opened | None = None
         self._writer: Opened | None = None
@@ -55,7 +55,7 @@ class UserFile:
         self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
         self._flush_lock = threading.Lock()
-        self._index = Index(dimension)
+        self._index = Index(header.dimension)
         self._data_version = -1
         self._changes_before = 0
         self._checked = False
@@ -139,33 +139,14 @@ class UserFile:
                     with self._read_lock:
                         self._let_go()  # of a file that was removed
                     return False
-            with self._transaction(timeout) as connection:
-                meta = self._header.check_owner(connection, self.path)
-                for table in TABLES:
-                    connection.execute(f"DELETE FROM {table}")
+            was_there = self.reserve.with_room(lambda: self._empty(timeout))
         self.scrub(timeout)
-        return bool(meta)
+        return was_there
 
     def scrub(self, timeout: float) -> None:
-        """Rewrite the file, move the log into it and cut it, so that no byte of what was removed is left.
-
-        Deleting overwrites a row, but not the copies of it that page splits may have left in unallocated
-        space. Rewriting takes 30 ms at 2,000 memories, 0.3 s at 10,000, 2.4 s at 100,000.
-        Raises Unavailable when a reader in another process needs the log for all of `timeout`.
-        """
-        ends = time.monotonic() + timeout
+        """Leave no byte of what was removed. Raises Unavailable."""
         with self._write_turn(timeout), crossing(self.path):
-            connection = self._open_writer().connection
-            connection.set_busy_timeout(max(1, int(timeout * 1000)))
-            connection.execute("VACUUM")
-            connection.set_busy_timeout(_PAUSE_MS)
-            while not self._cut_log(connection):
-                if time.monotonic() > ends:
-                    raise Unavailable(
-                        "It is gone from every answer, but another process still reads the old log: call again to "
-                        "finish.",
-                        part="store",
-                    )
+            scrub(self._open_writer().connection, self._read_lock, timeout)
 
     def flush_usage(self) -> None:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
@@ -228,6 +209,19 @@ class UserFile:
     def is_open_to_write(self) -> bool:
         """Whether it was written since it was opened."""
         return self._writer is not None
+
+    def _empty(self, timeout: float) -> bool:
+        connection = self._open_writer().connection
+        # Overwriting all of a large file would need as much room again in the log. Scrubbing cuts the file off.
+        connection.pragma("secure_delete", "off")
+        try:
+            with self._transaction(timeout):
+                meta = self._header.check_owner(connection, self.path)
+                for table in TABLES:
+                    connection.execute(f"DELETE FROM {table}")
+        finally:
+            connection.pragma("secure_delete", "on")
+        return bool(meta)
 
     def _flush_at_once(self) -> bool:
         """Whether another process's write is not in the way of the reading statistics."""
@@ -313,11 +307,6 @@ class UserFile:
                 opened = open_file(self.path)
                 with self._read_lock:
                     self._reader = opened
-
-    def _cut_log(self, connection: apsw.Connection) -> bool:
-        with self._read_lock:  # our own reader would be in the way
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
-        return busy == 0
 
     def _open_writer(self) -> Opened:
         with crossing(self.path):

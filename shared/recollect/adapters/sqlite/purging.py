@@ -22,23 +22,30 @@ _NAMED: Final = (
 def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
     """Remove memories and cut the log; the ids that were there.
 
-    Raises Unavailable when a reader in another process held the log for all of `timeout`: the memories
-    are gone from every answer then, and a repeated call finishes the work.
+    Raises Unavailable when the disk is too full to remove anything. It is also raised when a reader in another process
+    held the log for all of `timeout`, or the disk is too full to rewrite the file: the memories are gone from every
+    answer then, and a repeated call or the next sweep finishes the work.
     """
     ends = time.monotonic() + timeout
     if not file.is_there():
         return []
+    gone, unfinished = file.reserve.with_room(lambda: _remove(file, ids, timeout))
+    if unfinished:
+        file.scrub(max(0.0, ends - time.monotonic()))
+        with file.writing(timeout) as (connection, _):
+            connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
+    return gone
+
+
+def _remove(file: UserFile, ids: Sequence[str], timeout: float) -> tuple[list[str], bool]:
+    """The ids that were there, and whether bytes of these or earlier ones are left."""
     with file.writing(timeout) as (connection, number):
         before = connection.total_changes()
         gone = writes.purge(connection, [to_key(id) for id in ids], number)
         if connection.total_changes() != before:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
         unfinished = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone()
-    if unfinished:
-        file.scrub(max(0.0, ends - time.monotonic()))
-        with file.writing(timeout) as (connection, _):
-            connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
-    return [from_key(key) for key in gone]
+    return [from_key(key) for key in gone], unfinished is not None
 
 
 def is_unfinished(file: UserFile) -> bool:

@@ -14,8 +14,9 @@ from ...ports import Clock, Embedder, UserRef
 from ..data_folder import DataFolder
 from .connection import crossing, select
 from .file import DESCRIPTORS, UserFile
-from .header import not_the_users, owner
+from .header import Header, not_the_users, owner
 from .opening import open_file
+from .reserve import Reserve
 from .space import SqliteSpace
 
 _log = logging.getLogger("recollect")
@@ -51,6 +52,7 @@ class SqliteStore:
         self.folder = folder
         # The folder above may be the place that a disk is mounted to, which is there without the disk.
         self._data = DataFolder(folder / "users")
+        self._reserve = Reserve(folder)
         self._written_at: datetime | None = None
         self._embedder = embedder
         self._clock = clock
@@ -94,7 +96,10 @@ class SqliteStore:
         return self._file(UserRef(user_id=user_id, tenant=tenant)).wipe(_WIPE_SECONDS)
 
     def check(self) -> None:
-        """Raises Unavailable when the folder can't be written to, as it was at most 10 s ago, or is gone."""
+        """Raises Unavailable when the folder is gone, or could not be written to in the last 10 s.
+
+        Also keeps some room for forgetting, so that it works on a full disk.
+        """
         self._data.make()
         now = self._clock.now()
         if self._written_at is not None and timedelta(0) <= now - self._written_at < _PROBE_EVERY:
@@ -111,6 +116,7 @@ class SqliteStore:
                 part="store",
             ) from error
         self._written_at = now
+        self._reserve.keep()
 
     def flush(self, *, just_read: bool = False) -> None:
         with self._lock:
@@ -154,8 +160,8 @@ class SqliteStore:
         with self._lock:
             file = self._open.get(user)
             if file is None:
-                embedder = self._embedder
-                file = UserFile(self.path(user), user, embedder.name, embedder.dimension, self._data)
+                header = Header(user, self._embedder.name, self._embedder.dimension)
+                file = UserFile(self.path(user), header, self._data, self._reserve)
                 self._open[user] = file
                 self._start_flusher()
             self._open.move_to_end(user)

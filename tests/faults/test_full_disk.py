@@ -1,0 +1,150 @@
+"""Forgetting on a full disk: it works in the room that is kept for it, or says how much room it needs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from clock import SettableClock
+from contracts.entries import EMBEDDER, SECONDS, creation, save
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Unavailable
+from recollect.ports import UserRef
+
+SECRET = b"quagmire plenipotentiary"
+
+
+class Disk(apsw.VFS):
+    """The file system as it is, but that a folder may not grow beyond `capacity` bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("a-small-disk", "")
+        self.folder = folder
+        self.capacity = 1 << 40
+
+    def used(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def fill(self) -> None:
+        self.capacity = self.used()
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
+        return _File(self, name, flags)
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, disk: Disk, name: Any, flags: list[int]) -> None:
+        super().__init__("", name, flags)
+        self._disk = disk
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        grown = offset + len(data) - self.xFileSize()
+        if grown > 0 and self._disk.used() + grown > self._disk.capacity:
+            raise apsw.FullError("no room")
+        super().xWrite(data, offset)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    disk = Disk(tmp_path)
+    connect = apsw.Connection
+    monkeypatch.setattr(apsw, "Connection", lambda path, **how: connect(path, vfs="a-small-disk", **how))
+    yield disk
+    disk.unregister()
+
+
+@pytest.fixture
+def store(tmp_path: Path, disk: Disk, clock: SettableClock) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "data", EMBEDDER, clock)
+    yield store
+    disk.capacity = 1 << 40
+    store.close()
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def filled(store: SqliteStore, disk: Disk, memories: int) -> str:
+    """A full disk, with many memories in one user's file; the id of the secret one."""
+    changes = [creation(f"note {i} " * 20) for i in range(memories)]
+    store.space("ana").commit(changes, timeout=SECONDS)
+    secret = save(store.space("ana"), SECRET.decode())
+    disk.fill()
+    with pytest.raises(Unavailable, match="disk is full"):
+        store.space("ana").commit([creation("one more " * 40) for _ in range(memories)], timeout=SECONDS)
+    return secret.id
+
+
+@pytest.mark.parametrize("memories", [10, 1000])
+def test_a_server_forgets_to_the_bytes_on_a_full_disk(store: SqliteStore, disk: Disk, memories: int) -> None:
+    store.check()
+    secret = filled(store, disk, memories)
+    assert store.space("ana").purge([secret], timeout=SECONDS) == [secret]
+    assert store.space("ana").traces(secret) == []
+    assert SECRET not in bytes_of(store.folder)
+    assert len(list(store.space("ana").walk())) == memories
+
+
+@pytest.mark.parametrize("memories", [10, 1000])
+def test_a_server_forgets_a_user_on_a_full_disk(store: SqliteStore, disk: Disk, memories: int) -> None:
+    store.check()
+    filled(store, disk, memories)
+    assert store.forget_user("ana")
+    assert list(store.users()) == []
+    assert SECRET not in bytes_of(store.folder)
+
+
+def test_forgetting_that_has_no_room_says_how_much_to_free_and_changes_nothing(store: SqliteStore, disk: Disk) -> None:
+    secret = filled(store, disk, 10)
+    for forget in (lambda: store.space("ana").purge([secret], timeout=SECONDS), lambda: store.forget_user("ana")):
+        with pytest.raises(Unavailable, match="nothing was forgotten: free at least 8 MB") as refused:
+            forget()
+        assert refused.value.can_retry
+    assert store.space("ana").get([secret])
+    disk.capacity += 8 * 1024 * 1024
+    assert store.space("ana").purge([secret], timeout=SECONDS) == [secret]
+    assert SECRET not in bytes_of(store.folder)
+
+
+def test_a_file_that_has_no_room_to_be_rewritten_is_finished_by_the_next_call(
+    store: SqliteStore, disk: Disk, tmp_path: Path
+) -> None:
+    secret = filled(store, disk, 1000)
+    disk.capacity += 600 * 1024  # enough to remove the row, too little for a second file
+    with pytest.raises(Unavailable, match=r"gone from every answer, but the disk is too full.*free \d+ MB"):
+        store.space("ana").purge([secret], timeout=SECONDS)
+    assert store.space("ana").get([secret], deleted=True) == {}
+    disk.capacity += 16 * 1024 * 1024
+    store.space("ana").purge([secret], timeout=SECONDS)
+    assert SECRET not in bytes_of(store.folder)
+
+
+def test_the_room_for_forgetting_is_kept_again_when_there_is_room(
+    store: SqliteStore, disk: Disk, clock: SettableClock
+) -> None:
+    store.check()
+    room = store.folder / ".reserve"
+    assert room.stat().st_mode & 0o777 == 0o600
+    secret = filled(store, disk, 10)
+    store.space("ana").purge([secret], timeout=SECONDS)
+    assert not room.exists()
+    clock.advance(seconds=10)
+    store.check()
+    assert room.stat().st_size == 8 * 1024 * 1024
+
+
+def test_the_room_for_forgetting_is_not_kept_where_it_would_fill_the_disk(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Usage:
+        free = 63 * 1024 * 1024
+
+    monkeypatch.setattr("shutil.disk_usage", lambda _: Usage)
+    store.check()
+    assert not (store.folder / ".reserve").exists()
+    save(store.space("ana"), "one")
+    assert store.space("ana").statistics()["memories"] == 1
+    assert list(store.users()) == [UserRef(user_id="ana")]
