@@ -10,6 +10,8 @@ import pytest
 from components import dynamodb_url, opensearch_url
 from recollect import runtime
 from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+from recollect.surfaces.cli.bench.load import Load, bear
+from surfaces.serving import served
 
 COMMAND = (sys.executable, "-c", "from recollect.surfaces.cli import main; main()")
 
@@ -118,6 +120,30 @@ def test_a_missing_peer_says_how_to_install_it(run, monkeypatch):
     result = run("bench", "speed", "--size", "5", "--against", "langgraph")
     assert result.exit_code == 5
     assert "--group bench" in result.stderr
+
+
+@pytest.mark.slow
+def test_http_measures_a_real_server_beside_the_calls_in_this_process():
+    # In a process of its own: the servers open the same embedder.
+    command = [*COMMAND, "bench", "http", "--size", "20", "--calls", "2", "--seconds", "0.1", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert figures["search"].keys() == {"invoke", "http", "mcp_http", "mcp_stdio"}
+    assert figures["save"].keys() == {"invoke", "http"}
+    assert figures["healthz"]["http"].keys() == {"p50", "p95"}
+    assert figures["search"]["http"].keys() == {"p50", "p95", "ratio", "adds"}
+    assert figures["per_second"].keys() == {"1", "4", "16", "64"}
+    assert all(row["http"] > 0 and row["mcp_http"] > 0 for row in figures["per_second"].values())
+
+
+def test_a_load_that_is_refused_is_no_measurement():
+    with served(refusing) as url, pytest.raises(RuntimeError, match="503"):
+        bear(Load(int(url.rpartition(":")[2]), "/v1/core/search", ["{}"], clients=2, seconds=30))
+
+
+async def refusing(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 503, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
 
 
 def test_warm_says_what_a_function_adds():

@@ -1,4 +1,4 @@
-"""bench locomo, bench surprise, bench speed, bench cold and bench warm."""
+"""The bench commands: one per thing that is measured."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(locomo)
     bench.command()(surprise)
     bench.command()(speed)
+    bench.command()(http)
     bench.command()(cold)
     bench.command()(warm)
     app.add_typer(bench, name="bench")
@@ -69,6 +70,26 @@ def speed(
     from .speed import TITLES, measure
 
     show(measure(size, users, against, store), as_json, TITLES)
+
+
+def http(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="How many memories.")] = 1000,
+    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="How many calls of each kind.")] = 300,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="N", min=0.01, help="How long each number of clients is measured.")
+    ] = 2,
+    as_json: options.Json = False,
+) -> None:
+    """What a client of `recollect serve` and `recollect mcp` sees, beside a call in this process.
+
+    One client on a kept connection: medians and 95th percentiles of searches, saves and probes. Then 1, 4, 16 and 64
+    clients: searches per second. Ratios are to the same calls in this process, in the same run. Everything is in
+    folders that are removed afterwards.
+    """
+    from .http import TITLES, measure
+    from .report import show
+
+    show(measure(size, calls, seconds), as_json, TITLES)
 
 
 def cold(
