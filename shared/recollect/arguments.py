@@ -7,28 +7,32 @@ whose list may have items that don't fit asks for the sentence of each.
 import json
 import re
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
+from .bounds import bounds_of
 from .engine.limits import check_text
 from .errors import InvalidInput
 from .model import JsonObject
-from .tools import Tool
+from .tools import MAX_BODY_BYTES, Tool
 
 MAX_DEPTH: Final = 32
 _MAX_DIGITS: Final = 400
 _SHOWN: Final = 60
+_SHOWN_ITEMS: Final = 20
+_SHOWN_LEVELS: Final = 3
 _SINGULAR: Final = re.compile(r"^an? (.+?)(?= of | from | above | such |$)")
 
 
-def decode(body: bytes | str) -> JsonObject:
+def decode(body: bytes | bytearray | str) -> JsonObject:
     """The JSON object of a request body; an empty body is {}. Raises InvalidInput."""
     try:
-        text = body.decode("utf-8") if isinstance(body, bytes) else body
+        text = body if isinstance(body, str) else body.decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidInput("The body is not valid UTF-8; send JSON encoded as UTF-8.") from None
-    if not text.strip():
+    if not text or text.isspace():
         return {}
     try:
         value = _loads(text)
@@ -42,10 +46,13 @@ def decode(body: bytes | str) -> JsonObject:
 
 
 def read(tool: Tool, arguments: object) -> BaseModel:
-    """The input model of a tool's arguments. Raises InvalidInput."""
+    """The input model of a tool's arguments, which may be the bytes of their JSON. Raises InvalidInput, TooLarge."""
+    if isinstance(arguments, bytes | bytearray):
+        tool.bounds.check_values(arguments, f"`{tool.full_name}`")
+        arguments = decode(arguments)
     if not isinstance(arguments, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
-    given = _mend_fields(tool.input_schema, arguments)
+    given = _mend_fields(tool.own_schema, arguments)
     check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
     try:
         return tool.input.model_validate(given)
@@ -68,7 +75,7 @@ def check_json(value: object, depth: int = 0, where: str = "") -> None:
             if not isinstance(key, str):
                 raise InvalidInput(f"`{where}` has a key that is not a string.")
             check_text(where or "arguments", key)
-            check_json(item, depth + 1, where or key)
+            check_json(item, depth + 1, where or _cut(key))
     elif isinstance(value, list | tuple):
         for item in value:
             check_json(item, depth + 1, where)
@@ -80,12 +87,15 @@ def _mend(schema: JsonObject, value: Any, where: str) -> Any:
     if isinstance(value, bool) and kind in ("integer", "number"):
         raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
     if isinstance(value, str) and kind in ("array", "object"):
+        bounds_of(schema, MAX_BODY_BYTES).check_values(value.encode(errors="replace"), f"`{_cut(where)}`")
         parsed = _parsed(value, list if kind == "array" else dict)
         if parsed is not None:
             value = parsed
         elif items.get("type") == "string":
             value = [value]
     if kind == "array" and isinstance(value, list):
+        if len(value) > schema.get("maxItems", len(value)):
+            raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
         return [_mend(items, item, f"{where}.{i}") for i, item in enumerate(value)]
     if kind == "object" and isinstance(value, dict):
         return _mend_fields(schema, value, f"{where}.")
@@ -147,7 +157,8 @@ def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
 
 def _unknown(schema: JsonObject, name: str, path: str, location: tuple[int | str, ...]) -> str:
     fields = list(_schema_at(schema, location[:-1]).get("properties", {}))
-    near = get_close_matches(str(location[-1]), fields, 1)
+    path = _cut(path)
+    near = get_close_matches(_cut(str(location[-1])), fields, 1)
     if near:
         return f"`{path}` is not a field here; did you mean `{near[0]}`?"
     allowed = ", ".join(f"`{field}`" for field in fields) or "no arguments"
@@ -224,5 +235,22 @@ def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
 
 def show(value: object) -> str:
     """A value as a refusal quotes it, cut where it is long."""
-    text = repr(value)
+    return _cut(repr(_start_of(value)))
+
+
+def _start_of(value: object, level: int = 0) -> object:
+    """As much of a value as a refusal can show: a large one costs no more than a small one."""
+    if isinstance(value, str | bytes):
+        return value[: _SHOWN + 1]
+    if not isinstance(value, list | tuple | dict):
+        return value
+    if level == _SHOWN_LEVELS:
+        return ...
+    if isinstance(value, dict):
+        first = islice(value.items(), _SHOWN_ITEMS)
+        return {_start_of(key): _start_of(item, level + 1) for key, item in first}
+    return type(value)(_start_of(item, level + 1) for item in value[:_SHOWN_ITEMS])
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

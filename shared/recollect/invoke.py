@@ -51,7 +51,8 @@ class Door:
     def invoke(
         self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
     ) -> Result:
-        """Run a tool for a caller. Failures come back as results, in the dialect's own form.
+        """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are read within the
+        call's time. Failures come back as results, in the dialect's own form.
 
         Raises NotFound only, for the name of a tool that there isn't: no dialect speaks for it.
         """
@@ -109,6 +110,7 @@ class Door:
         if call.quota is not None:
             call.quota.count_call()
         given = reading.read(tool, arguments)
+        call.deadline.left()
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)

@@ -100,6 +100,13 @@ class Settings(BaseModel):
     )
     tenant_claim: str = Field("tenant", min_length=1, description="The claim that names the user's tenant.")
     calls_per_minute: int = Field(0, ge=0, description="Calls of a user in a minute at most; 0 is no limit.")
+    calls_at_once: int = Field(
+        4,
+        ge=1,
+        le=16,
+        description="Calls of one user that `recollect serve` runs at the same time; more wait for their turn. "
+        "`--auth local` has one user and no such limit.",
+    )
     max_memories: int = Field(0, ge=0, description="Memories of a user at most; 0 is no limit.")
     max_bytes: int = Field(
         0, ge=0, description="Bytes of a user's records at most, deleted ones too until they are purged; 0 is no limit."

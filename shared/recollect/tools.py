@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from .bounds import Bounds, bounds_of, shown
 from .engine.call import Call
 from .errors import NotFound, RecollectError
 from .model import JsonObject
@@ -22,8 +23,11 @@ Access = Literal["read", "write"]
 Needs = Literal["store", "embedder", "index"]
 Media = Literal["application/json", "text/plain", "text/markdown"]
 
+# A batch may hold 3 MB of text, and JSON escapes can double it.
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 READ_SECONDS: Final = 15.0
 WRITE_SECONDS: Final = 10.0
+_SHOWN: Final = 60
 
 
 class Input(BaseModel):
@@ -50,7 +54,7 @@ class Tool:
     reaches: to the store alone, to the embedder too, or to both and the search index. `timeout` is in seconds.
     Only a tool with `files` is handed the user's files, to read and to write, so its access is write.
     `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are HTTP paths
-    beside the derived one.
+    beside the derived one. `max_bytes` is the most that its arguments may take as JSON, whatever their schema allows.
     """
 
     toolset: str
@@ -69,6 +73,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     paths: tuple[str, ...] = ()
+    max_bytes: int = MAX_BODY_BYTES
 
     @property
     def full_name(self) -> str:
@@ -77,7 +82,17 @@ class Tool:
     @cached_property
     def input_schema(self) -> JsonObject:
         """The JSON Schema of the arguments: self-contained, no titles, no nulls for optional fields."""
+        return dict(shown(self.own_schema))
+
+    @cached_property
+    def own_schema(self) -> JsonObject:
+        """The input schema with what it doesn't tell clients: how much some fields hold."""
         return plain_schema(self.input.model_json_schema())
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """How large its arguments may be as JSON."""
+        return bounds_of(self.own_schema, self.max_bytes)
 
     @cached_property
     def answer_schema(self) -> JsonObject:
@@ -147,7 +162,7 @@ class Catalogue:
     def toolset(self, name: str) -> Toolset:
         """Raises NotFound, naming the toolsets there are."""
         if name not in self.toolsets:
-            raise NotFound(f"No toolset `{name}`; there are: {', '.join(self.toolsets)}.")
+            raise NotFound(f"No toolset `{name[:_SHOWN]}`; there are: {', '.join(self.toolsets)}.")
         return self.toolsets[name]
 
     def tool(self, full_name: str) -> Tool:
@@ -155,7 +170,7 @@ class Catalogue:
         toolset, _, name = full_name.partition(".")
         tools = self.toolset(toolset).tools
         if name not in tools:
-            raise NotFound(f"No tool `{name}` in `{toolset}`; there are: {', '.join(tools)}.")
+            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; there are: {', '.join(tools)}.")
         return tools[name]
 
     def tools(self) -> list[Tool]:

@@ -14,12 +14,13 @@ from embedding import HashedWords
 from recollect.errors import Internal, RecollectError, Throttled
 from recollect.invoke import Door
 from recollect.model import Caller, Outcome, OutcomeKind
-from recollect.surfaces.http import MAX_IDENTIFIED_AT_ONCE, create_app
+from recollect.surfaces.entrance import MAX_IDENTIFIED_AT_ONCE
+from recollect.surfaces.http import create_app
 from recollect.surfaces.identity import LocalUser
 from recollect.surfaces.problem import STATUS
 from recollect.surfaces.reply import error_reply, outcome_headers
-from recollect.surfaces.routes import MAX_BODY_BYTES
 from recollect.surfaces.schemas import openapi
+from recollect.tools import MAX_BODY_BYTES
 from recollect.toolsets import CATALOGUE
 from surfaces.conftest import FailingStore
 from surfaces.serving import served
@@ -44,8 +45,8 @@ def refused(answer: httpx.Response, status: int, says: str = "") -> None:
         b"[1]",
         b'"text"',
         b"null",
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
+        b"[" * 4_000,
+        b'{"a":' * 2_000,
         b'{"content": NaN}',
         b'{"content": "\\ud800"}',
         b'{"confidence": ' + b"9" * 5000 + b"}",
@@ -160,7 +161,7 @@ def test_many_calls_at_once_all_succeed(local: httpx.Client) -> None:
 def test_a_body_over_the_limit_is_refused_by_its_size(local: httpx.Client, chunked: bool) -> None:
     body = b'{"content": "' + b"a" * MAX_BODY_BYTES + b'"}'
     content: Any = (body[at : at + MiB] for at in range(0, len(body), MiB)) if chunked else body
-    refused(local.post("/v1/core/save", content=content, headers=JSON), 413, "8 MiB")
+    refused(local.post("/v1/core/batch_save", content=content, headers=JSON), 413, "8 MiB")
 
 
 def test_an_endless_body_is_given_up_at_the_limit(door: Door) -> None:

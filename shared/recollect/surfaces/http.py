@@ -5,28 +5,23 @@ from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any, Final
 
-import anyio
 import anyio.to_thread
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from .. import telemetry
-from ..errors import Internal, InvalidInput, RecollectError, Unavailable
+from ..errors import Internal, RecollectError, Unavailable
 from ..invoke import Door
 from ..tools import Tool
 from . import schemas
+from .entrance import MAX_CALLS_AT_ONCE, Entrance
 from .guard import LoopbackOnly
 from .identity import Identity, one_header
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
 from .protected_resource import Challenging, ProtectedResource
 from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
-from .routes import check_size, is_json, paths, unknown_path
+from .routes import is_json, paths, unknown_path
 
-# Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
-MAX_CALLS_AT_ONCE: Final = 16
-MAX_IDENTIFIED_AT_ONCE: Final = 40
-"""Who calls is found in threads of their own: a caller that waits for an issuer takes none from calls or probes."""
 PROBE_SECONDS: Final = 5.0
 
 
@@ -38,16 +33,16 @@ def create_app(
     local: bool = True,
     resource: ProtectedResource | None = None,
     closes_store: bool = True,
+    calls_of_user: int = MAX_CALLS_AT_ONCE,
 ) -> FastAPI:
     """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
 
     `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must.
     `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
-    it is needed again. Raises NotFound.
+    it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
     """
-    limiter = anyio.CapacityLimiter(MAX_CALLS_AT_ONCE)
-    identifying = anyio.CapacityLimiter(MAX_IDENTIFIED_AT_ONCE)
-    endpoints = mcp_endpoints(door, identity, toolset or "core", limiter, identifying)
+    entrance = Entrance(identity, calls_of_user)
+    endpoints = mcp_endpoints(door, entrance, toolset or "core")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -63,8 +58,7 @@ def create_app(
     app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
     for tool in door.catalogue.tools():
         for path in paths(tool):
-            endpoint = _endpoint(door, identity, tool, limiter, identifying)
-            app.add_api_route(path, endpoint, methods=["POST"], name=tool.full_name)
+            app.add_api_route(path, _endpoint(door, entrance, tool), methods=["POST"], name=tool.full_name)
     _add_probes(app, door)
     app.router.routes.extend(mcp_routes(endpoints))
     for kind in (HTTPException, Exception):
@@ -77,40 +71,20 @@ def create_app(
     return app
 
 
-def _endpoint(
-    door: Door,
-    identity: Identity,
-    tool: Tool,
-    limiter: anyio.CapacityLimiter,
-    identifying: anyio.CapacityLimiter,
-) -> Any:
+def _endpoint(door: Door, entrance: Entrance, tool: Tool) -> Any:
     async def call(request: Request) -> Response:
         try:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
-            caller = await anyio.to_thread.run_sync(identity.caller, request.scope, limiter=identifying)
             key = one_header(request.scope, "Idempotency-Key")
-            body = await _read(request, tool)
+            admitted = entrance.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
+            async with admitted as (caller, body):
+                work = partial(answer, door, tool, body, caller, key)
+                return _response(await anyio.to_thread.run_sync(work, limiter=entrance.calls))
         except RecollectError as error:
             return _response(refusal_reply(door, tool, error))
-        except ClientDisconnect:
-            return _response(error_reply(InvalidInput("The connection ended before the body did.")))
-        work = partial(answer, door, tool, body, caller, key)
-        return _response(await anyio.to_thread.run_sync(work, limiter=limiter))
 
     return call
-
-
-async def _read(request: Request, tool: Tool) -> bytes:
-    """The body, given up as soon as it is too large. Raises TooLarge."""
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit():
-        check_size(int(declared[:18]), tool)  # a longer number is no less too large
-    body = bytearray()
-    async for part in request.stream():
-        check_size(len(body) + len(part), tool)
-        body += part
-    return bytes(body)
 
 
 def _add_probes(app: FastAPI, door: Door) -> None:

@@ -6,6 +6,7 @@ Importing this needs neither a web framework nor MCP, so that a function starts 
 from typing import Any
 
 from ..errors import RecollectError
+from ..invoke import identified
 from ..model import JsonObject
 from ..settings import Settings, read_settings
 from ..tools import Catalogue, Tool
@@ -16,7 +17,7 @@ from .lambda_opening import Open, before_snapshot, loaded_door, open_safely, ope
 from .lambda_queue import is_queue, take
 from .lambda_telling import Handler, Telling, teller, told
 from .reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
-from .routes import check_size, is_json, tool_at, unknown_path
+from .routes import is_json, tool_at, unknown_path
 
 
 def tool_handler(
@@ -69,9 +70,9 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
     try:
         if not is_json(one_header(request.scope, "Content-Type")):
             return not_json_reply()
+        caller = identified(identity.caller(request.scope))
         body = request.body()
-        check_size(len(body), tool)
-        caller = identity.caller(request.scope)
+        tool.bounds.check_size(len(body), f"`{tool.full_name}`")
         key = one_header(request.scope, "Idempotency-Key")
     except RecollectError as error:
         return refusal_reply(door, tool, error)

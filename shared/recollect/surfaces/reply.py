@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .. import telemetry
-from ..arguments import decode
 from ..errors import Internal, InvalidInput, RecollectError
 from ..invoke import Door, Result
 from ..model import Caller, JsonObject, Outcome
@@ -26,12 +25,10 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def answer(door: Door, tool: Tool, body: bytes, caller: Caller | None, key: str | None) -> Reply:
+def answer(door: Door, tool: Tool, body: bytes | bytearray, caller: Caller | None, key: str | None) -> Reply:
     """Run one call from its body's bytes. Never raises."""
     try:
-        return result_reply(door, door.invoke(tool, decode(body), caller, idempotency_key=key))
-    except RecollectError as error:
-        return refusal_reply(door, tool, error)
+        return result_reply(door, door.invoke(tool, body, caller, idempotency_key=key))
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
 

@@ -1,14 +1,9 @@
 """Which path is which tool, and what a request must look like: the HTTP rules that need no framework."""
 
 from collections.abc import Mapping
-from typing import Final
 
-from ..errors import NotFound, TooLarge
+from ..errors import NotFound
 from ..tools import Catalogue, Tool
-
-# A batch may hold 3 MB of text, and JSON escapes can double it.
-MAX_BODY_BYTES: Final = 8 * 1024 * 1024
-MAX_IMPORT_BYTES: Final = 64 * 1024 * 1024
 
 
 def paths(tool: Tool) -> tuple[str, ...]:
@@ -44,17 +39,6 @@ def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
         case ["", "v1", toolset, *_] if toolset not in catalogue.toolsets:
             return NotFound(f"No toolset `{toolset}`; there are: {', '.join(catalogue.toolsets)}.")
     return NotFound("Nothing is at this path; a tool is called by POST /v1/{toolset}/{tool}.")
-
-
-def body_limit(tool: Tool) -> int:
-    """The most bytes that a call's body may have."""
-    return MAX_IMPORT_BYTES if tool.operation == "import" else MAX_BODY_BYTES
-
-
-def check_size(size: int, tool: Tool) -> None:
-    """Raises TooLarge, naming the limit in MiB."""
-    if size > body_limit(tool):
-        raise TooLarge(f"The body is larger than {body_limit(tool) // 1024**2} MiB; send it in several calls.")
 
 
 def is_json(media_type: str | None) -> bool:

@@ -17,6 +17,7 @@ from ..engine.save import Draft
 from ..errors import IdentityMissing, InvalidInput, RecollectError
 from ..model import Filter, JsonObject, Memory, Outcome, OutcomeKind
 from ..tools import Input, Tool, Toolset
+from .fields import AnyText
 from .lines import one_line
 
 _Name = Literal["fact", "pattern", "preference", "capability"]
@@ -74,8 +75,8 @@ class StoreInput(Arguments):
         description="Type of memory: fact (concrete info), pattern (observed behavior), "
         "preference (learned preference), capability (my ability/limitation)"
     )
-    content: str = Field(description="The information to remember. Be specific and concise.")
-    context: str | None = Field(None, description="Optional context about when/why this is important")
+    content: AnyText = Field(description="The information to remember. Be specific and concise.")
+    context: AnyText | None = Field(None, description="Optional context about when/why this is important")
     confidence: Confidence = Field(1.0, description="Confidence level in this memory (0.0 to 1.0)")
 
 
@@ -112,7 +113,7 @@ def store_memory(call: Call, input: StoreInput) -> str:
 
 
 class SearchInput(Arguments):
-    query: str = Field(
+    query: AnyText = Field(
         description="Search query to find relevant memories. Use keywords related to what you're looking for."
     )
     limit: int = Field(10, ge=1, le=20, description="Maximum number of memories to retrieve")

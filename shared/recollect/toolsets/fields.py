@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from ..model import MAX_CONTENT_BYTES
+from ..bounds import Holds
+from ..engine.limits import MAX_TAG_CHARACTERS, MAX_TAGS
+from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..record import in_utc, read_time
 
 
@@ -27,7 +29,12 @@ MemoryId = Annotated[
 ]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
-Tags = Annotated[list[str], Field(max_length=64, description="Labels to find it by; compared without regard to case.")]
+AnyText = Annotated[str, Holds(MAX_CONTENT_BYTES)]
+"""A text whose schema says no length, since a document's schema doesn't; the engine's sentence does."""
+
+Metadata = Annotated[JsonObject, Holds(MAX_METADATA_BYTES)]
+TagList = Annotated[list[str], Holds(MAX_TAGS * MAX_TAG_CHARACTERS)]
+Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; compared without regard to case.")]
 Scope = Annotated[
     str,
     Field(

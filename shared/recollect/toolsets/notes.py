@@ -19,6 +19,7 @@ from ..engine.update import Edit
 from ..errors import IdentityMissing, InvalidInput, NotFound, RecollectError
 from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind
 from ..tools import Answer, Input, Tool, Toolset
+from .fields import AnyText, TagList
 
 MAX_RESULTS = 20
 MAX_TAGS = 16
@@ -52,12 +53,12 @@ def _tidy_tags(tags: list[str]) -> list[str]:
     return tidy
 
 
-Tags = Annotated[list[str], AfterValidator(_tidy_tags)]
-Content = Annotated[str, Field(description="Natural language text to save (fact, preference, decision, etc.)")]
+Tags = Annotated[TagList, AfterValidator(_tidy_tags)]
+Content = Annotated[AnyText, Field(description="Natural language text to save (fact, preference, decision, etc.)")]
 
 
 class SearchInput(Input):
-    query: str = Field(description="Natural language search query")
+    query: AnyText = Field(description="Natural language search query")
     top_k: int = Field(5, description="Max results to return (default: 5, max: 20)")
     include_conversation: bool = Field(
         False, description="Also search the current conversation session (default: false)"
@@ -134,7 +135,7 @@ class UpdateInput(Input):
     note_id: str = Field(
         max_length=64, description="ID of the note to update (from memory_search or memory_save results)"
     )
-    content: str = Field(description="New content to replace the existing note")
+    content: AnyText = Field(description="New content to replace the existing note")
     tags: Tags | None = Field(None, description="New tags in place of the old ones; left out: the tags stay")
 
 

@@ -36,13 +36,21 @@ def run(settings: "Settings", known_by: "Authentication", *, host: str, port: in
     listener = listen(host, port)
     with listener:
         from ... import runtime
+        from ..entrance import MAX_CALLS_AT_ONCE
         from ..http import create_app
         from .connections import Limits, create_server
 
         log_to_stderr(settings.log, tracebacks=True)
         door = runtime.open_door(settings)
         door.store.check()
-        app = create_app(door, known_by.identity, toolset=toolset, local=known_by.local, resource=known_by.resource)
+        app = create_app(
+            door,
+            known_by.identity,
+            toolset=toolset,
+            local=known_by.local,
+            resource=known_by.resource,
+            calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
+        )
         access = settings.log in ("debug", "info")
         it = create_server(
             app,

@@ -9,14 +9,15 @@ from pydantic import Field
 from ...engine import associate as associating
 from ...engine.call import Call
 from ...model import Association, JsonObject, Memory
-from ..fields import MemoryId
+from .. import fields
+from ..fields import MemoryId, TagList
 from .levels import Full, Levelled, preview
 
 TOP_ASSOCIATIONS: Final = 3
 
 MemoryIdField = Annotated[MemoryId, Field(description="The memory's id, as an earlier answer gave it.")]
-Tags = Annotated[list[str], Field(max_length=64, description="Memory tags")]
-Metadata = Annotated[JsonObject, Field(description="Additional metadata")]
+Tags = Annotated[TagList, Field(max_length=64, description="Memory tags")]
+Metadata = Annotated[fields.Metadata, Field(description="Additional metadata")]
 Category = Annotated[str, Field(min_length=1, max_length=256, description="Memory category")]
 Threshold = Annotated[float, Field(ge=0, le=1)]
 

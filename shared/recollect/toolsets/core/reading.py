@@ -12,9 +12,9 @@ from ...engine.call import Call
 from ...engine.diversity import Diversity
 from ...engine.limits import check_scope
 from ...errors import InvalidInput
-from ...model import ContentType, Filter, JsonObject, Tier
+from ...model import ContentType, Filter, Tier
 from ...tools import Answer, Input
-from ..fields import MemoryId, Query, Scope, Tags, Time, Unit
+from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
 from .toolset import CORE
 from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view
 
@@ -33,7 +33,7 @@ class FilterInput(Input):
     created_before: Time | None = Field(None, description="Only those saved before this time.")
     occurred_after: Time | None = Field(None, description="Only those about this time or later.")
     occurred_before: Time | None = Field(None, description="Only those about a time before this.")
-    metadata: JsonObject | None = Field(None, description="Only those whose metadata has these keys and plain values.")
+    metadata: Metadata | None = Field(None, description="Only those whose metadata has these keys and plain values.")
 
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         for key, value in (self.metadata or {}).items():

@@ -50,6 +50,7 @@ class ImportView(Answer):
     needs="index",
     name="import",
     timeout=60.0,
+    max_bytes=64 * 1024 * 1024,
     idempotent=True,
     examples=(
         {

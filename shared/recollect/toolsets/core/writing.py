@@ -1,10 +1,11 @@
 """core: save, batch_save, update, batch_update, consolidate, move."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from ...bounds import Holds
 from ...engine import batch_save as batch_saving
 from ...engine import batch_update as batch_updating
 from ...engine import consolidate as consolidating
@@ -14,20 +15,25 @@ from ...engine import save_once
 from ...engine import update as updating
 from ...engine.batch_save import Batch, OnError
 from ...engine.call import Call
+from ...engine.limits import MAX_MESSAGES
 from ...engine.save import Draft
 from ...engine.update import Edit
 from ...errors import RecollectError
-from ...model import ContentType, JsonObject, Message, Tier
+from ...model import MAX_MESSAGES_BYTES, ContentType, Message, Tier
 from ...ports import Guard
 from ...tools import Answer, Input
+from .. import fields
 from ..fields import Content, MemoryId, MemoryIds, Scope, Tags, Time, Unit
 from .toolset import CORE
 from .views import MemoryView, memory_view
 
+_AROUND_A_MESSAGE: Final = 128
+"""Bytes for the names of its fields, its time and the marks between them."""
+
 Seconds = Annotated[
     int, Field(ge=0, le=10**10, description="Seconds until it expires; left out: never (short_term: a day).")
 ]
-Metadata = Annotated[JsonObject, Field(description="Any JSON object to keep beside the text, up to 16 KiB.")]
+Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to keep beside the text, up to 16 KiB.")]
 
 
 class MessageInput(Input):
@@ -48,7 +54,9 @@ class MemoryInput(Input):
     """A memory to save."""
 
     content: Content
-    messages: list[MessageInput] = Field([], max_length=1000, description="The conversation it sums up, if any.")
+    messages: Annotated[list[MessageInput], Holds(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
+        [], max_length=MAX_MESSAGES, description="The conversation it sums up, if any."
+    )
     content_type: ContentType = Field("text", description="What the content is.")
     tier: Tier = Field("long_term", description="short_term expires, long_term stays, working is for the task at hand.")
     category: str | None = Field(None, max_length=256, description="Free category, such as 'fact' or 'preference'.")

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from ...errors import InvalidInput
-from ...model import ContentType, JsonObject, Tier
-from ..fields import MemoryId, Tags
+from ...model import ContentType, Tier
+from ..fields import AnyText, MemoryId, Metadata, Tags
 
 Id = Annotated[MemoryId, Field(description="メモリID（UUID） (the memory's id)")]
 StoreTier = Annotated[
@@ -14,11 +14,11 @@ StoreTier = Annotated[
 ]
 StoreType = Annotated[ContentType, Field(description="コンテンツタイプ (what the content is)")]
 StoreTags = Annotated[Tags, Field(description="分類用タグ (labels to find it by)")]
-StoreMetadata = Annotated[JsonObject, Field(description="追加メタデータ (any JSON object, up to 16 KiB)")]
-NewContent = Annotated[str, Field(description="新しいコンテンツ（埋め込みを再生成） (the new text)")]
+StoreMetadata = Annotated[Metadata, Field(description="追加メタデータ (any JSON object, up to 16 KiB)")]
+NewContent = Annotated[AnyText, Field(description="新しいコンテンツ（埋め込みを再生成） (the new text)")]
 NewTags = Annotated[Tags, Field(description="新しいタグリスト（既存を置換） (new tags in place of the old ones)")]
 MoreMetadata = Annotated[
-    JsonObject, Field(description="追加メタデータ（既存にマージ） (merged into the old; null takes a key away)")
+    Metadata, Field(description="追加メタデータ（既存にマージ） (merged into the old; null takes a key away)")
 ]
 NewTier = Annotated[Tier, Field(description="新しい階層（昇格/降格用） (the new tier; long_term clears the expiry)")]
 OfTier = Annotated[Tier, Field(description="階層でフィルタ (only this tier)")]

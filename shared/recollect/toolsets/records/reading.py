@@ -11,13 +11,13 @@ from ...engine.call import Call
 from ...engine.search import Mode, SortBy
 from ...model import ContentType, Filter, Hit, JsonObject, Tier
 from ...tools import Answer, Input
-from ..fields import Time, Unit
+from ..fields import AnyText, Time, Unit
 from .fields import Id, OfTags, OfTier, OfType
 from .toolset import RECORDS
 
 
 class SearchInput(Input):
-    query: str = Field(description="検索クエリテキスト (what to look for)")
+    query: AnyText = Field(description="検索クエリテキスト (what to look for)")
     top_k: int = Field(10, ge=1, le=1000, description="返す最大結果数 (how many results at most)")
     memory_tier: OfTier | None = None
     tags: OfTags | None = None

@@ -13,9 +13,9 @@ from ...engine.call import Call
 from ...engine.save import Draft
 from ...engine.update import Edit
 from ...errors import InvalidInput
-from ...model import JsonObject, Outcome, OutcomeKind, Tier
+from ...model import Outcome, OutcomeKind, Tier
 from ...tools import Answer, Input
-from ..fields import MemoryId, MemoryIds, Tags, Time
+from ..fields import AnyText, MemoryId, MemoryIds, Metadata, Tags, Time
 from .fields import (
     Id,
     MoreMetadata,
@@ -37,7 +37,7 @@ _FOREVER = timedelta(days=10_000_000)
 class MemoryInput(Input):
     """A memory to store."""
 
-    content: str = Field(description="保存するコンテンツ (the text to remember, 1 byte to 32 KiB)")
+    content: AnyText = Field(description="保存するコンテンツ (the text to remember, 1 byte to 32 KiB)")
     content_type: StoreType = "text"
     memory_tier: StoreTier = "long_term"
     tags: StoreTags = []
@@ -191,7 +191,7 @@ class ConsolidateInput(Input):
     )
     preserve_originals: bool = Field(True, description="元のメモリを保持するか (false deletes the originals)")
     tags: Tags | None = Field(None, description="統合メモリに付与するタグ (left out: all tags of the originals)")
-    metadata: JsonObject | None = Field(None, description="統合メモリのメタデータ (any JSON object, up to 16 KiB)")
+    metadata: Metadata | None = Field(None, description="統合メモリのメタデータ (any JSON object, up to 16 KiB)")
 
 
 class ConsolidatedView(Answer):

@@ -1,0 +1,116 @@
+"""One user's many calls leave the server to the others."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import httpx
+import pytest
+
+from clock import SettableClock
+from embedding import HashedWords
+from recollect.adapters.sqlite import SqliteStore
+from recollect.errors import Throttled
+from recollect.invoke import Door, Result
+from recollect.model import Caller
+from recollect.surfaces.fair_share import FairShare
+from recollect.surfaces.http import create_app
+from recollect.surfaces.identity import TrustedHeaders
+from recollect.tools import Tool
+from recollect.toolsets import CATALOGUE
+from surfaces.serving import served
+
+ANA, BOB = Caller("ana"), Caller("bob")
+
+
+class Held(Door):
+    """A door whose calls of ana wait until they are let go, and are counted."""
+
+    def invoke(self, tool: Tool | str, arguments: object, caller: Caller | None, **rest: Any) -> Result:
+        if caller == ANA:
+            began.release()
+            running.append(1)
+            most.append(len(running))
+            assert let_go.wait(30)
+            running.pop()
+        return super().invoke(tool, arguments, caller, **rest)
+
+
+began, let_go = threading.Semaphore(0), threading.Event()
+running: list[int] = []
+most: list[int] = []
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    embedder, clock = HashedWords(), SettableClock()
+    store = SqliteStore(tmp_path, embedder, clock)
+    door = Held(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+    with served(create_app(door, TrustedHeaders(), local=False, calls_of_user=3)) as url:
+        yield url
+
+
+def _call(url: str, path: str, user: str) -> int:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}
+    headers = {"X-User-Id": user, "Accept": "application/json, text/event-stream"}
+    headers["Mcp-Protocol-Version"] = "2025-06-18"
+    body = message if path == "/mcp" else {}
+    return httpx.post(url + path, json=body, headers=headers, timeout=30).status_code
+
+
+def test_a_users_many_calls_keep_no_thread_from_the_others(url: str) -> None:
+    paths = ["/v1/core/stats", "/mcp"] * 10
+    with ThreadPoolExecutor(20) as pool:
+        try:
+            calls = [pool.submit(_call, url, path, "ana") for path in paths]
+            assert all(began.acquire(timeout=20) for _ in range(3))
+            assert [_call(url, path, "bob") for path in paths] == [200] * 20
+            assert httpx.get(f"{url}/readyz", timeout=20).status_code == 200
+        finally:
+            let_go.set()
+        assert {call.result() for call in calls} == {200}
+    assert max(most) == 3
+
+
+def test_who_waits_too_long_is_told_when_to_come_back() -> None:
+    async def run() -> None:
+        share = FairShare(1, seconds=0)
+        async with share.turn(ANA):
+            with pytest.raises(Throttled) as refused:
+                async with share.turn(ANA):
+                    pass
+            async with share.turn(BOB), share.turn(Caller("ana", tenant="acme")):
+                pass
+        assert refused.value.details["retry_after"] > 0
+        async with share.turn(ANA):
+            pass
+
+    anyio.run(run)
+
+
+def test_no_more_wait_than_there_is_patience_for() -> None:
+    refused: list[Throttled] = []
+
+    async def one(share: FairShare, done: anyio.Event) -> None:
+        try:
+            async with share.turn(ANA):
+                await done.wait()
+        except Throttled as error:
+            refused.append(error)
+
+    async def run() -> None:
+        share, done = FairShare(2, waiting=5), anyio.Event()
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(one, share, done)
+            await anyio.wait_all_tasks_blocked()
+            assert len(refused) == 20 - 2 - 5
+            done.set()
+        assert len(refused) == 20 - 2 - 5
+        assert not share._lines, "what nobody waits for is forgotten"
+
+    anyio.run(run)
