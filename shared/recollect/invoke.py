@@ -11,8 +11,8 @@ from . import telemetry
 from .engine.call import Call, Deadline, Rules
 from .engine.limits import MAX_IDENTITY_CHARACTERS
 from .engine.quota import Quota, Quotas
-from .errors import IdentityMissing, Internal, InvalidInput, RecollectError
-from .model import Caller, Outcome
+from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, RecollectError
+from .model import Caller, Outcome, Permissions
 from .ports import Clock, Counters, Embedder, FileStore, MemoryStore, UserRef
 from .tools import Catalogue, Media, Tool
 
@@ -107,6 +107,8 @@ class Door:
     ) -> Result:
         call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
         call.measure = measure
+        if (why := refusal(call.caller.permissions, tool)) is not None:
+            raise why
         if call.quota is not None:
             call.quota.count_call()
         given = reading.read(tool, arguments)
@@ -115,6 +117,16 @@ class Door:
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
         return Result(body=body, tool=tool, media=tool.media, outcome=call.outcome)
+
+
+def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
+    """Why a caller may not use a tool, None if they may."""
+    if permissions.toolsets and tool.toolset not in permissions.toolsets:
+        allowed = " and ".join(f"`{name}`" for name in permissions.toolsets)
+        return AccessDenied(f"You may not use `{tool.full_name}`: your key is for the toolset {allowed} only.")
+    if permissions.read_only and tool.access != "read":
+        return AccessDenied(f"You may not use `{tool.full_name}`: your key may only read, and this tool writes.")
+    return None
 
 
 def identified(caller: Caller | None) -> Caller:

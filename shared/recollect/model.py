@@ -26,18 +26,30 @@ MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_LINKS: Final = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """Which tools a caller may use: all, only those that read, only those of some toolsets."""
+
+    read_only: bool = False
+    toolsets: tuple[str, ...] = ()
+
+
+EVERYTHING: Final = Permissions()
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks, as the surface's authenticated context says; never read from a tool's arguments.
 
     `tenant` keeps two customers' equal user ids apart. `agent_id` and `conversation_id` are None
-    where the surface knows none.
+    where the surface knows none. `permissions` say what the caller may do among their own memories.
     """
 
     user_id: str
     agent_id: str | None = None
     conversation_id: str | None = None
     tenant: str = ""
+    permissions: Permissions = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,6 +75,12 @@ class Settings(BaseModel):
         description="How `recollect serve` knows who calls: everybody is the local user, headers of a gateway, tokens "
         "of an OpenID Connect issuer, API keys, or tokens and keys.",
     )
+    gateway_secret: str = Field(
+        "",
+        description="With headers of a gateway: the secret that the gateway must send in `X-Gateway-Secret`. When not "
+        "given, none is asked for.",
+        repr=False,
+    )
     oidc_issuer: str = Field("", description="The issuer of tokens, exactly as their claim `iss` has it.")
     oidc_audience: str = Field(
         "",

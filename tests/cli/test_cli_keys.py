@@ -6,11 +6,12 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from recollect.model import Caller
+from recollect.model import Caller, Permissions
 from recollect.surfaces.api_keys import ApiKeys
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +42,50 @@ def test_keys_are_listed_and_ended_by_id(run):
     again = run("keys", "revoke", ids[0])
     assert again.exit_code == 3
     assert "keys list" in again.stderr
+
+
+def test_what_a_key_may_do_is_kept_and_listed(run, data):
+    limits = ["--read-only", "--toolset", "notes", "--toolset", "core", "--expires", "2999-12-31"]
+    secret = run("keys", "add", "--user", "ana", *limits).stdout.strip()
+    caller = ApiKeys(data / "keys").caller(scope(secret))
+    assert caller.permissions == Permissions(read_only=True, toolsets=("notes", "core"))
+    listed = run("keys", "list").stdout
+    assert "user ana, toolset notes, toolset core, read only, expires 2999-12-31T00:00:00+00:00" in listed
+    [key] = json.loads(run("keys", "list", "--json").stdout)
+    assert (key["read_only"], key["toolsets"], key["expires_at"]) == (
+        True,
+        ["notes", "core"],
+        "2999-12-31T00:00:00+00:00",
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--toolset", "nothing", "No toolset `nothing`; there are: core"),
+        ("--expires", "2020-01-01", "--expires must be in the future"),
+        ("--expires", "soon", "--expires must be a time such as"),
+    ],
+)
+def test_a_limit_that_does_not_fit_makes_no_key(run, data, option, value, says):
+    result = run("keys", "add", "--user", "ana", option, value)
+    assert result.exit_code != 0
+    assert says in result.stderr
+    assert not (data / "keys").exists()
+
+
+def test_an_expired_key_is_listed_as_expired(run, data):
+    past = datetime(2026, 1, 1, tzinfo=UTC)
+    ApiKeys(data / "keys").add(Caller("ana"), "", past, past + timedelta(days=1))
+    assert "expired 2026-01-02T00:00:00+00:00" in run("keys", "list").stdout
+
+
+def test_a_gateways_secret_that_is_easily_guessed_is_refused(run, monkeypatch):
+    monkeypatch.setenv("RECOLLECT_GATEWAY_SECRET", "hunter2")
+    result = run("serve", "--auth", "headers", "--port", "0")
+    assert result.exit_code == 2
+    assert "RECOLLECT_GATEWAY_SECRET must have at least 16 characters" in result.stderr
+    assert "hunter2" not in result.stderr
 
 
 def test_no_keys_are_said_to_be_none(run):

@@ -3,7 +3,7 @@
 import json
 import stat
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clock import SettableClock
 from recollect.errors import IdentityMissing, NotFound, Unavailable
 from recollect.invoke import Door
-from recollect.model import Caller
+from recollect.model import Caller, Permissions
 from recollect.surfaces.api_keys import ApiKeys, KeysOrTokens
 from recollect.surfaces.http import create_app
 from recollect.surfaces.identity import LocalUser
+from recollect.surfaces.routes import paths
+from recollect.tools import Tool
+from recollect.toolsets import CATALOGUE
 from surfaces.serving import served
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -155,4 +159,122 @@ def test_a_file_of_a_key_has_what_is_known_of_it(keys: ApiKeys) -> None:
         "agent_id": "agent-1",
         "name": "laptop",
         "created_at": "2026-01-31T09:30:00+00:00",
+        "expires_at": "",
+        "permissions": {"read_only": False, "toolsets": []},
     }
+
+
+# What a key may do
+
+
+def allowed(keys: ApiKeys, **permissions: Any) -> dict[str, str]:
+    """The header of a new key of Ana's."""
+    _, secret = keys.add(Caller("ana", permissions=Permissions(**permissions)), "", NOW)
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def mcp(client: httpx.Client, headers: dict[str, str], toolset: str, method: str, **params: Any) -> Any:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return client.post(f"/mcp/{toolset}", json=body, headers=headers).json()
+
+
+def example(tool: Tool) -> dict[str, Any]:
+    return {"json": tool.examples[0]}
+
+
+@pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
+def test_a_key_that_may_only_read_reaches_no_tool_that_writes(client: httpx.Client, keys: ApiKeys, tool: Tool) -> None:
+    headers = allowed(keys, read_only=True)
+    over_http = [client.post(path, **example(tool), headers=headers) for path in paths(tool)]
+    called = mcp(client, headers, tool.toolset, "tools/call", name=tool.name, arguments=tool.examples[0])["result"]
+    if tool.access == "read":
+        assert not {403} & {answer.status_code for answer in over_http}
+        assert "may only read" not in str(called)
+    else:
+        assert {answer.status_code for answer in over_http} == {403}
+        assert all("may only read" in answer.text for answer in over_http)
+        assert called["isError"]
+        assert "may only read" in called["content"][0]["text"]
+
+
+def test_a_key_that_may_only_read_changes_nothing(client: httpx.Client, keys: ApiKeys, door: Door) -> None:
+    client.post("/v1/core/save", json={"content": "Kept."}, headers=allowed(keys, read_only=True))
+    assert door.invoke("core.list", {}, Caller("ana")).body["total"] == 0
+    client.post("/v1/core/save", json={"content": "Kept."}, headers=allowed(keys))
+    listed = client.post("/v1/core/list", json={}, headers=allowed(keys, read_only=True)).json()
+    assert [memory["content"] for memory in listed["memories"]] == ["Kept."]
+
+
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
+def test_a_key_for_one_toolset_sees_and_reaches_that_one(client: httpx.Client, keys: ApiKeys, toolset: str) -> None:
+    headers = allowed(keys, toolsets=(toolset,))
+    for other in CATALOGUE.toolsets.values():
+        tool = next(iter(other.tools.values()))
+        answer = client.post(f"/v1/{tool.toolset}/{tool.name}", **example(tool), headers=headers)
+        listed = mcp(client, headers, other.name, "tools/list")
+        called = mcp(client, headers, other.name, "tools/call", name=tool.name, arguments=tool.examples[0])["result"]
+        if other.name == toolset:
+            assert answer.status_code != 403
+            assert {entry["name"] for entry in listed["result"]["tools"]} == set(other.tools)
+            assert "is for the toolset" not in str(called)
+        else:
+            assert answer.status_code == 403
+            assert f"`{toolset}` only" in answer.text
+            assert f"`{toolset}` only" in listed["error"]["message"]
+            assert called["isError"]
+            assert f"`{toolset}` only" in called["content"][0]["text"]
+
+
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
+def test_a_key_that_may_only_read_is_shown_the_tools_that_read(
+    client: httpx.Client, keys: ApiKeys, toolset: str
+) -> None:
+    reading = {name for name, tool in CATALOGUE.toolsets[toolset].tools.items() if tool.access == "read"}
+    answer = mcp(client, allowed(keys, read_only=True), toolset, "tools/list")
+    if reading:
+        assert {entry["name"] for entry in answer["result"]["tools"]} == reading
+    else:
+        assert "may only read" in answer["error"]["message"]
+
+
+def test_an_expired_key_is_refused_and_says_when_it_expired(tmp_path: Path, clock: SettableClock) -> None:
+    keys = ApiKeys(tmp_path, clock.now)
+    _, secret = keys.add(ANA, "", clock.now(), clock.now() + timedelta(hours=1))
+    clock.advance(minutes=59)
+    assert keys.caller(scope(secret)) == ANA
+    clock.advance(minutes=1)
+    with pytest.raises(IdentityMissing, match="expired at 2026-01-01T13:00:00") as refused:
+        keys.caller(scope(secret))
+    assert refused.value.details["reason"] == "invalid_token"
+
+
+def test_a_key_of_before_may_do_everything_for_ever(keys: ApiKeys) -> None:
+    key, secret = keys.add(ANA, "", NOW)
+    file = keys.folder / f"{key.id}.json"
+    kept = json.loads(file.read_text())
+    del kept["expires_at"], kept["permissions"]
+    file.write_text(json.dumps(kept))
+    assert keys.caller(scope(secret)) == ANA
+
+
+@pytest.mark.parametrize("kept", [{"permissions": []}, {"permissions": {"toolsets": None}}, {"expires_at": "soon"}])
+def test_a_limit_that_cannot_be_read_lets_nobody_in(keys: ApiKeys, kept: dict[str, Any]) -> None:
+    key, secret = keys.add(ANA, "", NOW)
+    file = keys.folder / f"{key.id}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | kept))
+    with pytest.raises(Unavailable):
+        keys.caller(scope(secret))
+
+
+@pytest.mark.parametrize(("path", "body"), CALLS)
+def test_a_call_without_a_key_is_told_what_to_send(client: httpx.Client, path: str, body: dict[str, Any]) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code == 401
+    if "/notes/" not in path:  # that dialect has one sentence of its own
+        assert "Send `Authorization: Bearer KEY`" in answer.json()["detail"]
+        assert "recollect keys add" in answer.json()["detail"]
+
+
+def test_who_may_have_a_key_or_a_token_is_told_so(keys: ApiKeys) -> None:
+    with pytest.raises(IdentityMissing, match="token of the issuer, or with an API key"):
+        KeysOrTokens(keys, LocalUser("of-a-token", "a")).caller({"headers": []})

@@ -137,6 +137,24 @@ def test_a_conversation_may_come_by_header_where_no_claim_says_it() -> None:
     assert Authorizer().caller(scope) == Caller("ana", None, "chat-1")
 
 
+SECRET = "0123456789abcdef"
+
+
+def test_with_a_secret_only_the_gateway_names_the_user() -> None:
+    identity = TrustedHeaders(secret=SECRET)
+    ana = (b"x-user-id", b"ana")
+    assert identity.caller({"headers": [ana, (b"x-gateway-secret", SECRET.encode())]}) == Caller("ana")
+    for sent in (b"", b" ", SECRET[:-1].encode(), (SECRET + "a").encode(), SECRET.upper().encode(), "é".encode()):
+        with pytest.raises(IdentityMissing, match="`X-Gateway-Secret`") as refused:
+            identity.caller({"headers": [ana, (b"x-gateway-secret", sent)]})
+        assert SECRET not in refused.value.message
+    with pytest.raises(IdentityMissing):
+        identity.caller({"headers": [ana]})
+    with pytest.raises(InvalidInput, match="send it once"):
+        identity.caller({"headers": [ana, *[(b"x-gateway-secret", SECRET.encode())] * 2]})
+    assert SECRET not in repr(identity)
+
+
 def test_a_user_header_twice_is_refused_whatever_its_case() -> None:
     with pytest.raises(InvalidInput):
         TrustedHeaders().caller({"headers": [(b"X-User-Id", b"ana"), (b"x-user-id", b"ana")]})

@@ -211,11 +211,15 @@ def test_a_token_with_any_character_changed_is_refused(issuer: Issuer, tokens: O
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_no_other_text_is_a_token(issuer: Issuer, tokens: OidcTokens, text: str) -> None:
-    if text.strip():
-        with pytest.raises(IdentityMissing):
-            tokens.caller(scope(text))
-    else:
-        assert tokens.caller(scope(text)) is None
+    with pytest.raises(IdentityMissing):
+        tokens.caller(scope(text))
+
+
+def test_a_call_without_a_token_is_told_what_to_send(client: httpx.Client, issuer: Issuer) -> None:
+    answer = client.post("/v1/core/list", json={})
+    assert answer.status_code == 401
+    assert "Send `Authorization: Bearer TOKEN`" in answer.json()["detail"]
+    assert issuer.url in answer.json()["detail"]
 
 
 def test_two_tokens_are_refused(client: httpx.Client, issuer: Issuer) -> None:

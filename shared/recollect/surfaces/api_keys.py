@@ -9,18 +9,18 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
 from secrets import token_hex, token_urlsafe
 from typing import Final
 
-from ..errors import NotFound, Unavailable
-from ..model import Caller
+from ..errors import IdentityMissing, NotFound, Unavailable
+from ..model import EVERYTHING, Caller, Permissions
 from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
 
 _log = logging.getLogger("recollect")
@@ -28,12 +28,13 @@ _log = logging.getLogger("recollect")
 PREFIX: Final = "rk_"
 """What every key begins with, so that scanners for leaked secrets know one."""
 _KEY: Final = re.compile(PREFIX + r"([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+_HOW: Final = "whoever runs this server makes one with `recollect keys add`"
 _ID: Final = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is known of a key; not the key, which nobody can make of it."""
+    """What is known of a key; not the key, which nobody can make of it. No `expires_at` means never."""
 
     id: str
     sha256: str
@@ -42,6 +43,11 @@ class ApiKey:
     agent_id: str | None = None
     name: str = ""
     created_at: str = ""
+    expires_at: str = ""
+    permissions: Permissions = EVERYTHING
+
+    def has_expired(self, now: datetime) -> bool:
+        return bool(self.expires_at) and datetime.fromisoformat(self.expires_at) <= now
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +55,21 @@ class ApiKeys:
     """The keys in a folder; as an identity, `Authorization: Bearer KEY` with one of them."""
 
     folder: Path
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def caller(self, scope: Scope) -> Caller | None:
         token = bearer_token(scope)
         if token is None:
-            return None
+            raise IdentityMissing(f"No API key came with the call. Send `Authorization: Bearer KEY`; {_HOW}.")
         key = self.find(token)
         if key is None:
-            raise refused_token("The API key is not known, or was revoked.")
-        return Caller(key.user_id, key.agent_id, one_header(scope, CONVERSATION_HEADER), key.tenant)
+            raise refused_token(f"The API key is not known, or was revoked. Send another one; {_HOW}.")
+        with _crossing():
+            expired = key.has_expired(self.now())
+        if expired:
+            raise refused_token(f"The API key expired at {key.expires_at}. Send another one; {_HOW}.")
+        conversation = one_header(scope, CONVERSATION_HEADER)
+        return Caller(key.user_id, key.agent_id, conversation, key.tenant, key.permissions)
 
     def find(self, secret: str) -> ApiKey | None:
         """The key of a secret. Raises Unavailable when the folder can't be read."""
@@ -68,8 +80,8 @@ class ApiKeys:
             key = self._read(named[1])
             return key if key and compare_digest(key.sha256, _digest(secret)) else None
 
-    def add(self, caller: Caller, name: str, now: datetime) -> tuple[ApiKey, str]:
-        """A new key for a caller, and its secret, which is kept nowhere. Raises OSError."""
+    def add(self, caller: Caller, name: str, now: datetime, expires: datetime | None = None) -> tuple[ApiKey, str]:
+        """A new key for a caller and what they may do, and its secret, which is kept nowhere. Raises OSError."""
         id = token_hex(6)
         secret = f"{PREFIX}{id}_{token_urlsafe(32)}"
         key = ApiKey(
@@ -80,6 +92,8 @@ class ApiKeys:
             agent_id=caller.agent_id,
             name=name,
             created_at=now.isoformat(timespec="seconds"),
+            expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
+            permissions=caller.permissions,
         )
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         unfinished = self.folder / f".{id}"
@@ -108,9 +122,12 @@ class ApiKeys:
 
     def _read(self, id: str) -> ApiKey | None:
         try:
-            return ApiKey(**json.loads(self._path(id).read_bytes()))
+            known = json.loads(self._path(id).read_bytes())
         except FileNotFoundError:
             return None
+        allowed = known.pop("permissions", {})
+        toolsets = tuple(allowed.pop("toolsets", ()))
+        return ApiKey(**known, permissions=Permissions(**allowed, toolsets=toolsets))
 
     def _path(self, id: str) -> Path:
         return self.folder / f"{id}.json"
@@ -129,6 +146,11 @@ class KeysOrTokens:
     tokens: Identity
 
     def caller(self, scope: Scope) -> Caller | None:
+        if bearer_token(scope) is None:
+            raise IdentityMissing(
+                "Neither an API key nor a token came with the call. Send `Authorization: Bearer ...` with a token of "
+                f"the issuer, or with an API key; {_HOW}."
+            )
         return (self.keys if is_api_key(scope) else self.tokens).caller(scope)
 
 
@@ -140,6 +162,6 @@ def _digest(secret: str) -> str:
 def _crossing() -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         _log.error("API keys can't be read: %s", error)
         raise Unavailable("API keys can't be read here; it was logged.", retryable=False, part="keys") from None

@@ -4,7 +4,8 @@ An identity reads an ASGI scope, so plain HTTP, MCP over HTTP and API Gateway ev
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hmac import compare_digest
 from typing import Any, Final, Protocol
 
 from ..errors import IdentityMissing, InvalidInput
@@ -15,6 +16,7 @@ Scope = Mapping[str, Any]
 """An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
 
 CONVERSATION_HEADER: Final = "X-Conversation-Id"
+SECRET_HEADER: Final = "X-Gateway-Secret"
 _POOL_SESSION: Final = "/CognitoIdentityCredentials"
 """How the role ARN of an identity pool ends, the same for everyone in the pool: it tells no two users apart."""
 
@@ -78,13 +80,22 @@ class LocalUser:
 
 @dataclass(frozen=True, slots=True)
 class TrustedHeaders:
-    """Headers that a gateway in front sets after authenticating, and strips from what clients send."""
+    """Headers that a gateway in front sets after authenticating, and strips from what clients send.
+
+    With a `secret` the gateway must send that too, so that who reaches the server past it names nobody.
+    """
 
     user_header: str = "X-User-Id"
     agent_header: str = "X-Agent-Id"
     conversation_header: str = CONVERSATION_HEADER
+    secret: str = field(default="", repr=False)
 
     def caller(self, scope: Scope) -> Caller | None:
+        if self.secret and not compare_digest((one_header(scope, SECRET_HEADER) or "").encode(), self.secret.encode()):
+            raise IdentityMissing(
+                f"Only the gateway in front may call this server: it must send the header `{SECRET_HEADER}` with the "
+                "secret that both share."
+            )
         user = one_header(scope, self.user_header)
         agent = one_header(scope, self.agent_header)
         conversation = one_header(scope, self.conversation_header)

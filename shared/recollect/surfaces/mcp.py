@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from .. import __version__
 from ..errors import NotFound
-from ..invoke import Door, Result
-from ..model import Caller
+from ..invoke import Door, Result, refusal
+from ..model import EVERYTHING, Caller
 from . import schemas
 from .reply import compact, outcome_object
 
@@ -38,13 +38,20 @@ def create_server(
 ) -> Server[Any]:
     """The MCP server of one toolset. `caller_of` finds who makes a request. Raises NotFound.
 
-    Calls run in threads, at most as many at once as the `limiter` lets through.
+    A caller is shown the tools that they may use; who may use none of them is told why. Calls run in threads, at most
+    as many at once as the `limiter` lets through.
     """
     tools = door.catalogue.toolset(toolset).tools
-    listed = [types.Tool.model_validate(schemas.mcp(tool)) for tool in tools.values()]
+    listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in tools.values()]
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=listed)
+        caller = caller_of(context)
+        permissions = EVERYTHING if caller is None else caller.permissions
+        refusals = [refusal(permissions, tool) for tool, _ in listed]
+        shown = [entry for (_, entry), why in zip(listed, refusals, strict=True) if why is None]
+        if not shown and refusals[0] is not None:
+            raise MCPError(types.INVALID_REQUEST, refusals[0].message)
+        return types.ListToolsResult(tools=shown)
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         key = (params.meta or {}).get(IDEMPOTENCY_KEY)

@@ -47,7 +47,9 @@ class OidcTokens:
     def caller(self, scope: Scope) -> Caller | None:
         token = bearer_token(scope)
         if token is None:
-            return None
+            raise IdentityMissing(
+                f"No token came with the call. Send `Authorization: Bearer TOKEN`, with a token of {self.keys.issuer}."
+            )
         caller = self.names.caller(self._verified(token), scope)
         if caller is None:
             raise refused_token(f"The token names no user: it has no text in the claim `{self.names.user}`.")

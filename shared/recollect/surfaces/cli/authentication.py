@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from ..identity import Identity
     from ..oidc import OidcTokens
     from ..protected_resource import ProtectedResource
+
+
+_SECRET_CHARACTERS: Final = 16
 
 
 class Auth(StrEnum):
@@ -55,13 +58,25 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
         case Auth.HEADERS:
             from ..identity import TrustedHeaders
 
-            trusted = TrustedHeaders(**named)
+            trusted = TrustedHeaders(**named, secret=_gateway_secret(settings))
             return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
         case Auth.KEYS:
             keys = api_keys(settings)
             whose = f"the users of the {len(keys.all())} API keys in {keys.folder}"
             return Authentication(keys, whose, "Authorization: Bearer $KEY")
     return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
+
+
+def _gateway_secret(settings: "Settings") -> str:
+    secret = settings.gateway_secret
+    if secret and not (
+        len(secret) >= _SECRET_CHARACTERS and secret.isascii() and secret.isprintable() and " " not in secret
+    ):
+        raise InvalidInput(
+            f"RECOLLECT_GATEWAY_SECRET must have at least {_SECRET_CHARACTERS} characters, letters, digits and signs "
+            "without spaces: `openssl rand -hex 32` makes one."
+        )
+    return secret
 
 
 def api_keys(settings: "Settings") -> "ApiKeys":
