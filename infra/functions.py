@@ -96,8 +96,8 @@ class Functions(Construct):
     def _environment(self) -> dict[str, str]:
         return {
             "RECOLLECT_STORE": "aws",
-            "RECOLLECT_MEMORY_TABLE": self._storage.memories.ref,
-            "RECOLLECT_USAGE_TABLE": self._storage.usage.ref,
+            "RECOLLECT_MEMORY_TABLE": self._storage.memories.name,
+            "RECOLLECT_USAGE_TABLE": self._storage.usage.name,
             "RECOLLECT_OPENSEARCH_URL": self._search.url,
             "RECOLLECT_OPENSEARCH_AUTH": self._search.auth,
             "RECOLLECT_OPENSEARCH_INDEX": self._stage.index,

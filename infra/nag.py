@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aws_cdk import Acknowledgment, App, Validations
-from aws_cdk.aws_s3 import CfnBucket
+from aws_cdk.aws_s3 import Bucket
 from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
@@ -30,6 +30,8 @@ _DOMAIN: Final = {
 }
 _ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be built anew from the table."}
 _OPEN: Final = {"AwsSolutions-APIG4": "It tells a client without a token where to get one, and nothing else."}
+_STREAMS: Final = "A table's streams have no names."
+_PREFIXES: Final = "Each user's exports lie under a prefix."
 _NUMBERED: Final = "The indices behind the alias carry numbers."
 
 
@@ -48,18 +50,29 @@ def _acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
     for queue in (storage.parked, storage.unread, storage.undone):
         if queue is not None:
             _say(queue, _DEAD_LETTERS)
-    table = stack.get_logical_id(storage.memories)
-    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::<{table}.Arn>/stream/*]": "A table's streams have no names."})
-    _say(storage.exports, _EXPORTS)
-    bucket = storage.exports.node.default_child
-    assert isinstance(bucket, CfnBucket)
-    objects = f"<{stack.get_logical_id(bucket)}.Arn>/exports/*"
-    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{objects}]": "Each user's exports lie under a prefix."})
+    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{_told(stack, storage.memories.arn)}/stream/*]": _STREAMS})
+    _say(
+        stack.functions,
+        {f"AwsSolutions-IAM5[Resource::{_told(stack, storage.exports.bucket_arn)}/exports/*]": _PREFIXES},
+    )
+    if isinstance(storage.exports, Bucket):
+        _say(storage.exports, _EXPORTS)
     if (domain := stack.search.domain) is not None:
         _say(domain, _DOMAIN if several_nodes else _DOMAIN | _ONE_NODE)
-        alias = stack.search.alias
-        paths = (f"{stack.search.told_arn}/_alias/{alias}*", f"{stack.search.told_arn}/{alias}*")
+        alias, arn = stack.search.alias, _told(stack, stack.search.arn)
+        paths = (f"{arn}/_alias/{alias}*", f"{arn}/{alias}*")
         _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{path}]": _NUMBERED for path in paths})
+
+
+def _told(stack: Recollect, arn: str) -> str:
+    """An ARN as cdk-nag tells it: `<AWS::Region>` for what is known later, `<Logical.Arn>` for a resource's own."""
+    match stack.resolve(arn):
+        case {"Fn::GetAtt": [id, attribute]}:
+            return f"<{id}.{attribute}>"
+        case {"Fn::Join": [between, parts]}:
+            return str(between).join(part if isinstance(part, str) else f"<{part['Ref']}>" for part in parts)
+        case plain:
+            return str(plain)
 
 
 def _say(construct: IConstruct, reasons: Mapping[str, str]) -> None:

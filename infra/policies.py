@@ -50,7 +50,7 @@ class Policies:
 
     def _arns(self, grant: Grant) -> list[str]:
         storage = self._storage
-        table = storage.memories.attr_arn
+        table = storage.memories.arn
         match grant.resource:
             case "memories":
                 queried = storage.indexes_of_a_user if "dynamodb:Query" in grant.actions else []
@@ -58,9 +58,9 @@ class Policies:
             case "everyone":
                 return [f"{table}/index/{EVERYONE}"]
             case "usage":
-                return [storage.usage.attr_arn]
+                return [storage.usage.arn]
             case "stream":
-                return [storage.memories.attr_stream_arn]
+                return [storage.memories.stream]
             case "streams":
                 return [f"{table}/stream/*"]
             case "parked":
@@ -78,12 +78,19 @@ class Policies:
         return ["*"]  # X-Ray knows no resources
 
     def _keys(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
-        """The key, through those services alone that hold what is granted."""
+        """The keys, each through those services alone that hold what is granted."""
         region = Stack.of(self._storage).region
-        services = sorted({_ENCRYPTED[grant.resource] for grant in grants if grant.resource in _ENCRYPTED})
-        through = {"StringEquals": {"kms:ViaService": [f"{service}.{region}.amazonaws.com" for service in services]}}
-        key = self._storage.key.key_arn
-        return [iam.PolicyStatement(actions=list(_USE_KEY), resources=[key], conditions=through)] if services else []
+        storage = self._storage
+        key_of = {"dynamodb": storage.table_key, "sqs": storage.key.key_arn, "s3": storage.exports_key}
+        through: dict[str, list[str]] = {}
+        for service in sorted({_ENCRYPTED[grant.resource] for grant in grants if grant.resource in _ENCRYPTED}):
+            through.setdefault(key_of[service], []).append(f"{service}.{region}.amazonaws.com")
+        return [
+            iam.PolicyStatement(
+                actions=list(_USE_KEY), resources=[key], conditions={"StringEquals": {"kms:ViaService": services}}
+            )
+            for key, services in through.items()
+        ]
 
 
 def _models(named: str, stack: Stack) -> list[str]:

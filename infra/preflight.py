@@ -3,16 +3,17 @@
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoCredentialsError, NoRegionError
 
+from recollect.adapters.dynamodb.tables import TIME_TO_LIVE, memory_table, usage_table
 from recollect.adapters.embedders.bedrock_models import MODELS
 
 from .search import ENGINE
-from .stage import Stage, read_stage
+from .stage import Adopted, Stage, read_stage
 
 BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
 LEAST_BOOTSTRAP: Final = 6
@@ -101,11 +102,68 @@ def _model(stage: Stage, client: Client) -> Iterator[str]:
         )
 
 
+def _tables(stage: Stage, client: Client) -> Iterator[str]:
+    if stage.adopt is None:
+        return
+    dynamodb = client("dynamodb")
+    for words in (memory_table(stage.adopt.memories), usage_table(stage.adopt.usage)):
+        try:
+            found = dynamodb.describe_table(TableName=words["TableName"])["Table"]
+        except dynamodb.exceptions.ResourceNotFoundException:
+            yield f"There is no table {words['TableName']} to adopt: restore it first, or correct the stage's `adopt`."
+            continue
+        expires = dynamodb.describe_time_to_live(TableName=words["TableName"])["TimeToLiveDescription"]
+        yield from misfits(words, found, expires.get("TimeToLiveStatus", ""), stage.adopt)
+
+
+def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, adopt: Adopted) -> Iterator[str]:
+    """What an adopted table lacks, and the command that mends it: a restore brings neither stream nor time to live."""
+    name = words["TableName"]
+    if _form(found) != _form(words):
+        yield f"{name} has other keys or indexes than memories need: adopt a table that recollect made, or its restore."
+    if found.get("SSEDescription", {}).get("KMSMasterKeyArn") != adopt.key:
+        yield f"{name} is not encrypted by the `key` of the stage's `adopt`: `aws dynamodb describe-table` tells which."
+    if expires not in ("ENABLED", "ENABLING"):
+        yield (
+            f"{name} keeps what has expired: run `aws dynamodb update-time-to-live --table-name {name} "
+            f"--time-to-live-specification Enabled=true,AttributeName={TIME_TO_LIVE['AttributeName']}`."
+        )
+    if "StreamSpecification" not in words:
+        return
+    if not found.get("StreamSpecification", {}).get("StreamEnabled"):
+        yield (
+            f"{name} has no stream, so nothing would be indexed: run `aws dynamodb update-table --table-name {name} "
+            "--stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES`, and write the ARN of its "
+            "stream into the stage's `adopt`."
+        )
+    elif found.get("LatestStreamArn") != adopt.stream:
+        yield f"The stream of {name} is {found.get('LatestStreamArn')}: write that into the stage's `adopt`."
+
+
+def _form(table: Mapping[str, Any]) -> object:
+    """A table's keys and indexes, whatever their order."""
+    indexes = [*table.get("LocalSecondaryIndexes", ()), *table.get("GlobalSecondaryIndexes", ())]
+    return _keys(table), sorted(
+        (
+            one["IndexName"],
+            _keys(one),
+            one["Projection"]["ProjectionType"],
+            sorted(one["Projection"].get("NonKeyAttributes", ())),
+        )
+        for one in indexes
+    )
+
+
+def _keys(of: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return sorted((key["KeyType"], key["AttributeName"]) for key in of["KeySchema"])
+
+
 _CHECKS: Final = {
     "The CDK's own stack": _bootstrap,
     "Lambda's concurrency": _concurrency,
     "The domain's instance type": _domain,
     "Bedrock's model": _model,
+    "The adopted tables": _tables,
 }
 
 

@@ -27,11 +27,11 @@ class Search(Construct):
         self._stage = stage
         self.alias = stage.index
         self._name = stage.stack_name
-        self._arn = stage.endpoint_arn
+        self.arn = stage.endpoint_arn
         match stage.search:
             case "domain":
                 # By its name: roles that wait for no domain are known everywhere when it is there.
-                self._arn = Stack.of(self).format_arn(service="es", resource="domain", resource_name=self._name)
+                self.arn = Stack.of(self).format_arn(service="es", resource="domain", resource_name=self._name)
                 self.domain = self._domain(key)
                 self.url, self.auth = f"https://{self.domain.attr_domain_endpoint}", "es"
             case "endpoint":
@@ -42,23 +42,18 @@ class Search(Construct):
         """The address without a name and a password in it."""
         return re.sub(r"//[^/]*@", "//", self.url)
 
-    @property
-    def told_arn(self) -> str:
-        """The ARN as cdk-nag tells it."""
-        return re.sub(r"\$\{Token\[AWS\.(\w+)\.\d+\]\}", r"<AWS::\1>", self._arn)
-
     def statements(self, grant: Grant) -> list[iam.PolicyStatement]:
         """A grant on the index as IAM's; an index that checks no signature needs none."""
         if self.auth == "none":
             return []
-        paths = [f"{self._arn}/{path.format(alias=self.alias)}" for path in grant.paths]
+        paths = [f"{self.arn}/{path.format(alias=self.alias)}" for path in grant.paths]
         return [iam.PolicyStatement(actions=list(grant.actions), resources=paths)]
 
     def _domain(self, key: kms.IKey) -> opensearch.CfnDomain:
         size = self._stage.domain
         several = size.nodes > 1
         account = iam.PolicyStatement(
-            actions=["es:ESHttp*"], principals=[iam.AccountRootPrincipal()], resources=[f"{self._arn}/*"]
+            actions=["es:ESHttp*"], principals=[iam.AccountRootPrincipal()], resources=[f"{self.arn}/*"]
         )
         domain = opensearch.CfnDomain(
             self,

@@ -104,7 +104,7 @@ class Recollect(Stack):
             self,
             "Follow",
             function_name=indexer.function_arn,
-            event_source_arn=self.storage.memories.attr_stream_arn,
+            event_source_arn=self.storage.memories.stream,
             starting_position="TRIM_HORIZON",
             batch_size=100,
             maximum_batching_window_in_seconds=0,
@@ -148,7 +148,7 @@ class Recollect(Stack):
         client = json.dumps({"mcpServers": {"recollect": self._mcp_client(stage, f"{url}/mcp")}})
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         for id, value in (
-            ("MemoryTable", self.storage.memories.ref),
+            ("MemoryTable", self.storage.memories.name),
             ("Settings", self.functions.told_settings()),
             ("ExportBucket", self.storage.exports.bucket_name),
             ("ReindexFunction", self.functions.made["reindex"].function_name),

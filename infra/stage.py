@@ -31,6 +31,30 @@ class Domain(BaseModel):
     volume_gb: int = Field(default=10, ge=10, le=16384)
 
 
+class Adopted(BaseModel):
+    """Tables that are there already: restored from a backup, or kept when a stage was destroyed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    stream: str = Field(pattern=r"^arn:[^:]+:dynamodb:[^:]+:\d{12}:table/[A-Za-z0-9_.-]+/stream/[^/]+$")
+    usage: str = Field(pattern=r"^[A-Za-z0-9_.-]{3,255}$")
+    key: str = Field(pattern=r"^arn:[^:]+:kms:[^:]+:\d{12}:key/[^/]+$")
+    exports: str = Field("", pattern=r"^(|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])$")
+
+    @property
+    def memories(self) -> str:
+        """The table whose stream it is."""
+        return self.memories_arn.rpartition("/")[2]
+
+    @property
+    def memories_arn(self) -> str:
+        return self.stream.partition("/stream/")[0]
+
+    @property
+    def usage_arn(self) -> str:
+        return f"{self.memories_arn.rpartition('/')[0]}/{self.usage}"
+
+
 class Stage(BaseModel):
     """One deployment of recollect, by the name of its table in `stages.toml`."""
 
@@ -59,6 +83,11 @@ class Stage(BaseModel):
     )
     index: str = Field(
         "recollect", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index: one of its own for each stage."
+    )
+    adopt: Adopted | None = Field(
+        None,
+        description="Tables that are there already, instead of new ones: the `stream` (ARN) of the memories' table, "
+        "the `usage` table's name, the `key` (ARN) of both, and the `exports` bucket, if it is to be the old one.",
     )
     retain: bool = Field(True, description="Whether memories outlive the stack.")
     python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python.")

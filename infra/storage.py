@@ -1,6 +1,7 @@
 """Where memories lie: the key that encrypts them, the tables, the bucket of exports, the queues."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -16,8 +17,21 @@ from recollect.adapters.dynamodb.tables import TIME_TO_LIVE, memory_table, usage
 from .stage import Stage
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of this stack, or one that it adopts. `stream` is an ARN, of the memories' table alone."""
+
+    name: str
+    arn: str
+    stream: str = ""
+
+
 class Storage(Construct):
-    """The tables as their adapter words them, and what lies beside them. All of it outlives a stage that retains."""
+    """The tables as their adapter words them, and what lies beside them. All of it outlives a stage that retains.
+
+    Adopted tables and an adopted bucket are no part of the stack: it neither changes nor removes them. Their key stays
+    theirs; queues and domain have a new one.
+    """
 
     def __init__(self, scope: Construct, stage: Stage) -> None:
         super().__init__(scope, "Storage")
@@ -27,10 +41,19 @@ class Storage(Construct):
         # What is called so here gets a name from AWS: a kept table never stands in the way of another. And an emulator
         # fetches nothing from the table that an index hasn't.
         words = memory_table("memories", fetches=not stage.emulator)
-        self.memories = self._table("Memories", words)
         self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
-        self.usage = self._table("Usage", usage_table("usage"))
-        self.exports = self._bucket()
+        adopted = stage.adopt
+        if adopted is None:
+            self.memories = self._table("Memories", words)
+            self.usage = self._table("Usage", usage_table("usage"))
+            self.table_key = self.key.key_arn
+        else:
+            self.memories = Table(adopted.memories, adopted.memories_arn, adopted.stream)
+            self.usage = Table(adopted.usage, adopted.usage_arn)
+            self.table_key = adopted.key
+        kept = adopted.exports if adopted else ""
+        self.exports: s3.IBucket = s3.Bucket.from_bucket_name(self, "Exports", kept) if kept else self._bucket()
+        self.exports_key = self.table_key if kept else self.key.key_arn
         self.parked = self._queue("Parked")
         """Changes that the index refuses for good."""
         self.unread = self._queue("Unread")
@@ -39,7 +62,7 @@ class Storage(Construct):
         """Messages that could not be done."""
         self.writes = self._writes(self.undone) if self.undone else None
 
-    def _table(self, id: str, words: Mapping[str, Any]) -> dynamodb.CfnTable:
+    def _table(self, id: str, words: Mapping[str, Any]) -> Table:
         table = dynamodb.CfnTable(
             self,
             id,
@@ -74,7 +97,7 @@ class Storage(Construct):
             deletion_protection_enabled=self._stage.retain,
         )
         table.apply_removal_policy(self._kept)
-        return table
+        return Table(table.ref, table.attr_arn, table.attr_stream_arn if "StreamSpecification" in words else "")
 
     def _bucket(self) -> s3.Bucket:
         """A prefix for each user."""

@@ -80,7 +80,7 @@ class Watch(Construct):
             self._alarm(id, _depth(queue), 1)
         for id, table in (("Memories", storage.memories), ("Usage", storage.usage)):
             for kind in ("Read", "Write"):
-                throttles = _metric("AWS/DynamoDB", f"{kind}ThrottleEvents", {"TableName": table.ref})
+                throttles = _metric("AWS/DynamoDB", f"{kind}ThrottleEvents", {"TableName": table.name})
                 self._alarm(f"{id}{kind}Throttled", throttles, 10)
         if search.domain is not None:
             self._domain_alarms(search.domain)
@@ -119,7 +119,7 @@ class Watch(Construct):
                 _graph(
                     f"{id}: capacity",
                     *(
-                        _metric("AWS/DynamoDB", f"Consumed{kind}CapacityUnits", {"TableName": table.ref})
+                        _metric("AWS/DynamoDB", f"Consumed{kind}CapacityUnits", {"TableName": table.name})
                         for kind in ("Read", "Write")
                     ),
                 )

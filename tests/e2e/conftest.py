@@ -2,18 +2,14 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from aws_cdk import App
-from deployment import Aws, Deployment, deployed
-from infra.stack import Recollect
+from deployment import Aws, Deployment, deployed_stage
 from infra.stage import Stage
 from issuer import AUDIENCE, Issuer
 
 from components import aws_url, opensearch_url
-from recollect.toolsets import CATALOGUE
 from surfaces.issuer import published
 
 collect_ignore_glob = [] if os.environ.get("RECOLLECT_TEST_E2E") == "1" else ["test_*.py"]
@@ -46,9 +42,5 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
         index=index,
         settings={"log": "info"},
     )
-    assembly: Path = tmp_path_factory.mktemp("cdk")
-    app = App(outdir=str(assembly))
-    Recollect(app, stage, CATALOGUE)
-    app.synth()
-    with deployed(aws, assembly, stage.stack_name) as outputs:
-        yield Deployment(aws, outputs, opensearch_url(), index)
+    with deployed_stage(aws, stage, tmp_path_factory.mktemp("cdk")) as stack:
+        yield stack

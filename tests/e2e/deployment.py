@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import boto3
+from aws_cdk import App
 from infra.portable import write_portable
+from infra.stack import Recollect
+from infra.stage import Stage
 
 from recollect.adapters.opensearch.terms import document_id
 from recollect.ports import UserRef
+from recollect.toolsets import CATALOGUE
 
 T = TypeVar("T")
 
@@ -43,6 +47,10 @@ class Deployment:
     outputs: Mapping[str, str]
     opensearch: str
     index: str
+
+    def settings(self) -> dict[str, str]:
+        """What the command line needs, as the stack's output tells it."""
+        return dict(each.split("=", 1) for each in self.outputs["Settings"].split(" "))
 
     def post(
         self,
@@ -108,6 +116,16 @@ def _read(body: bytes) -> Any:
 
 
 @contextmanager
+def deployed_stage(aws: Aws, stage: Stage, assembly: Path) -> Iterator[Deployment]:
+    """A stage, synthesised and deployed, which is gone in the end."""
+    app = App(outdir=str(assembly))
+    Recollect(app, stage, CATALOGUE)
+    app.synth()
+    with deployed(aws, assembly, stage.stack_name) as outputs:
+        yield Deployment(aws, outputs, stage.endpoint, stage.index)
+
+
+@contextmanager
 def deployed(aws: Aws, assembly: Path, stack: str) -> Iterator[Mapping[str, str]]:
     """The outputs of a stack, which is gone in the end."""
     formation = aws.client("cloudformation")
@@ -136,7 +154,8 @@ def _wait(formation: Any, stack: str, what: str) -> None:
 def _upload(aws: Aws, file: Path) -> str:
     """Upload a template and the folders of code that it names; its name in the bucket."""
     store = aws.client("s3")
-    store.create_bucket(Bucket=BUCKET)
+    if BUCKET not in {each["Name"] for each in store.list_buckets()["Buckets"]}:
+        store.create_bucket(Bucket=BUCKET)
     template = json.loads(file.read_text())
     packed: dict[str, str] = {}
     for resource in template["Resources"].values():

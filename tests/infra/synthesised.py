@@ -31,6 +31,15 @@ STAGES = {
         queue_senders=("arn:aws:iam::123456789012:role/app",),
     ),
     "bedrock": Stage(name="bedrock", settings={"embedder": "bedrock"}),
+    "adopted": Stage(
+        name="adopted",
+        adopt={
+            "stream": "arn:aws:dynamodb:eu-west-1:123456789012:table/restored/stream/2026-11-20T09:00:00.000",
+            "usage": "restored-usage",
+            "key": "arn:aws:kms:eu-west-1:123456789012:key/old",
+            "exports": "old-exports",
+        },
+    ),
     "endpoint": Stage(name="endpoint", search="endpoint", endpoint="https://search.example", functions="one"),
 }
 

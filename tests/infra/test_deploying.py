@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,12 +16,13 @@ from botocore.exceptions import NoCredentialsError, NoRegionError
 from botocore.stub import Stubber
 from infra.bundle import ROOT
 from infra.github import GitHub
-from infra.preflight import BOOTSTRAP, problems
+from infra.preflight import BOOTSTRAP, misfits, problems
 from infra.protect import POLICY, protect
 from infra.stage import Stage
-from synthesised import Template, told
+from synthesised import STAGES, Template, told
 
 from components import check_node
+from recollect.adapters.dynamodb.tables import memory_table
 
 Answers = dict[tuple[str, str], Any]
 """What an account answers: by service and operation a response, or an error's code."""
@@ -142,6 +144,42 @@ def test_what_holds_memories_is_protected_from_later_deployments() -> None:
     assert denied["Condition"] == {
         "StringEquals": {"ResourceType": ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::KMS::Key"]}
     }
+
+
+ADOPTED = STAGES["adopted"].adopt
+assert ADOPTED is not None
+MEMORIES = memory_table("restored")
+AS_IT_MUST_BE = {
+    **MEMORIES,
+    "SSEDescription": {"KMSMasterKeyArn": ADOPTED.key},
+    "LatestStreamArn": ADOPTED.stream,
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expires", "said"),
+    [
+        ({}, "ENABLED", None),
+        ({"LocalSecondaryIndexes": list(reversed(MEMORIES["LocalSecondaryIndexes"]))}, "ENABLED", None),
+        ({"StreamSpecification": {}}, "ENABLED", "update-table --table-name restored --stream-specification"),
+        ({"LatestStreamArn": "arn:other"}, "ENABLED", "is arn:other: write that into"),
+        ({}, "DISABLED", "update-time-to-live --table-name restored"),
+        ({"SSEDescription": {}}, "ENABLED", "not encrypted by the `key`"),
+        ({"LocalSecondaryIndexes": MEMORIES["LocalSecondaryIndexes"][1:]}, "ENABLED", "other keys or indexes"),
+    ],
+)
+def test_what_a_restored_table_lacks_is_said_with_the_command_that_mends_it(
+    wrong: dict[str, Any], expires: str, said: str | None
+) -> None:
+    found = list(misfits(MEMORIES, AS_IT_MUST_BE | wrong, expires, ADOPTED))
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_images_of_the_emulators_are_pinned() -> None:
+    images = re.findall(r"image: (\S+)", (ROOT / "localstack" / "compose.yaml").read_text())
+    assert len(images) == 3
+    assert all(re.search(r":\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$", image) for image in images), images
 
 
 @pytest.mark.parametrize(("ci", "asks"), [("true", False), ("", True)])

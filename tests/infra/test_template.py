@@ -117,6 +117,24 @@ def test_memories_outlive_a_stack_unless_its_stage_says_otherwise() -> None:
         assert one.get("DeletionPolicy") != "Retain" or one["Type"] not in kept
 
 
+def test_a_stage_that_adopts_has_the_tables_stream_key_and_bucket_that_are_there() -> None:
+    made, adopted = template("adopted"), STAGES["adopted"].adopt
+    assert adopted is not None
+    assert made.of_type("AWS::DynamoDB::Table") == made.of_type("AWS::S3::Bucket") == {}
+    variables = made.function("search")["Environment"]["Variables"]
+    assert (variables["RECOLLECT_MEMORY_TABLE"], variables["RECOLLECT_USAGE_TABLE"]) == ("restored", "restored-usage")
+    assert variables["RECOLLECT_EXPORT_BUCKET"] == "old-exports"
+    table = "arn:aws:dynamodb:eu-west-1:123456789012:table/restored"
+    assert ("dynamodb:Query", table) in made.allowed("search")
+    assert ("dynamodb:UpdateItem", f"{table}-usage") in made.allowed("search")
+    assert ("kms:Decrypt", adopted.key) in made.allowed("search")
+    [mapping] = [one for one in made.of_type("AWS::Lambda::EventSourceMapping").values() if "StartingPosition" in one]
+    assert mapping["EventSourceArn"] == adopted.stream
+    # What is the stack's own has the stack's own key.
+    [own] = made.of_type("AWS::KMS::Key")
+    assert {("kms:GenerateDataKey", adopted.key), ("kms:GenerateDataKey", f"{own}.Arn")} <= made.allowed("indexer")
+
+
 def test_the_indexer_takes_the_stream_apart_and_loses_nothing() -> None:
     [mapping] = [
         one
@@ -296,6 +314,7 @@ def test_a_serverless_collection_is_refused_with_what_to_choose_instead() -> Non
         {"search": "endpoint"},
         {"endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
         {"queue_senders": ("arn:aws:iam::123456789012:root",)},
+        {"adopt": {"stream": "arn:aws:dynamodb:eu-west-1:123456789012:table/x", "usage": "y-1", "key": "z"}},
         {"functions": "one", "queue_senders": ("arn:aws:iam::123456789012:role/app",)},
         {"domain": {"nodes": 2}},
         {"colour": "red"},
