@@ -18,7 +18,10 @@ _LENGTH: Final = b"content-length: "
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What each client does: POST the bodies in turn, the next one as soon as the last is answered, for `seconds` and one answer."""
+    """What each client does: POST the bodies in turn, the next as soon as the last is answered.
+
+    It lasts for `seconds` and one answer.
+    """
 
     port: int
     path: str
