@@ -3,10 +3,11 @@
 Frozen dataclasses without behaviour beyond their own arithmetic. Times are timezone-aware UTC.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 JsonObject = dict[str, Any]
@@ -197,22 +198,28 @@ class Filter:
 class Query:
     """What a store searches for: analysed tokens, an embedding, or both.
 
-    `per_leg` is how many distinct memories each leg returns at most; None means every match.
+    `per_leg` is how many distinct memories each leg returns at most; None means every match. Of more than 64 distinct
+    tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score.
     """
 
     tokens: tuple[str, ...] = ()
     embedding: Embedding | None = None
     filter: Filter = field(default_factory=Filter)
     per_leg: int | None = 100
+    by_term: bool = False
+
+
+NO_TERMS: Final[Mapping[int, float]] = MappingProxyType({})
 
 
 class Candidate(NamedTuple):
     """A memory that a leg returned, with its true score in both legs.
 
     `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
-    without a keyword leg, and `terms` what each distinct query token adds to it. `conversation` stands
-    for the conversation it was said in, None for none, and `position` counts up along it. `created` is
-    in microseconds since 1970, `importance` the one set by hand.
+    without a keyword leg. `terms` is what query tokens add to it, by the token's number in the query; only what was
+    said in a conversation has it, where the query asks `by_term`. `conversation` stands for that conversation, None
+    for none, and `position` counts up along it. `created` is in microseconds since 1970, `importance` the one set by
+    hand.
     """
 
     id: str
@@ -221,7 +228,7 @@ class Candidate(NamedTuple):
     created: int
     pinned: bool = False
     surprise: float | None = None
-    terms: Sequence[float] = ()
+    terms: Mapping[int, float] = NO_TERMS
     conversation: int | None = None
     position: int = 0
     speaker: str | None = None

@@ -83,8 +83,16 @@ def delete(space: Space, old: Memory, at: datetime = NOON) -> Memory:
     return store(space, Replace(entry=out, expected=old.version))
 
 
-def query(text: str = "", *, near: Embedding | None = None, per_leg: int | None = 100, **conditions: Any) -> Query:
-    return Query(tokens=tuple(tokens(text)), embedding=near, filter=Filter(**conditions), per_leg=per_leg)
+def query(
+    text: str = "",
+    *,
+    near: Embedding | None = None,
+    per_leg: int | None = 100,
+    by_term: bool = False,
+    **conditions: Any,
+) -> Query:
+    filter = Filter(**conditions)
+    return Query(tokens=tuple(tokens(text)), embedding=near, filter=filter, per_leg=per_leg, by_term=by_term)
 
 
 def search(space: Space, text: str = "", **options: Any) -> Matches:

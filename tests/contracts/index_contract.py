@@ -214,6 +214,12 @@ def test_a_query_may_have_thousands_of_words(index: Index, settle: Settle, per_l
     assert sum(asked.frequencies) == 3
 
 
+def test_a_query_for_no_memories_only_counts(index: Index, settle: Settle) -> None:
+    write(index, settle, document("heron"), document("heron otter", OTTER))
+    asked = search(index, "heron otter frog", per_leg=0)
+    assert (asked.candidates, asked.frequencies, asked.stored, asked.admitted) == ((), (2, 1, 0), 2, 2)
+
+
 def test_per_leg_keeps_the_best_of_each_leg_by_the_users_own_numbers(index: Index, settle: Settle) -> None:
     # "heron" is rare here and "pond" is not: by count of words the ponds would win.
     ponds = [document(f"pond pond water {i}", id) for i, id in enumerate(OTHERS[:150])]

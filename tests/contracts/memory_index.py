@@ -71,7 +71,7 @@ class MemoryIndex:
                 position=d.position,
                 speaker=d.speaker,
             )
-            for d in admitted
+            for d in (admitted if query.per_leg != 0 else ())
         ]
         return Indexed(
             candidates=tuple(found),

@@ -685,12 +685,43 @@ def test_candidates_carry_what_ranking_needs(space: Space) -> None:
     assert by_pin[False].created - by_pin[True].created == 500_000
 
 
-def test_what_each_term_adds_sums_up_to_the_keyword_score(space: Space) -> None:
+def test_what_each_term_adds_sums_up_to_the_keyword_score_of_what_was_said(space: Space) -> None:
     for text in ("red fox", "red red fox runs", "a blue whale", "red"):
-        save(space, text)
-    for candidate in search(space, "red fox red unheard-of").candidates:
-        assert len(candidate.terms) == len(set(tokens("red fox red unheard-of")))
-        assert sum(candidate.terms) == pytest.approx(candidate.bm25)
+        save(space, text, conversation_id="talk")
+    alone = save(space, "red fox alone")
+    candidates = search(space, "red fox red unheard-of", near=embed("fox")[0], by_term=True).candidates
+    assert {len(c.terms) for c in candidates} == {0, 1, 2}
+    for candidate in candidates:
+        assert sum(candidate.terms.values()) == pytest.approx(0 if candidate.id == alone.id else candidate.bm25)
+    both = {frozenset(c.terms) for c in candidates if len(c.terms) == 2}
+    assert both == {frozenset((0, tokens("red fox red unheard-of").index("fox")))}
+
+
+def test_what_each_term_adds_is_told_only_where_it_is_asked_for(space: Space) -> None:
+    save(space, "red fox", conversation_id="talk")
+    [candidate] = search(space, "red fox").candidates
+    assert (candidate.bm25 or 0) > 0
+    assert not candidate.terms
+
+
+def test_of_many_terms_the_64_that_fewest_memories_have_are_looked_for(space: Space) -> None:
+    def said(*numbers: int) -> str:
+        return " ".join(f"word{number}" for number in numbers)
+
+    # 0 to 9 are in all of them, 10 to 79 in one each.
+    changes = [creation(said(*range(10), 10 + i), conversation_id="talk") for i in range(70)]
+    space.commit(changes, timeout=SECONDS)
+    ids_ = [change.entry.memory.id for change in changes]
+    scored = {c.id: c for c in search(space, said(*range(100)), by_term=True).candidates}
+    assert set(scored) == set(ids_[:64])
+    assert all(len(c.terms) == 1 for c in scored.values())
+    assert len({round(c.bm25 or 0, 9) for c in scored.values()}) == 1
+    # With one term fewer than would be too many all are looked for, the usual ones too.
+    assert len(search(space, said(*range(10), *range(20, 74))).candidates) == 70
+    # What was written a moment ago is counted too.
+    save(space, f"{said(10)} {said(90)}")
+    assert set(found(search(space, said(*range(100))))) > set(ids_[1:64])
+    assert search(space, f"{said(*range(100, 190))} {said(90)}").candidates
 
 
 def test_candidates_know_their_place_in_their_conversation(space: Space) -> None:

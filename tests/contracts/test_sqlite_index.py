@@ -49,14 +49,21 @@ def open_store(tmp_path: Path, clock: SettableClock) -> Iterator[Opening]:
 def _answers(space: Space) -> list[Any]:
     near = embed("heron pond 川魚")[0]
     asked = [
-        query("heron pond 川魚", near=near, per_leg=None, include_turns=turns, turns_of=of)
+        query("heron pond 川魚", near=near, per_leg=None, by_term=True, include_turns=turns, turns_of=of)
         for turns, of in ((False, None), (True, None), (True, "talk"))
     ]
     answers: list[Any] = []
     for each in asked:
         matches = space.search(each)
         rounded = [
-            (c.id, round(c.cosine or 0, 4), round(c.bm25 or 0, 9), *c[3:6], [round(t, 9) for t in c.terms], c.speaker)
+            (
+                c.id,
+                round(c.cosine or 0, 4),
+                round(c.bm25 or 0, 9),
+                *c[3:6],
+                [(t, round(score, 9)) for t, score in c.terms.items()],
+                c.speaker,
+            )
             for c in matches.candidates
         ]
         # The numbers that stand for conversations may differ, what lies in one may not.

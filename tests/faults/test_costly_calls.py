@@ -1,5 +1,6 @@
 """Calls that a known user can make costly: what each of them takes is bounded, by counting what it does and holds."""
 
+import random
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,9 @@ import pytest
 from clock import SettableClock
 from embedding import HashedWords
 from recollect.adapters.sqlite import SqliteStore, likeness
+from recollect.adapters.sqlite.space import SqliteSpace
 from recollect.invoke import Door
-from recollect.model import Caller, JsonObject
+from recollect.model import Caller, JsonObject, Matches, Query
 from recollect.toolsets import CATALOGUE
 
 MB = 1024 * 1024
@@ -70,3 +72,33 @@ def test_what_is_like_a_chosen_memory_is_compared_no_further(monkeypatch: pytest
     fill(door, *["The heron waits at the pond at dawn."] * 1000)
     answer(door, "core.search", query="heron", limit=200, diversity_threshold=0)
     assert sum(compared) < 1000 + likeness.TILE**2
+
+
+def test_a_query_of_thousands_of_terms_holds_no_table_of_all_terms_of_all_memories(door: Door) -> None:
+    ideographs = [chr(0x4E00 + i) for i in range(3000)]
+    pick = random.Random(1)
+    fill(door, *["".join(pick.sample(ideographs, 40)) for _ in range(400)])
+    answer(door, "core.search", query="the first search loads the index")
+    with at_most(20 * MB):
+        found = answer(door, "core.search", query="".join(ideographs), sort_by="importance", limit=5)
+    assert len(found["results"]) == 5
+
+
+def test_what_terms_add_is_held_for_what_was_said_in_conversations_alone(
+    monkeypatch: pytest.MonkeyPatch, door: Door
+) -> None:
+    cells = []
+    search = SqliteSpace.search
+
+    def counted(space: SqliteSpace, query: Query) -> Matches:
+        found = search(space, query)
+        cells.append(sum(len(c.terms) for c in found.candidates))
+        return found
+
+    monkeypatch.setattr(SqliteSpace, "search", counted)
+    said = [{"role": "user", "content": f"the heron and frog {i}"} for i in range(20)]
+    fill(door, *[f"A heron, an otter, a frog {i}" for i in range(50)])
+    answer(door, "core.append_messages", conversation_id="talk", messages=said)
+    for more in ({"vector_weight": 0.5}, {"mode": "keyword"}, {"mode": "semantic"}, {}):
+        answer(door, "core.search", query="heron otter frog", include_conversation=True, **more)
+    assert cells == [0, 0, 0, 20 * 2]

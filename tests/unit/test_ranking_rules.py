@@ -12,15 +12,18 @@ from recollect.engine.ranking import rank, speaker_of, without_names, words
 from recollect.model import Candidate
 
 
+def _told(terms: Sequence[float]) -> dict[int, float]:
+    return {term: score for term, score in enumerate(terms) if score}
+
+
 def _turn(position: int, cosine: float | None = None, *terms: float, conversation: int = 1, **more: Any) -> Candidate:
     bm25 = sum(terms) if terms else None
-    return Candidate(
-        f"{conversation}/{position}", cosine, bm25, 0, terms=terms, conversation=conversation, position=position, **more
-    )
+    more |= {"terms": _told(terms), "conversation": conversation, "position": position}
+    return Candidate(f"{conversation}/{position}", cosine, bm25, 0, **more)
 
 
 def _alone(id: str, cosine: float | None, *terms: float, **more: Any) -> Candidate:
-    return Candidate(id, cosine, sum(terms) if terms else None, 0, terms=terms, **more)
+    return Candidate(id, cosine, sum(terms) if terms else None, 0, terms=_told(terms), **more)
 
 
 def _ranked(candidates: Sequence[Candidate], query: str = "", unrelated: float = 0.0) -> list[Fused]:
@@ -181,8 +184,8 @@ CONVERSATIONS = st.lists(
     st.tuples(_COSINES, _TERMS, st.sampled_from([None, 1, 2]), _SPEAKERS), min_size=1, max_size=12
 ).map(
     lambda rows: [
-        Candidate(str(i), cosine, sum(terms), i, False, None, terms, conversation, i if conversation else 0, speaker)
-        for i, (cosine, terms, conversation, speaker) in enumerate(rows)
+        Candidate(str(i), cosine, sum(terms), i, False, None, _told(terms), talk, i if talk else 0, speaker)
+        for i, (cosine, terms, talk, speaker) in enumerate(rows)
     ]
 )
 
@@ -208,5 +211,8 @@ def test_scores_are_made_of_their_parts_and_rules_only_add(candidates: list[Cand
 
 @given(CONVERSATIONS, st.floats(0.5, 8))
 def test_only_proportions_of_bm25_count(candidates: list[Candidate], factor: float) -> None:
-    scaled = [c._replace(bm25=(c.bm25 or 0) * factor, terms=[t * factor for t in c.terms]) for c in candidates]
-    assert _scores(scaled) == pytest.approx(_scores(candidates))
+    def scaled(c: Candidate) -> Candidate:
+        terms = {term: score * factor for term, score in c.terms.items()}
+        return c._replace(bm25=(c.bm25 or 0) * factor, terms=terms)
+
+    assert _scores(list(map(scaled, candidates))) == pytest.approx(_scores(candidates))

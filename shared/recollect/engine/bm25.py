@@ -4,11 +4,14 @@ One formula for every store, so that the same memories score alike wherever they
 arithmetic: numbers or numpy arrays alike.
 """
 
+from collections.abc import Mapping
 from math import log
 from typing import Any, Final
 
 K1: Final = 1.2
 B: Final = 0.75
+MOST_TERMS: Final = 64
+"""How many terms of a query are scored at most."""
 
 Number = Any
 """A number, or an array of them."""
@@ -26,3 +29,16 @@ def term_score(term_frequency: Number, length: Number, average_length: float, id
     """
     norm = K1 * (1 - B + B * length / average_length)
     return idf * term_frequency * (K1 + 1) / (term_frequency + norm)
+
+
+def rarest(frequencies: Mapping[str, int]) -> list[str]:
+    """The terms that a query is scored by, in its order, from how many documents have each of its terms.
+
+    Of more than 64 it is those that the fewest documents have, the first in the query on a tie; what no document
+    has tells nothing.
+    """
+    if len(frequencies) <= MOST_TERMS:
+        return list(frequencies)
+    known = [term for term, documents in frequencies.items() if documents]
+    kept = set(sorted(known, key=frequencies.__getitem__)[:MOST_TERMS])
+    return [term for term in known if term in kept]

@@ -79,21 +79,26 @@ def rank(query: str, candidates: Sequence[Candidate], *, unrelated: float) -> li
 
 def _in_context(candidates: Sequence[Candidate], places: Sequence[int | None], at: Mapping[int, int]) -> list[float]:
     """The BM25 scores in which each query term counts at its best place around."""
-    around: dict[tuple[int, int], float] = {}
+    around: dict[int, dict[int, float]] = {}
     for c, place in zip(candidates, places, strict=True):
-        if place is None or not c.bm25:
+        if place is None or not c.terms:
             continue
-        said = [(term, score) for term, score in enumerate(c.terms) if score]
+        said = list(c.terms.items())
         for step, share in _STEPS:
             near = at.get(place + step)
-            if near is not None:
-                for term, score in said:
-                    if share * score > around.get((near, term), 0.0):
-                        around[near, term] = share * score
+            if near is None:
+                continue
+            heard = around.get(near)
+            if heard is None:
+                heard = around[near] = {}
+            for term, score in said:
+                if share * score > heard.get(term, 0.0):
+                    heard[term] = share * score
     scores = [c.bm25 or 0.0 for c in candidates]
-    for (i, term), score in around.items():
-        terms = candidates[i].terms
-        scores[i] += max(0.0, score - (terms[term] if terms else 0.0))
+    for i, heard in around.items():
+        own = candidates[i].terms
+        for term, score in heard.items():
+            scores[i] += max(0.0, score - own.get(term, 0.0))
     return scores
 
 

@@ -107,13 +107,15 @@ def _query(call: Call, request: Search) -> Query:
             f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
         )
     meant = request.query
-    if _weight(call, request) is None:
+    is_ranked_by_rules = _weight(call, request) is None
+    if is_ranked_by_rules:
         meant = ranking.without_names(meant, call.space.speakers())
     return Query(
         tokens=tuple(query_tokens(request.query)) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),
+        by_term=is_ranked_by_rules,
     )
 
 

@@ -134,7 +134,7 @@ class Index(Protocol):
         leave_out: Sequence[str] = (),
     ) -> Indexed:
         """At least the `query.per_leg` best documents of each leg, with true scores in both; no turns unless the
-        filter includes them. Raises Unavailable, Throttled."""
+        filter includes them. With 0 it only counts. Raises Unavailable, Throttled."""
         ...
 
     def look_around(

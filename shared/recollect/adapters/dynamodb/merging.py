@@ -6,7 +6,7 @@ from hashlib import blake2b
 from heapq import nsmallest
 
 from ...engine import bm25
-from ...model import Candidate, Matches, Neighbour, Query, Surroundings
+from ...model import NO_TERMS, Candidate, Matches, Neighbour, Query, Surroundings
 from ...ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
 from .filters import admits, sees
 from .overlay import Recent
@@ -19,7 +19,7 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     seen = [d for d in recent.documents.values() if sees(query.filter, d, now)]
     admitted = [d for d in seen if admits(query.filter, d, now)]
     counted = {d.id: Counter(d.tokens) for d in seen} if tokens else {}
-    scorer = _Scorer(tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
+    scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
     found = [c for c in indexed.candidates if not recent.has(c.id)]
     found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in admitted]
     return Matches(
@@ -27,6 +27,14 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
         stored=indexed.stored + len(seen),
         admitted=indexed.admitted + len(admitted),
     )
+
+
+def frequencies(query: Query, indexed: Indexed, recent: Recent, now: int) -> dict[str, int]:
+    """How many of the memories that the user sees have each distinct token of a query."""
+    tokens = tuple(dict.fromkeys(query.tokens))
+    seen = Counter(t for d in recent.documents.values() if sees(query.filter, d, now) for t in set(d.tokens))
+    having = indexed.frequencies or (0,) * len(tokens)
+    return {token: count + seen[token] for token, count in zip(tokens, having, strict=True)}
 
 
 def surroundings(
@@ -51,7 +59,10 @@ def surroundings(
 class _Scorer:
     """BM25 by the statistics of the indexed documents and of those written since."""
 
-    def __init__(self, tokens: Sequence[str], indexed: Indexed, recent: Sequence[tuple[int, Counter[str]]]) -> None:
+    def __init__(
+        self, query: Query, tokens: Sequence[str], indexed: Indexed, recent: Sequence[tuple[int, Counter[str]]]
+    ) -> None:
+        self._by_term = query.by_term
         documents = indexed.stored + len(recent)
         length = indexed.length + sum(length for length, _ in recent)
         having = indexed.frequencies or (0,) * len(tokens)
@@ -63,11 +74,12 @@ class _Scorer:
         ]
 
     def scored(self, found: IndexedCandidate) -> Candidate:
-        """A candidate with its BM25 score and what each token adds to it."""
+        """A candidate with its BM25 score, and what each token adds to it where that is asked for."""
         terms = [
             float(bm25.term_score(count, found.length, self._average, idf)) if count else 0.0
             for count, idf in zip(found.frequencies, self._idf, strict=True)
         ]
+        tells = self._by_term and found.conversation is not None
         return Candidate(
             id=found.id,
             cosine=found.cosine,
@@ -75,7 +87,7 @@ class _Scorer:
             created=found.created,
             pinned=found.pinned,
             surprise=found.surprise,
-            terms=terms,
+            terms={i: score for i, score in enumerate(terms) if score} if tells else NO_TERMS,
             conversation=None if found.conversation is None else _number(found.conversation),
             position=found.position,
             speaker=found.speaker,

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from ...engine import bm25
 from ...errors import RecollectError, Unavailable
 from ...model import Matches, Query, Surroundings
 from ...ports import Index, Indexed, IndexedSurroundings, Probe
@@ -81,7 +82,19 @@ class Searcher:
         """The best of both. Raises Unavailable when the latest writes can't be read."""
         now = self._partition.now()
         deadline = Deadline.after(READ_SECONDS)
+        if len(set(query.tokens)) > bm25.MOST_TERMS:
+            # Which tokens are rare, both have to say before either is asked for them.
+            counting = replace(query, embedding=None, per_leg=0)
+            recent, _, indexed, _ = self._both(self._asking(counting, now, deadline), now, deadline)
+            counts = merging.frequencies(query, indexed or _NOTHING, recent, now)
+            query = replace(query, tokens=tuple(bm25.rarest(counts)))
+        recent, before, indexed, failed = self._both(self._asking(query, now, deadline), now, deadline)
+        if not recent.is_open:
+            return Matches(candidates=(), stored=0, admitted=0)
+        found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
+        return replace(found, degraded=self._why(indexed, failed, before))
 
+    def _asking(self, query: Query, now: int, deadline: Deadline) -> Callable[[Bounds], Indexed]:
         def ask(bounds: Bounds) -> Indexed:
             return self._index.search(
                 self._partition.key,
@@ -92,11 +105,7 @@ class Searcher:
                 leave_out=sorted(bounds.changed),
             )
 
-        recent, before, indexed, failed = self._both(ask, now, deadline)
-        if not recent.is_open:
-            return Matches(candidates=(), stored=0, admitted=0)
-        found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
-        return replace(found, degraded=self._why(indexed, failed, before))
+        return ask
 
     def look_around(
         self, probes: Sequence[Probe], *, floor: float, top_k: int, timeout: float = READ_SECONDS

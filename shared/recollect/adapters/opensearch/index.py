@@ -63,7 +63,7 @@ class OpenSearchIndex:
         legs: dict[str, Body] = {}
         if query.per_leg is None:
             legs["all"] = queries.every_match(view, query, tokens, None)
-        else:
+        elif query.per_leg > 0:
             if tokens:
                 legs["keyword"] = queries.keyword_leg(view, query, tokens, self._recall(user))
             if query.embedding is not None:

@@ -4,7 +4,7 @@ Each visible memory has a slot; a matrix holds the vectors of all chunks, postin
 slots are dead, or the file was emptied, the index is loaded anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import isnan
 from typing import Any, Final
@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model import Candidate, Embedding, Filter, Neighbour, Surroundings
+from ...model import NO_TERMS, Candidate, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
 from .postings import Postings, TermScores
 from .rows import from_key
@@ -114,7 +114,13 @@ class Index:
         return self._speakers
 
     def candidates(
-        self, admitted: Mask, cosine: NDArray[np.float32] | None, keyword: KeywordLeg | None, per_leg: int | None
+        self,
+        admitted: Mask,
+        cosine: NDArray[np.float32] | None,
+        keyword: KeywordLeg | None,
+        per_leg: int | None,
+        *,
+        by_term: bool,
     ) -> list[Candidate]:
         """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts."""
         chosen = np.zeros(self._slots.size, np.bool_)
@@ -134,7 +140,7 @@ class Index:
                 self._slots.column("created")[slots].tolist(),
                 self._slots.column("pinned")[slots].tolist(),
                 [None if isnan(s) else s for s in self._slots.column("surprise")[slots].tolist()],
-                [()] * len(slots) if keyword is None else _terms_at(slots, keyword[1], self._slots.size),
+                [NO_TERMS] * len(slots) if keyword is None or not by_term else self._terms_at(slots, keyword[1]),
                 [None if c < 0 else c for c in self._slots.column("conversation")[slots].tolist()],
                 self._slots.positions(slots),
                 self._slots.speakers(slots),
@@ -241,6 +247,19 @@ class Index:
         newest = ties[self._slots.order(ties, scores[ties])]
         return np.concatenate((better, newest[: count - len(better)]))
 
+    def _terms_at(self, slots: NDArray[np.intp], terms: TermScores) -> list[Mapping[int, float]]:
+        """What each term adds at those of the slots that lie in a conversation."""
+        told = np.flatnonzero(self._slots.column("conversation")[slots] >= 0)
+        place = np.full(self._slots.size, -1, np.int32)
+        place[slots[told]] = told
+        by_slot: list[dict[int, float]] = [{} for _ in slots]
+        for term, (found, scores) in enumerate(terms):
+            at = place[found]
+            there = at >= 0
+            for i, score in zip(at[there].tolist(), scores[there].tolist(), strict=True):
+                by_slot[i][term] = score
+        return [of_slot or NO_TERMS for of_slot in by_slot]
+
     def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._one_chunk_each:
             return cosine
@@ -277,15 +296,3 @@ class Index:
         self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)
         self._chunks = stop
         self._one_chunk_each = self._one_chunk_each and bool((chunks == 1).all())
-
-
-def _terms_at(slots: NDArray[np.intp], terms: TermScores, size: int) -> list[list[float]]:
-    """What each term adds at each of the slots."""
-    table = np.zeros((len(terms), len(slots)))
-    everywhere = np.zeros(size)
-    for row, (found, scores) in enumerate(terms):
-        everywhere[found] = scores
-        table[row] = everywhere[slots]
-        everywhere[found] = 0
-    by_slot: list[list[float]] = table.T.tolist()
-    return by_slot

@@ -16,6 +16,7 @@ from .rows import term_digest
 _TAIL: Final = 4096
 _ROOM: Final = 256
 _POSTING_BYTES: Final = 8 + 4 + 2
+Posting = tuple[NDArray[np.int32], NDArray[np.uint16]]
 TermScores = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
 
 
@@ -65,15 +66,14 @@ class Postings:
         self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], TermScores]:
         """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; and for each
-        distinct token the slots that have it with what it adds there."""
+        token that is scored the slots that have it with what it adds there."""
         scores = np.zeros(len(lengths))
         documents = int(np.count_nonzero(among))
         average = max(1.0, float(lengths @ among) / max(1, documents))
         terms: TermScores = []
-        for token in dict.fromkeys(tokens):
-            slots, counts = self._find(term_digest(token))
-            admitted = among[slots]
-            slots, counts = slots[admitted], counts[admitted]
+        found = {token: _admitted(posting, among) for token, posting in self._find(tokens).items()}
+        for token in bm25.rarest({token: len(slots) for token, (slots, _) in found.items()}):
+            slots, counts = found[token]
             weight = bm25.idf(len(slots), documents)
             added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
             scores[slots] += added
@@ -84,15 +84,29 @@ class Postings:
         """Bytes held, about."""
         return (len(self._terms) + self._tail_size) * _POSTING_BYTES
 
-    def _find(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        wanted = np.uint64(term)
-        start, stop = self._terms.searchsorted(wanted), self._terms.searchsorted(wanted, "right")
-        slots, counts = self._slots[start:stop], self._counts[start:stop]
-        if self._tail_size:
-            same = np.flatnonzero(self._tail[0][: self._tail_size] == wanted)
-            slots = np.concatenate((slots, self._tail[1][same]))
-            counts = np.concatenate((counts, self._tail[2][same]))
-        return slots, counts
+    def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
+        """The slots that have each distinct token, and how often."""
+        wanted = {token: np.uint64(term_digest(token)) for token in tokens}
+        digests = np.fromiter(wanted.values(), np.uint64, len(wanted))
+        # Of the tail only what is wanted is sorted, once for all tokens.
+        tail = self._tail[0][: self._tail_size]
+        at = np.flatnonzero(np.isin(tail, digests))
+        at = at[np.argsort(tail[at], kind="stable")]
+        parts = [(self._terms, self._slots, self._counts), (tail[at], self._tail[1][at], self._tail[2][at])]
+        ranges = [(terms.searchsorted(digests), terms.searchsorted(digests, "right")) for terms, _, _ in parts]
+        found: dict[str, Posting] = {}
+        for i, token in enumerate(wanted):
+            cuts = [slice(start[i], stop[i]) for start, stop in ranges]
+            slots = [part[1][cut] for part, cut in zip(parts, cuts, strict=True)]
+            counts = [part[2][cut] for part, cut in zip(parts, cuts, strict=True)]
+            found[token] = np.concatenate(slots), np.concatenate(counts)
+        return found
+
+
+def _admitted(posting: Posting, among: NDArray[np.bool_]) -> Posting:
+    slots, counts = posting
+    admitted = among[slots]
+    return slots[admitted], counts[admitted]
 
 
 def _empty_tail(size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -113,7 +113,7 @@ class SqliteSpace:
             cosine = None if query.embedding is None else index.cosines(query.embedding)
             keyword = index.bm25(query.tokens, base) if query.tokens else None
             return Matches(
-                candidates=tuple(index.candidates(admitted, cosine, keyword, query.per_leg)),
+                candidates=tuple(index.candidates(admitted, cosine, keyword, query.per_leg, by_term=query.by_term)),
                 stored=int(base.sum()),
                 admitted=int(admitted.sum()),
             )
