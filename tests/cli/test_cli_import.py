@@ -35,6 +35,10 @@ def stored(run):
     return [json.loads(line) for line in run("export", "-").stdout.splitlines()]
 
 
+def turns_of(run):
+    return [record for record in stored(run) if record.get("source") == "conversation"]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -50,9 +54,8 @@ def test_each_form_of_a_transcript_becomes_turns_once(run, load, tmp_path, name,
     path.write_text(text)
     assert load(path) == (4, 0, 0)
     assert load(path) == (0, 4, 0)
-    turns = stored(run)
+    turns = turns_of(run)
     assert [turn["content"] for turn in turns] == ["I moved to Lisbon", "How is\nLisbon?", "Sunny", "Sunny"]
-    assert {turn["source"] for turn in turns} == {"conversation"}
     assert len({turn["conversation_id"] for turn in turns}) == 1
     assert turns[0]["occurred_at"] == "2025-03-01T10:00:00+00:00"
     assert turns[2]["messages"] == [{"role": "user", "content": "Sunny", "speaker": "Ana"}]
@@ -62,7 +65,7 @@ def test_conversations_keep_their_ids_and_others_get_one_each(run, load, tmp_pat
     one = {"role": "user", "content": "hello"}
     path = lines(tmp_path / "c.jsonl", {"id": "chat-1", "messages": [one]}, {"messages": [one]}, {"messages": [one]})
     assert load(path) == (3, 0, 0)
-    ids = [turn["conversation_id"] for turn in stored(run)]
+    ids = [turn["conversation_id"] for turn in turns_of(run)]
     assert ids[0] == "chat-1"
     assert len(set(ids)) == 3
 
@@ -98,7 +101,7 @@ def test_damaged_lines_are_listed_and_the_rest_is_imported(run, tmp_path):
     assert [line.split(": ")[0] for line in sorted(result.stderr.splitlines())] == [
         f"d.jsonl:{number}" for number in (2, 3, 4, 5, 6, 8)
     ]
-    assert [turn["content"] for turn in stored(run)] == ["good", "good too"]
+    assert [turn["content"] for turn in turns_of(run)] == ["good", "good too"]
 
 
 def test_a_line_of_bad_utf8_costs_no_other(load, tmp_path):
@@ -145,7 +148,33 @@ def test_an_interrupted_import_goes_on_where_it_stopped(run, load, tmp_path, mon
     assert "8 written" in result.stderr
     monkeypatch.setattr(importing, "_write", write)
     assert load(path) == (22, 8, 0)
-    assert [turn["content"] for turn in stored(run)] == [f"turn {n % 7}" for n in range(30)]
+    assert [turn["content"] for turn in turns_of(run)] == [f"turn {n % 7}" for n in range(30)]
+
+
+def test_recall_finds_a_chat_that_was_just_imported(run, tmp_path):
+    path = lines(tmp_path / "chat.jsonl", *TALK)
+    imported = run("import", path)
+    assert imported.stdout.splitlines()[0] == "4 written, 0 were there already, 0 failed."
+    assert "Episodes made: 1. recall finds them" in imported.stdout
+    assert "I moved to Lisbon" in run("recall", "Lisbon").stdout
+    assert json.loads(run("import", path, "--json").stdout)["episodes"] == 0
+
+
+def test_an_import_that_was_interrupted_before_the_episodes_makes_them_when_it_is_repeated(run, tmp_path, monkeypatch):
+    path = lines(tmp_path / "chat.jsonl", *TALK)
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importing, "close_conversation", interrupted)
+        assert run("import", path).exit_code == 130
+    unseen = run("recall", "Lisbon")
+    assert unseen.stdout == ""
+    assert "Only 4 messages of conversations are stored yet: recall --turns searches them." in unseen.stderr
+    assert "Lisbon" in run("recall", "Lisbon", "--turns").stdout
+    assert json.loads(run("import", path, "--json").stdout)["episodes"] == 1
+    assert "Lisbon" in run("recall", "Lisbon").stdout
 
 
 def test_notes_become_memories_with_their_headings_dates_and_tags(run, load, tmp_path):
@@ -187,7 +216,8 @@ def test_looking_around_finds_links_but_not_for_turns(run, load, tmp_path):
     (tmp_path / "b.md").write_text("Ana likes green tea too")
     load(tmp_path / "b.md", "--look-around")
     load(lines(tmp_path / "t.jsonl", {"role": "user", "content": "Ana likes green tea"}), "--look-around")
-    _, note, turn = stored(run)
+    [turn] = turns_of(run)
+    note = stored(run)[1]
     assert note["links"]
     assert "surprise" in note
     assert "links" not in turn
@@ -208,7 +238,7 @@ def test_documents_one_behind_the_other_are_conversations_of_their_own(run, load
     path.write_text(json.dumps({"messages": TALK[:2]}, indent=1) + "\n" + json.dumps({"messages": TALK[3:4]}, indent=1))
     assert load(path) == (3, 0, 0)
     assert load(path) == (0, 3, 0)
-    ids = [turn["conversation_id"] for turn in stored(run)]
+    ids = [turn["conversation_id"] for turn in turns_of(run)]
     assert ids[0] == ids[1] != ids[2]
 
 
@@ -218,7 +248,7 @@ def test_a_document_is_read_up_to_its_first_bad_byte(run, tmp_path):
     result = run("import", path)
     assert result.exit_code == 6
     assert result.stderr == "u.json:2: the file is not valid UTF-8 from here on.\n"
-    assert [turn["content"] for turn in stored(run)] == ["a"]
+    assert [turn["content"] for turn in turns_of(run)] == ["a"]
 
 
 def test_an_import_over_the_quota_says_how_far_it_came_and_ends_with_a_code_of_its_own(run, tmp_path, monkeypatch):

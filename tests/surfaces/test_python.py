@@ -5,11 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import recollect
 from embedding import HashedWords
+from recollect import runtime
 from recollect.errors import InvalidInput, NotFound
 from recollect.model import OutcomeKind
+from recollect.surfaces.cli.app import app
 from recollect.surfaces.python import open_memory
 from recollect.toolsets import CATALOGUE
 
@@ -19,6 +22,30 @@ def test_what_is_saved_is_there_when_the_folder_is_opened_again(tmp_path: Path) 
         saved = memory.core.save(content="User prefers dark mode")
     with recollect.open_memory(str(tmp_path), embedder=HashedWords()) as memory:
         assert memory.call("core.get", id=saved["id"])["content"] == "User prefers dark mode"
+
+
+def test_without_arguments_python_opens_what_the_command_line_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path))
+    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    monkeypatch.setenv("RECOLLECT_AGENT", "helper")
+    monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords())
+    with open_memory() as memory:
+        memory.categories.store_memory(content="Ana likes tea", category="preference")
+    listed = CliRunner().invoke(app, ["call", "categories.list_memories", '{"category": "preference"}'])
+    assert "Ana likes tea" in listed.stdout
+    assert "Ana likes tea" in CliRunner().invoke(app, ["recall", "tea"]).stdout
+
+
+def test_what_is_given_goes_before_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path / "other"))
+    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    with open_memory(tmp_path, user="bob", embedder=HashedWords()) as memory:
+        memory.core.save(content="Bob likes coffee")
+    with open_memory(tmp_path, embedder=HashedWords()) as memory:
+        assert memory.core.stats()["memories"] == 0
+        assert memory.as_user("bob").core.stats()["memories"] == 1
 
 
 def test_every_tool_is_an_attribute(tmp_path: Path) -> None:

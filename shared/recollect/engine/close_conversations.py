@@ -61,15 +61,18 @@ def close_idle(
     return made
 
 
-def close_conversation(call: Call, conversation_id: str, *, episodes: int = EPISODES_PER_CALL) -> list[Memory]:
+def close_conversation(
+    call: Call, conversation_id: str, *, episodes: int = EPISODES_PER_CALL, ended: bool = False
+) -> list[Memory]:
     """Make the episodes of a conversation that are over, at most so many. Raises Unavailable.
 
-    Agents that use one conversation id each have their own episodes.
+    The last of them is over after 15 minutes, or at once in a conversation that has `ended`. Agents that use one
+    conversation id each have their own episodes.
     """
     made: list[Memory] = []
     tries = episodes
     while tries > 0:
-        due = _due(call, conversation_id)[:tries]
+        due = _due(call, conversation_id, ended)[:tries]
         for turns in due:
             tries -= 1
             memory = _make(call, turns)
@@ -81,14 +84,14 @@ def close_conversation(call: Call, conversation_id: str, *, episodes: int = EPIS
     return made
 
 
-def _due(call: Call, conversation_id: str) -> list[list[Memory]]:
+def _due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
     by_agent: dict[str | None, list[Memory]] = {}
     for turn in call.space.open_turns(conversation_id):
         by_agent.setdefault(turn.agent_id, []).append(turn)
-    return [episode for turns in by_agent.values() for episode in _split(call, turns)]
+    return [episode for turns in by_agent.values() for episode in _split(call, turns, ended)]
 
 
-def _split(call: Call, turns: list[Memory]) -> list[list[Memory]]:
+def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
     window = turns[:_TURNS_AT_ONCE]
     vectors = call.space.embeddings([turn.id for turn in window])
     seen = [
@@ -102,6 +105,8 @@ def _split(call: Call, turns: list[Memory]) -> list[list[Memory]]:
     ]
     # What lies behind the window shows that its end is not the conversation's.
     now = call.now() if len(window) == len(turns) else window[-1].created_at
+    if ended and len(window) == len(turns):
+        now = max(now, window[-1].created_at + segmentation.PAUSE)
     lengths = segmentation.episodes(seen, unrelated=call.embedder.unrelated, now=now)
     return [window[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
 

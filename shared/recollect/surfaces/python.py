@@ -89,17 +89,20 @@ class Dialect:
 def open_memory(
     folder: str | PathLike[str] | None = None,
     *,
-    user: str = "local",
-    agent: str = "default",
+    user: str | None = None,
+    agent: str | None = None,
     conversation: str | None = None,
     embedder: Embedder | str | None = None,
     clock: Clock | None = None,
 ) -> Memory:
-    """The memory in a folder, made at the first save. What is not given comes from the environment's settings.
+    """The memory in a folder, made at the first save.
 
+    What is not given comes from the settings that the command line uses: RECOLLECT_DATA (else ~/.recollect),
+    RECOLLECT_USER, RECOLLECT_AGENT. So `open_memory()` opens what `recollect recall` searches.
     `embedder` is a setting's name (`wordllama`) or an object that embeds. Raises InvalidInput.
     """
     named = embedder if isinstance(embedder, str) else None
     given = None if isinstance(embedder, str) else embedder
-    settings = read_settings(data=None if folder is None else Path(folder), embedder=named)
-    return Memory(open_door(settings, clock=clock, embedder=given), Caller(user, agent, conversation))
+    settings = read_settings(data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named)
+    caller = Caller(settings.user, settings.agent, conversation)
+    return Memory(open_door(settings, clock=clock, embedder=given), caller)

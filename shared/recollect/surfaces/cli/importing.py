@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ...engine import import_ as importing
 from ...engine.call import Call
+from ...engine.close_conversations import close_conversation
 from ...ports import TextKey
 from .files import Flaw, Item, Part
 
@@ -21,6 +22,9 @@ class Tally:
     written: int = 0
     skipped: int = 0
     failed: int = 0
+    episodes: int = 0
+    conversations: dict[str, None] = field(default_factory=dict)
+    """The conversations that messages were read of, in their order."""
 
     @property
     def seen(self) -> int:
@@ -53,7 +57,25 @@ def run(
         for index, error in done.errors.items():
             tally.failed += 1
             report(Flaw(where=block[index].where, at=block[index].at, sentence=error.message))
+        tally.conversations |= dict.fromkeys(_conversations(block))
         advance(block[-1].at, tally.seen)
+
+
+def close(new_call: Callable[[], Call], *, tally: Tally, advance: Callable[[float, int], None]) -> None:
+    """Make the episodes of all conversations that were imported: a transcript tells what has ended.
+
+    Raises what the store raises: the same import again goes on with the others.
+    """
+    for reached, conversation in enumerate(tally.conversations, 1):
+        while made := close_conversation(new_call(), conversation, ended=True):
+            tally.episodes += len(made)
+        advance(reached, tally.episodes)
+
+
+def _conversations(block: Iterable[Item]) -> Iterator[str]:
+    for item in block:
+        if item.draft is not None and item.draft.source == "conversation" and item.draft.conversation_id is not None:
+            yield item.draft.conversation_id
 
 
 def _write(call: Call, block: list[Item], seen: Counter[TextKey], look_around: bool) -> importing.Imported:

@@ -68,11 +68,16 @@ def recall(
             include_conversation=turns,
             related_only=True,
         )
+        unseen = 0
+        if found["outcome"]["kind"] == "nothing_stored" and not turns:
+            unseen = memory.ask("core.stats")["turns"]
     if as_json:
         return write_json(found)
     for hit in found["results"]:
         _print_hit(hit)
-    if not found["results"] or found["outcome"]["kind"] == "degraded":
+    if unseen:
+        complain(f"Only {unseen:,} messages of conversations are stored yet: recall --turns searches them.")
+    elif not found["results"] or found["outcome"]["kind"] == "degraded":
         complain(found["outcome"]["message"])
     return None
 

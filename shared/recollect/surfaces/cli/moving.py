@@ -1,5 +1,6 @@
 """import and export."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,8 @@ def import_(
     """Import notes, chat transcripts or an export. Again is safe: what is there is skipped.
 
     A long Markdown file becomes a memory a section. Messages of a transcript become turns of their
-    conversation. What can't be imported is listed by line, and the exit code is 6. JSON is read as a
-    stream; one item may have up to 64 MiB.
+    conversation, and its episodes are made at once. What can't be imported is listed by line, and the
+    exit code is 6. JSON is read as a stream; one item may have up to 64 MiB.
     """
     from . import importing
     from .files import Flaw, Origin, total_bytes
@@ -53,16 +54,20 @@ def import_(
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
-    with opened(data=data, user=user, agent=agent) as memory, shown(f"Importing {path.name}", size) as advance:
+    with opened(data=data, user=user, agent=agent) as memory:
+        new_call = partial(memory.call, _BLOCK_SECONDS)
         try:
-            importing.run(
-                lambda: memory.call(_BLOCK_SECONDS),
-                Origin(path=path, scope=scope, tags=tuple(tag or ())).parts(),
-                tally=tally,
-                look_around=look_around,
-                report=report,
-                advance=advance,
-            )
+            with shown(f"Importing {path.name}", size) as advance:
+                importing.run(
+                    new_call,
+                    Origin(path=path, scope=scope, tags=tuple(tag or ())).parts(),
+                    tally=tally,
+                    look_around=look_around,
+                    report=report,
+                    advance=advance,
+                )
+            with shown("Summing up conversations", len(tally.conversations)) as advance:
+                importing.close(new_call, tally=tally, advance=advance)
         except (KeyboardInterrupt, RecollectError):
             if tally.seen:
                 complain(f"Stopped with {tally.written:,} written. The same command again goes on from there.")
@@ -71,10 +76,12 @@ def import_(
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
     if as_json:
         counts = {"written": tally.written, "skipped": tally.skipped, "failed": tally.failed}
-        write_json({**counts, "errors": listed})
+        write_json({**counts, "episodes": tally.episodes, "errors": listed})
     else:
         done = f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed."
         say(done)
+        if tally.episodes:
+            say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
     if tally.failed:
         raise typer.Exit(Exit.PARTIAL)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 if TYPE_CHECKING:
     from ...engine.call import Call
@@ -65,7 +65,7 @@ def log_to_stderr(level: str, *, tracebacks: bool = False) -> None:
     logger = logging.getLogger("recollect")
     for handler in [handler for handler in logger.handlers if handler.name == _HANDLER]:
         logger.removeHandler(handler)
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     handler.name = _HANDLER
     if not tracebacks and level != "debug":
         handler.setFormatter(_OneLine("%(message)s"))
@@ -74,6 +74,18 @@ def log_to_stderr(level: str, *, tracebacks: bool = False) -> None:
     logger.addHandler(handler)
     logger.setLevel(level.upper())
     logger.propagate = False
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to what stderr is at the time: while a progress bar is shown, that puts lines above the bar."""
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """Always stderr."""
 
 
 class _OneLine(logging.Formatter):

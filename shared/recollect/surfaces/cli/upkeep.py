@@ -1,6 +1,7 @@
 """reembed, sweep, forget-user and doctor: looking after the whole data folder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,18 +23,41 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def reembed(as_json: options.Json = False, data: options.Data = None) -> None:
-    """Embed every memory of every user anew, after the embedder was changed. Stop the server first."""
+def reembed(
+    all_users: Annotated[
+        bool, typer.Option("--all", help="Also the users whose vectors this embedder made already.")
+    ] = False,
+    as_json: options.Json = False,
+    data: options.Data = None,
+) -> None:
+    """Embed every memory of every user anew, after the embedder was changed. Stop the server first.
+
+    Each user's vectors change all at once, when all are made. A command that was cut short goes on with the others.
+    """
     from .progress import shown
 
-    done: dict[str, int] = {"users": 0, "memories": 0, "failed": 0}
+    done: dict[str, int] = {"users": 0, "memories": 0, "already": 0, "failed": 0}
     with opened(data=data) as memory:
         users = list(_users(memory, done))
-        with shown("Embedding", len(users)) as advance:
-            for reached, user in enumerate(users, 1):
-                _embed_anew(memory, user, done)
-                advance(reached, done["memories"])
-    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users have new vectors.")
+        try:
+            with shown("Embedding", len(users)) as advance:
+                for before, user in enumerate(users):
+                    if not all_users and _is_embedded(memory, user):
+                        done["already"] += 1
+                    else:
+                        _embed_anew(memory, user, done, partial(advance, before))
+                    advance(before + 1, done["memories"])
+        except KeyboardInterrupt:
+            ready = done["users"] + done["already"]
+            complain(
+                f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others keep their old ones. The "
+                "same command again goes on with the others."
+            )
+            raise
+    said = f"{done['memories']:,} memories of {done['users']:,} users have new vectors."
+    if done["already"]:
+        said += f" {done['already']:,} users had them already; --all embeds theirs again."
+    _finish(done, as_json, said)
 
 
 def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
@@ -110,15 +134,36 @@ def _users(memory: Opened, done: dict[str, int]) -> "Iterator[Caller]":
         complain(error.message)
 
 
-def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int]) -> None:
+def _is_embedded(memory: Opened, user: "Caller") -> bool:
+    """Whether all of a user's vectors are by this embedder."""
+    from ...errors import RecollectError
+    from ...model import Filter
+
+    if memory.settings.store == "aws":
+        return False  # a user whose embedding was cut short has some of both there
+    try:
+        memory.door.store.space(user.user_id, tenant=user.tenant).page(Filter(), limit=1)
+    except RecollectError:
+        return False  # by another embedder; what else is wrong embedding meets again, and says so
+    return True
+
+
+def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int], advance: "Callable[[int], None]") -> None:
     from ...engine.entry import embed_memories
     from ...errors import RecollectError
 
+    space = memory.door.store.space(user.user_id, tenant=user.tenant)
+    made = 0
+
     def embed(memories: "Sequence[Memory]") -> "list[tuple[Embedding, ...]]":
-        return embed_memories(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
+        nonlocal made
+        vectors = embed_memories(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
+        made += len(memories)
+        advance(done["memories"] + made)
+        return vectors
 
     try:
-        done["memories"] += memory.door.store.space(user.user_id, tenant=user.tenant).reembed(embed)
+        done["memories"] += space.reembed(embed)
         done["users"] += 1
     except RecollectError as error:
         done["failed"] += 1
