@@ -13,12 +13,13 @@ from .adapters.dynamodb import DynamoCounters, DynamoStore, create_tables
 from .adapters.dynamodb.crossing import translate
 from .adapters.dynamodb.following import Follower
 from .adapters.dynamodb.indexing import Indexer
+from .adapters.dynamodb.levels import DynamoLevels
 from .adapters.dynamodb.store import connecting
 from .adapters.dynamodb.table import READ_SECONDS, Connect, Deadline, Tables
 from .adapters.dynamodb.truth import DynamoTruth
 from .adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
 from .errors import InvalidInput, NotFound, Unavailable
-from .ports import Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
+from .ports import Calibrating, Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoSt
     wire = _wire(settings)
     index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
     tables = (settings.memory_table, settings.usage_table)
-    return DynamoStore(*tables, embedder, clock, index, connect=_connect(settings), at_close=wire.close)
+    store = DynamoStore(*tables, embedder, clock, index, connect=_connect(settings), at_close=wire.close)
+    if isinstance(embedder, Calibrating):
+        # Else each new function has the model embed 60 texts before its first save.
+        embedder.share_levels(DynamoLevels(store.tables))
+    return store
 
 
 def open_counters(store: MemoryStore) -> Counters:

@@ -138,7 +138,7 @@ class Settings(BaseModel):
         0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint or Titan."
     )
     embedder_unrelated: float | None = Field(
-        None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at start when not given."
+        None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at first use when not given."
     )
     embedder_query_prefix: str = Field("", description="Put before a query, for models that want one.")
     embedder_document_prefix: str = Field("", description="Put before a stored text, for models that want one.")

@@ -12,10 +12,13 @@ from unittest.mock import patch
 from contracts.dynamodb_stores import emulated, tables
 from contracts.memory_index import MemoryIndex
 from recollect.adapters.dynamodb import DynamoStore, usage
+from recollect.adapters.dynamodb.levels import DynamoLevels
+from recollect.adapters.dynamodb.table import Tables
 from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
 from recollect.adapters.folder import FolderFiles
 from recollect.invoke import Door
 from recollect.model import Caller
+from recollect.ports import Levels
 from recollect.runtime import SystemClock
 from recollect.toolsets import CATALOGUE
 from surfaces import scenarios
@@ -35,6 +38,27 @@ def recorded() -> Asked:
             with patch.object(usage, "_MANY", many):
                 for story in CATALOGUE.toolsets:
                     getattr(scenarios, story)(partial(_run, door, Caller(f"{story}-{many}", "agent", "chat")))
+    return asked
+
+
+@cache
+def asked_for_levels() -> set[tuple[str, str]]:
+    """What a function with a remote embedder asks of DynamoDB when it starts."""
+    asked: set[tuple[str, str]] = set()
+    with emulated() as connect, tables(connect, fetches=False) as names:
+        made = Tables(connect, *names)
+        call = made.call
+
+        def noting(operation: str, request: Any, deadline: Any) -> Any:
+            for table, action in _actions(operation, request):
+                asked.add((action, {names[0]: "memories", names[1]: "usage"}[table]))
+            return call(operation, request, deadline)
+
+        made.call = noting  # type: ignore[method-assign]
+        shared = DynamoLevels(made)
+        shared.write("key", Levels(dimension=256, unrelated=0.1, unrelated_japanese=0.4, novel=0.5))
+        assert shared.read("key") is not None
+        made.close()
     return asked
 
 

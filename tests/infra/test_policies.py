@@ -1,7 +1,7 @@
 """No function may do what none of its tools needs, and each may do all that they ask for."""
 
 import pytest
-from asked import recorded
+from asked import asked_for_levels, recorded
 from infra.plan import mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
@@ -37,6 +37,12 @@ def test_a_function_may_do_what_its_tools_ask_for(name: str) -> None:
     assert {each for each in asked if each[0].startswith("dynamodb:")} <= allowed
     if any(where == "index" for _, where in asked):
         assert ("es:ESHttpPost", "index") in allowed
+
+
+def test_a_function_that_embeds_may_share_what_it_learned_of_its_model() -> None:
+    embedding = [plan.name for plan in FUNCTIONS.values() if any(tool.needs != "store" for tool in plan.tools)]
+    for name in (*embedding, "maintenance"):
+        assert asked_for_levels() <= {(action, _place(where)) for action, where in template("domain").allowed(name)}
 
 
 @pytest.mark.parametrize("access", ["read", "write"])

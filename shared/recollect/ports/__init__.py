@@ -8,7 +8,7 @@ store: one user's memories, from which nobody else's can be reached.
 from .changes import Change, Close, Create, Entry, Guard, Replace
 from .clock import Clock
 from .counters import Amount, Counters
-from .embedder import Embedder, Scale
+from .embedder import Calibrating, Embedder, Levels, Scale, SharedLevels
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .loading import Loads
@@ -19,6 +19,7 @@ from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
 __all__ = [
     "TOMBSTONE_SECONDS",
     "Amount",
+    "Calibrating",
     "Change",
     "Clock",
     "Close",
@@ -37,6 +38,7 @@ __all__ = [
     "IndexedCandidate",
     "IndexedNeighbour",
     "IndexedSurroundings",
+    "Levels",
     "Loads",
     "MemoryStore",
     "Pair",
@@ -44,6 +46,7 @@ __all__ = [
     "Probe",
     "Replace",
     "Scale",
+    "SharedLevels",
     "Space",
     "TextKey",
     "Tombstone",

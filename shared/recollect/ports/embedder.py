@@ -1,7 +1,8 @@
 """What turns texts into vectors."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
 from ..model import Embedding
 
@@ -36,3 +37,30 @@ class Embedder(Scale, Protocol):
         Raises Unavailable when the model does not answer in time or refuses.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What was learned about a model: the size of its vectors and its `Scale`."""
+
+    dimension: int
+    unrelated: float
+    unrelated_japanese: float
+    novel: float
+
+
+class SharedLevels(Protocol):
+    """Where processes that use the same model share its levels, by a key that stands for all they depend on.
+
+    Both methods raise Unavailable and Throttled.
+    """
+
+    def read(self, key: str) -> Levels | None: ...
+    def write(self, key: str, levels: Levels) -> None: ...
+
+
+@runtime_checkable
+class Calibrating(Protocol):
+    """An embedder that learns its levels from its model, unless another process has shared them."""
+
+    def share_levels(self, shared: SharedLevels) -> None: ...

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from ...errors import Unavailable
 from ...model import Embedding
+from ...ports import SharedLevels
 from .bedrock_crossing import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, Failure, crossing
 from .bedrock_models import MODELS, Purpose, find_dimension, find_model, read_vectors
 from .calibration import Calibration
@@ -85,6 +86,10 @@ class BedrockEmbedder:
         self._client: Any = None
         self._monotonic = monotonic
         self._sleep = sleep
+
+    def share_levels(self, shared: SharedLevels) -> None:
+        """Learn the levels from other processes where they have them, and tell them."""
+        self._calibration.share(shared, self.name, self._prefixes["document"])
 
     @property
     def unrelated(self) -> float:

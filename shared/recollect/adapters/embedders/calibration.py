@@ -4,14 +4,20 @@ Some models crowd every cosine between 0.7 and 1, others spread them from 0. Sea
 unrelated texts and surprise from all, so that a weight or a threshold tuned with one model holds with the next.
 """
 
+import json
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import combinations
 from typing import Final
 
-from ...errors import Unavailable
+from ...errors import RecollectError, Unavailable
 from ...model import Embedding
+from ...ports import Levels, SharedLevels
 from .vectors import cosine
+
+_log = logging.getLogger("recollect")
 
 WORDLLAMA_UNRELATED: Final = 0.07
 """The median between questions about real conversations and turns picked at random from them. Short texts of
@@ -107,7 +113,7 @@ class Calibration:
     """What is learned about a model at first use: its vectors' size and its levels.
 
     Each can be given; `dimension` 0 and a level None ask the model. Learning twice at the same time is harmless:
-    both learn the same.
+    both learn the same. `share` has it ask other processes first, and tell them.
     """
 
     def __init__(
@@ -122,9 +128,19 @@ class Calibration:
         self.unrelated = unrelated
         self.unrelated_japanese = unrelated_japanese
         self.novel = novel
+        self._given = (unrelated, unrelated_japanese, novel)
+        self._shared: SharedLevels | None = None
+        self._key = ""
+        self._is_recalled = False
+
+    def share(self, shared: SharedLevels, model: str, prefix: str) -> None:
+        """Share what is learned of a model whose documents have a prefix."""
+        depends_on = json.dumps([model, prefix, self._given, PROBES])
+        self._shared, self._key = shared, blake2b(depends_on.encode(), digest_size=16).hexdigest()
 
     def probes(self) -> tuple[str, ...]:
         """The texts that still have to be embedded, as documents, before all is known."""
+        self._recall()
         if None in (self.unrelated, self.unrelated_japanese, self.novel):
             return PROBES
         return () if self.dimension else PROBES[:1]
@@ -145,6 +161,33 @@ class Calibration:
             self.unrelated_japanese = unrelated_level(vectors[_JAPANESE:])
         if self.novel is None:
             self.novel = max(self.unrelated, novel_level(vectors[_TALK:_JAPANESE]))
+        self._tell()
+
+    def _recall(self) -> None:
+        """Take over what another process learned; asked once. Nobody is kept waiting for a place that fails."""
+        if self._shared is None or self._is_recalled:
+            return
+        try:
+            found = self._shared.read(self._key)
+        except RecollectError as error:
+            _log.warning("The levels of the embedding model can't be read: %s", error.message)
+            found = None
+        if found is not None and self.dimension in (0, found.dimension):
+            self.dimension = found.dimension
+            self.unrelated = found.unrelated if self.unrelated is None else self.unrelated
+            given = self.unrelated_japanese
+            self.unrelated_japanese = found.unrelated_japanese if given is None else given
+            self.novel = found.novel if self.novel is None else self.novel
+        self._is_recalled = True
+
+    def _tell(self) -> None:
+        unrelated, japanese, novel = self.unrelated, self.unrelated_japanese, self.novel
+        if self._shared is None or unrelated is None or japanese is None or novel is None:
+            return
+        try:
+            self._shared.write(self._key, Levels(self.dimension, unrelated, japanese, novel))
+        except RecollectError as error:
+            _log.warning("The levels of the embedding model can't be kept: %s", error.message)
 
     def check(self, vectors: Sequence[Embedding]) -> None:
         """Raises Unavailable when a vector isn't of the size given, or of that of the first one seen."""

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
+from ...ports import SharedLevels
 from .calibration import Calibrated, Calibration
 from .post import SLOTS, Answer, AnswerTooLarge, OutOfTime, Poster
 from .vectors import placed, unit_vector, worded
@@ -73,6 +74,10 @@ class EndpointEmbedder(Calibrated):
         self._poster = Poster(_target(url), _headers(key), slots=slots)
         self._monotonic = monotonic
         self._sleep = sleep
+
+    def share_levels(self, shared: SharedLevels) -> None:
+        """Learn size and levels from other processes where they have them, and tell them."""
+        self._calibration.share(shared, self.name, self._prefixes["document"])
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when the server can't be reached in time or
