@@ -32,13 +32,15 @@ def consolidate(
 
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
     Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction.
-    Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids.
+    Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
+    that was used for something else.
     """
-    distinct = list(dict.fromkeys(check_id(id) or id for id in ids))
+    distinct = distinct_ids(ids)
     if not 2 <= len(distinct) <= MAX_SOURCES:
         raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
     while True:
         if (done := saving.already_saved(call)) is not None:
+            _check_made_of(saving.first_image(call, done), distinct)
             return done  # a repeated idempotency key: the sources may be gone by now
         sources = find_all(call, distinct)
         change = _merged(call, sources, tags, metadata)
@@ -54,6 +56,18 @@ def consolidate(
         if not preserve_originals and not call.rules.retention:
             call.space.purge([source.id for source in sources], timeout=call.deadline.left())
         return change.entry.memory
+
+
+def distinct_ids(ids: Sequence[str]) -> list[str]:
+    """The ids in their one form, each once."""
+    return list(dict.fromkeys(check_id(id) or id for id in ids))
+
+
+def _check_made_of(first: Memory, ids: Sequence[str]) -> None:
+    if first.metadata.get("consolidated_from") != ids:
+        raise Conflict(
+            "This idempotency key was used for something else; use a new key to merge these memories.", id=first.id
+        )
 
 
 def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:

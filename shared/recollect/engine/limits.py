@@ -11,6 +11,7 @@ from ..errors import InvalidInput, TooLarge
 from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
 
 MAX_TAGS: Final = 64
+MAX_CONDITIONS: Final = 64
 MAX_MANUAL_LINKS: Final = 100
 MAX_TAG_CHARACTERS: Final = 128
 MAX_SCOPE_DEPTH: Final = 10
@@ -92,6 +93,18 @@ def check_metadata(metadata: JsonObject) -> None:
         raise InvalidInput("`metadata` must hold finite numbers and whole Unicode characters only.") from None
     if size > MAX_METADATA_BYTES:
         raise TooLarge(f"`metadata` is {size:,} bytes as JSON; at most {MAX_METADATA_BYTES:,} fit.")
+
+
+def check_conditions(metadata: JsonObject) -> None:
+    """What memories' metadata is filtered by: at most 64 keys, each with a plain value."""
+    if len(metadata) > MAX_CONDITIONS:
+        raise InvalidInput(f"`metadata` has {len(metadata):,} conditions; at most {MAX_CONDITIONS} fit in a filter.")
+    for key, value in metadata.items():
+        if isinstance(value, dict | list):
+            raise InvalidInput(
+                f"`metadata.{key[:MAX_TAG_CHARACTERS]}` must be a plain value to filter by: text, a number, true or "
+                "false."
+            )
 
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def falls_below(memory: Remembered, usage: Usage, share: float) -> datetime | No
         return None
     low, high = 0, 1
     most = (datetime.max.replace(tzinfo=UTC) - last).days
+    if most < high:
+        return None
     while retrievability(memory, usage, last + timedelta(days=high)) >= share:
         if high == most:
             return None

@@ -207,6 +207,12 @@ def new_id(call: Call, source: Source, position: int) -> str:
     return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in parts)))
 
 
+def first_image(call: Call, memory: Memory) -> Memory:
+    """A memory as it was first saved."""
+    earlier = call.space.revisions(memory.id) if memory.version > 1 else []
+    return earlier[0].memory if earlier else memory
+
+
 def _written_before(call: Call, entry: Entry) -> Memory:
     id = entry.memory.id
     existing = call.space.get([id], deleted=True).get(id)
@@ -217,9 +223,7 @@ def _written_before(call: Call, entry: Entry) -> Memory:
         )
     if not existing.is_visible(call.now()):
         raise Conflict("This idempotency key saved a memory that has since expired; use another key.", id=id)
-    earlier = call.space.revisions(id) if existing.version > 1 else []
-    first = earlier[0].memory if earlier else existing
-    if text_digest(first.content) != entry.fold:
+    if text_digest(first_image(call, existing).content) != entry.fold:
         raise Conflict("This idempotency key was used for another text; use a new key for a new memory.", id=id)
     return existing
 

@@ -29,7 +29,7 @@ def undo(call: Call, id: str) -> Memory:
 def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
     assert current.deleted_at is not None
     now = call.now()
-    if current.deleted_at + call.rules.retention <= now:
+    if now - current.deleted_at >= call.rules.retention:
         raise not_found(current.id)
     restored = replace(
         current,

@@ -10,8 +10,7 @@ from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
 from ...engine.diversity import Diversity
-from ...engine.limits import check_scope
-from ...errors import InvalidInput
+from ...engine.limits import check_conditions, check_scope
 from ...model import ContentType, Filter, Tier
 from ...tools import Answer, Input
 from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
@@ -33,14 +32,12 @@ class FilterInput(Input):
     created_before: Time | None = Field(None, description="Only those saved before this time.")
     occurred_after: Time | None = Field(None, description="Only those about this time or later.")
     occurred_before: Time | None = Field(None, description="Only those about a time before this.")
-    metadata: Metadata | None = Field(None, description="Only those whose metadata has these keys and plain values.")
+    metadata: Metadata | None = Field(
+        None, description="Only those whose metadata has these keys and plain values; at most 64."
+    )
 
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
-        for key, value in (self.metadata or {}).items():
-            if isinstance(value, dict | list):
-                raise InvalidInput(
-                    f"`metadata.{key}` must be a plain value to filter by: text, a number, true or false."
-                )
+        check_conditions(self.metadata or {})
         return Filter(
             tags=tuple(self.tags or ()),
             tier=self.tier,

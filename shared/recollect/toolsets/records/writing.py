@@ -234,7 +234,7 @@ def memory_consolidate(call: Call, input: ConsolidateInput) -> ConsolidatedView:
     return ConsolidatedView(
         success=True,
         consolidated_memory_id=memory.id,
-        original_count=memory.metadata["source_count"],
+        original_count=len(consolidating.distinct_ids(input.memory_ids)),
         preserved=input.preserve_originals,
         summary_length=len(memory.content),
     )
