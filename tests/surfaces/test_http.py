@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.routing import Route
 
 from embedding import HashedWords
 from recollect.errors import Internal, RecollectError, Throttled
@@ -292,3 +293,14 @@ def test_callers_that_wait_to_be_known_hold_up_no_probe(door: Door) -> None:
         finally:
             known.set()
         assert {call.result().status_code for call in calls} == {200}
+
+
+def test_a_path_is_found_without_trying_every_route(door, monkeypatch):
+    tried = []
+    matches = Route.matches
+    monkeypatch.setattr(Route, "matches", lambda route, scope: tried.append(route.path) or matches(route, scope))
+    app = create_app(door, LocalUser("local", "default"), closes_store=False)
+    with served(app) as url, httpx.Client(base_url=url) as client:
+        for path in ("/healthz", "/v1/notes/memory_search", "/mcp/associative", "/nothing/here"):
+            client.get(path)
+    assert tried == ["/healthz", "/v1/notes/memory_search", "/mcp/associative"]

@@ -14,6 +14,7 @@ from ..errors import Internal, RecollectError, Unavailable
 from ..invoke import Door
 from ..tools import Tool
 from . import schemas
+from .by_path import by_path
 from .entrance import MAX_CALLS_AT_ONCE, Entrance
 from .guard import LoopbackOnly
 from .identity import Identity, one_header
@@ -68,6 +69,7 @@ def create_app(
         app.add_middleware(Challenging, resource=resource, paths=endpoints.keys())
     if local:
         app.add_middleware(LoopbackOnly)
+    app.router.routes[:] = by_path(app.router.routes)
     return app
 
 
