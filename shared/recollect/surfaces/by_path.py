@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from starlette.routing import BaseRoute, Match, Route, get_route_path
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 
@@ -13,15 +13,21 @@ class ByPath(BaseRoute):
         self._routes = {route.path: route for route in routes}
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope["type"] != "http" or (route := self._routes.get(get_route_path(scope))) is None:
+        if scope["type"] != "http" or (route := self._routes.get(_path(scope))) is None:
             return Match.NONE, {}
         return route.matches(scope)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._routes[get_route_path(scope)].handle(scope, receive, send)
+        await self._routes[_path(scope)].handle(scope, receive, send)
 
 
 def by_path(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
     """The same routes, quicker to choose from. No two have the same path."""
     fixed = [route for route in routes if isinstance(route, Route) and "{" not in route.path]
     return [ByPath(fixed), *(route for route in routes if route not in fixed)]
+
+
+def _path(scope: Scope) -> str:
+    """The path below where the application is mounted."""
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))

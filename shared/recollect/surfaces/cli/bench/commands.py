@@ -61,7 +61,7 @@ def speed(
     store: Where = Store.SQLITE,
     as_json: options.Json = False,
 ) -> None:
-    """Search, save and import, in this process, on a store that is removed afterwards.
+    """Search, save and import, in this process, on a store that is removed afterwards; searches over HTTP beside them.
 
     Ratios: search_ratio is our median over the peer's (1 or less is good), save_ratio our saves a second
     over the peer's (1 or more is good).

@@ -1,5 +1,6 @@
 """Search, save and import through the door, each beside the peer's in the same moments of the same run."""
 
+import json
 import os
 import time
 from collections import Counter
@@ -23,6 +24,7 @@ from .corpus import Corpus
 from .peer import LangGraph
 from .place import Place, opened
 from .report import milliseconds
+from .servers import http_client, http_server
 from .stores import Store
 
 TITLES: Final = {
@@ -30,6 +32,8 @@ TITLES: Final = {
     "users": "users",
     "search_p50_ms": "hybrid search, median, ms",
     "search_p95_ms": "hybrid search, 95th percentile, ms",
+    "http_search_p50_ms": "the same for a client over HTTP, median, ms",
+    "http_adds_ms": "what HTTP adds to a search, median, ms (<= 1.5 is good)",
     "retrieve_p50_ms": "retrieve_memory, median, ms",
     "retrieve_ratio": "retrieve_ratio, retrieve_memory / search (<= 1.5 is good)",
     "save_per_s": "durable saves with look-around, a second",
@@ -56,6 +60,7 @@ _SECONDS: Final = 25.0
 _SAVES: Final = 200
 _SEARCHES: Final = 500
 _RETRIEVALS: Final = 200
+_SERVED: Final = 200
 _WARM: Final = 5
 _RECENT: Final = 10
 """How many memories were saved just now while searches are held against the bare index."""
@@ -108,7 +113,8 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         place.settle()
         searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
         recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
-    figures = {**_figures(saves, searches, size / loading), **_retrieval(recalls)}
+        served = _over_http(door, folder / "ours", callers[0], questions) if store is Store.SQLITE else {}
+    figures = {**_figures(saves, searches, size / loading), **served, **_retrieval(recalls)}
     return {"size": size, "users": users, **figures, **bare, **room, "resident_mb": resident}
 
 
@@ -151,6 +157,18 @@ def _bare(
         "bulk_per_s": round(bulk),
         "bulk_ratio": round(indexed / bulk, 3),
     }
+
+
+def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -> dict[str, Any]:
+    """What a client of `recollect serve` sees of the first user's searches, beside the same searches here."""
+    with http_server(folder, caller) as port, http_client(port) as client:
+
+        def ask(_: Caller, question: str) -> None:
+            client.post("/v1/core/search", json.dumps({"query": question, "limit": _LIMIT}))
+
+        pair = _alternate(partial(_search, door), ask, [caller], questions[:_SERVED])
+    adds = [over - here for over, here in zip(pair.peers, pair.ours, strict=True)]
+    return {"http_search_p50_ms": milliseconds(pair.peers, 0.5), "http_adds_ms": milliseconds(adds, 0.5)}
 
 
 def _retrieval(recalls: Pair) -> dict[str, Any]:
