@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+import anyio.to_thread
 import httpx
 import pytest
 from starlette.routing import Route
@@ -304,3 +305,21 @@ def test_a_path_is_found_without_trying_every_route(door, monkeypatch):
         for path in ("/healthz", "/v1/notes/memory_search", "/mcp/associative", "/nothing/here"):
             client.get(path)
     assert tried == ["/healthz", "/v1/notes/memory_search", "/mcp/associative"]
+
+
+@pytest.mark.parametrize("path", ["/v1/notes/memory_search", "/mcp/notes"])
+def test_a_call_of_who_is_known_at_once_takes_one_thread(door, monkeypatch, path):
+    started = []
+    run_sync = anyio.to_thread.run_sync
+    monkeypatch.setattr(
+        anyio.to_thread, "run_sync", lambda *args, **rest: started.append(args) or run_sync(*args, **rest)
+    )
+    body: dict[str, Any] = {"query": "where?"}
+    if path.startswith("/mcp"):
+        call = {"name": "memory_search", "arguments": body}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    app = create_app(door, LocalUser("local", "default"), closes_store=False)
+    with served(app) as url, httpx.Client(base_url=url) as client:
+        accepts = {"Accept": "application/json, text/event-stream"}
+        assert client.post(path, json=body, headers=accepts).status_code == 200
+    assert len(started) == 1

@@ -13,7 +13,7 @@ from ..invoke import identified
 from ..model import Caller
 from .bodies import Bodies
 from .fair_share import FairShare
-from .identity import Identity
+from .identity import AT_ONCE, Identity
 
 # Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
 MAX_CALLS_AT_ONCE: Final = 16
@@ -43,6 +43,11 @@ class Entrance:
 
         Raises what an identity raises, IdentityMissing, Throttled, and what `Bodies.read` raises.
         """
-        caller = identified(await anyio.to_thread.run_sync(self._identity.caller, scope, limiter=self._identifying))
+        caller = identified(await self._caller(scope))
         async with self._share.turn(caller), self._bodies.read(scope, receive, bounds, what) as body:
             yield caller, body
+
+    async def _caller(self, scope: Scope) -> Caller | None:
+        if isinstance(self._identity, AT_ONCE):
+            return self._identity.caller(scope)
+        return await anyio.to_thread.run_sync(self._identity.caller, scope, limiter=self._identifying)

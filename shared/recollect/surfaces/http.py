@@ -8,6 +8,7 @@ from typing import Any, Final
 import anyio.to_thread
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Route
 
 from .. import telemetry
 from ..errors import Internal, RecollectError, Unavailable
@@ -57,10 +58,11 @@ def create_app(
     # FastAPI's pages load scripts from elsewhere, which a server without authentication must not host.
     app = FastAPI(title="recollect", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
+    # Starlette's own routes: FastAPI's would look for parameters and dependencies, which no tool has.
     for tool in door.catalogue.tools():
-        for path in paths(tool):
-            app.add_api_route(path, _endpoint(door, entrance, tool), methods=["POST"], name=tool.full_name)
-    _add_probes(app, door)
+        call = _endpoint(door, entrance, tool)
+        app.router.routes.extend(Route(path, call, methods=["POST"], name=tool.full_name) for path in paths(tool))
+    app.router.routes.extend(_probes(door))
     app.router.routes.extend(mcp_routes(endpoints))
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, partial(_not_routed, door))
@@ -89,15 +91,14 @@ def _endpoint(door: Door, entrance: Entrance, tool: Tool) -> Any:
     return call
 
 
-def _add_probes(app: FastAPI, door: Door) -> None:
-    async def healthz() -> Response:
+def _probes(door: Door) -> list[BaseRoute]:
+    async def healthz(request: Request) -> Response:
         return _response(_fine())
 
-    async def readyz() -> Response:
+    async def readyz(request: Request) -> Response:
         return _response(await anyio.to_thread.run_sync(_readiness, door))
 
-    app.add_api_route("/healthz", healthz, methods=["GET"])
-    app.add_api_route("/readyz", readyz, methods=["GET"])
+    return [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
 
 
 def _readiness(door: Door) -> Reply:

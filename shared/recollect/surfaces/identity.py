@@ -114,6 +114,10 @@ class Authorizer:
         return self.names.caller(_claims(scope.get("aws.event") or {}, self.names.user), scope)
 
 
+AT_ONCE: Final = (LocalUser, TrustedHeaders, Authorizer)
+"""Identities that wait for no file or network, so that asking them needs no thread."""
+
+
 def bearer_token(scope: Scope) -> str | None:
     """The token of `Authorization: Bearer TOKEN` (RFC 6750), None without one. Raises InvalidInput for two headers."""
     kind, _, token = (one_header(scope, "Authorization") or "").strip().partition(" ")
