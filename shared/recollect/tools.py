@@ -108,12 +108,14 @@ class Tool:
 class Toolset:
     """A dialect: its tools by name and how it words an error.
 
+    `instructions` tell a model when to save and when to search, by the names of these tools.
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's own
     error body; with `standard_errors` a surface that has a form of its own (HTTP has) uses that instead.
     """
 
     name: str
     description: str
+    instructions: str
     render_error: Callable[[RecollectError, Tool], Any]
     omit_nulls: bool = False
     standard_errors: bool = False

@@ -1333,12 +1333,21 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
     def anew(memories: Any) -> Any:
         texts = [memory.content for memory in memories]
         seen.extend(texts)
-        return [tuple(other.embed([text[:600], text[600:]], purpose="document", timeout=SECONDS)) for text in texts]
+        return [
+            Entry(
+                memory=memory,
+                fold=bytes(16),
+                embeddings=tuple(other.embed([text[:600], text[600:]], purpose="document", timeout=SECONDS)),
+                tokens=(*tokens(text), "anew"),
+            )
+            for memory, text in zip(memories, texts, strict=True)
+        ]
 
     assert space.reembed(anew) == 299
     assert sorted(seen) == sorted(m.content for m in made[1:])
     matches = space.search(query("heron", near=near, per_leg=None))
     assert (len(matches.candidates), matches.stored) == (299, 299)
+    assert len(found(search(space, "anew", per_leg=None))) == 299
     assert {m.id for m in space.get([m.id for m in made]).values()} == {m.id for m in made[1:]}
     with pytest.raises(Conflict, match="recollect reembed"):
         save(store(clock, EMBEDDER).space("ana"), "by the old embedder")
@@ -1350,7 +1359,10 @@ def test_a_handle_of_the_old_embedder_is_refused_after_embedding_anew(store: Ope
     assert search(old, near=embed("heron")[0]).stored == 1
     other = HashedWords(dimension=32)
     store(clock, other).space("ana").reembed(
-        lambda memories: [tuple(other.embed([m.content], purpose="document", timeout=SECONDS)) for m in memories]
+        lambda memories: [
+            replace(entry(m), embeddings=tuple(other.embed([m.content], purpose="document", timeout=SECONDS)))
+            for m in memories
+        ]
     )
     with pytest.raises(Conflict, match="recollect reembed"):
         search(old, near=embed("heron")[0])

@@ -599,6 +599,23 @@ def test_spaces_within_a_line_stay(agent: Speaks) -> None:
     assert items(agent.ask("list_memories", category="fact")) == ["two  spaces\tand a tab\n  Context: a  b"]
 
 
+def test_a_word_that_only_the_context_has_is_found(agent: Speaks) -> None:
+    agent.ask("store_memory", category="fact", content="The key lies under the mat", context="Trip to Trondheim")
+    agent.ask("store_memory", category="fact", content="The sky was grey", context="A walk")
+    answer = agent.ask("search_memories", query="Trondheim")
+    assert answer == (
+        "Found 1 memories for 'Trondheim':\n- [fact] The key lies under the mat\n  Context: Trip to Trondheim"
+    )
+
+
+def test_a_context_that_is_changed_is_found_by_its_new_words_only(agent: Speaks) -> None:
+    agent.ask("store_memory", category="fact", content="The key lies under the mat", context="Trip to Trondheim")
+    [memory] = agent.invoke("core.list").body["memories"]
+    agent.invoke("core.update", id=memory["id"], context="Trip to Bergen")
+    assert "under the mat" in agent.ask("search_memories", query="Bergen")
+    assert agent.ask("search_memories", query="Trondheim") == "No memories found for query: Trondheim"
+
+
 @pytest.mark.parametrize("context", ["", " ", "\n"])
 def test_an_empty_context_has_no_line(agent: Speaks, context: str) -> None:
     agent.ask("store_memory", category="fact", content="x", context=context)

@@ -256,6 +256,32 @@ def test_a_casual_query_has_five_summaries_and_no_details(ana: Ask) -> None:
     assert (len(blocks(text)), detailed(text)) == (5, set())
 
 
+def test_a_casual_query_has_no_details_of_key_moments_that_it_has_nothing_to_do_with(ana: Ask) -> None:
+    five(ana, [0.9] * 5)
+    for casual in ("how are you", "hi", "how are you?"):
+        text = told(ana("episodic.retrieve_memory", query=casual))
+        assert (len(blocks(text)), detailed(text)) == (5, set())
+        assert "key moment" in text
+    assert detailed(told(ana("episodic.retrieve_memory", query="how are you", detail_limit=3))) == {1, 2, 3}
+
+
+def test_a_short_conversation_is_answered_once(ana: Ask, clock: SettableClock) -> None:
+    say(ana, "The trading system needs microsecond latency", "Python is too slow for that")
+    assert len(closed(ana, clock)) == 1
+    text = told(ana("episodic.retrieve_memory", query="trading latency", detail="high"))
+    assert text.count("microsecond latency") == text.count("too slow") == 1
+
+
+def test_two_long_conversations_are_answered_within_a_budget(ana: Ask) -> None:
+    for i in range(2):
+        said = [f"heron {i} number {n} " + "fishes " * 200 for n in range(80)]
+        episode(ana, f"heron {i}", *said, surprise=0.9)
+    text = told(ana("episodic.retrieve_memory", query="heron"))
+    assert detailed(text) == {1, 2}
+    assert len(text) < 2 * 4 * 2_000 + 1_000
+    assert text.count(" messages)") == 2
+
+
 def test_deep_context_has_up_to_three_with_details_if_surprising(ana: Ask) -> None:
     five(ana, [0.9] * 5)
     text = told(ana("episodic.retrieve_memory", query="what should I learn next " + FIVE, detail_limit=3))

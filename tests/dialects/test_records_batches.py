@@ -7,6 +7,7 @@ import pytest
 
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
+from recollect.invoke import Door
 
 
 @pytest.fixture
@@ -209,6 +210,30 @@ def test_one_memory_twice_in_a_rollback_is_an_error_of_the_second(run: Tools) ->
     assert (memory["content"], memory["tags"]) == ("x", ["y"])
 
 
+def test_a_hundred_updates_are_written_all_or_nothing_where_the_store_can(door: Door, run: Tools) -> None:
+    """memory_batch_update: 最大100件"""
+    most = door.store.space("ana").atomic_updates or 100
+    ids = run("memory_batch_store", items=[{"content": f"memory {i}"} for i in range(most)])["stored_ids"]
+    updates = [{"id": id, "content": f"changed {i}"} for i, id in enumerate(ids)]
+    failed = run("memory_batch_update", updates=[*updates[:-1], {"id": UNKNOWN, "content": "x"}])
+    assert (failed["success"], told(failed["errors"])) == (False, [(most - 1, "NotFoundError")])
+    assert contents(run)[0].startswith("memory")
+    answer = run("memory_batch_update", updates=updates)
+    assert (answer["success"], answer["updated_count"]) == (True, most)
+    assert all(content.startswith("changed") for content in contents(run))
+
+
+def test_more_updates_than_the_store_writes_all_or_nothing_are_refused_with_their_number(
+    ana: Tools, door: Door
+) -> None:
+    most = door.store.space("ana").atomic_updates
+    body = ana("records.memory_batch_update", updates=[{"id": UNKNOWN, "tags": []}] * 51).body
+    if most is None or most > 50:
+        assert [error["index"] for error in body["errors"]] == list(range(51))
+    else:
+        assert (body["error_type"], f"at most {most}" in body["message"]) == ("TooLargeError", True)
+
+
 @pytest.mark.parametrize(("count", "on_error"), [(50, "rollback"), (100, "continue"), (100, "stop")])
 def test_as_many_updates_as_may_be_are_taken(run: Tools, count: int, on_error: str) -> None:
     ids = run("memory_batch_store", items=[{"content": f"memory {i}"} for i in range(count)])["stored_ids"]
@@ -219,7 +244,7 @@ def test_as_many_updates_as_may_be_are_taken(run: Tools, count: int, on_error: s
 @pytest.mark.parametrize(
     ("given", "kind", "says"),
     [
-        ({"updates": [{"id": UNKNOWN, "tags": []}] * 51}, "TooLargeError", "at most 50"),
+        ({"updates": [{"id": UNKNOWN, "tags": []}] * 101}, "ValidationError", "100"),
         ({"updates": [{"id": UNKNOWN, "tags": []}] * 101, "on_error": "continue"}, "ValidationError", "100"),
         ({"updates": []}, "ValidationError", "`updates`"),
         ({}, "ValidationError", "`updates` is required"),
@@ -316,6 +341,23 @@ def test_of_more_the_best_sentences_are_kept_in_their_order(run: Tools, end: str
     kept = [place for s in (s for part in said for s in part) if (place := content.find(f"{s}{end.strip()}")) >= 0]
     assert len(kept) > 50
     assert kept == sorted(kept)
+
+
+def test_a_sentence_that_memories_share_is_kept_once(run: Tools) -> None:
+    first = stored(run, "Ana moved to Faro in May. She likes the sea.")
+    second = stored(run, "Ana moved to  Faro in may!\nHer flat is on the third floor. She likes the sea.")
+    third = stored(run, "She likes the sea")
+    answer = run("memory_consolidate", memory_ids=[first, second, third])
+    content = run("memory_get", id=answer["consolidated_memory_id"])["content"]
+    assert content == "Ana moved to Faro in May. She likes the sea.\nHer flat is on the third floor."
+    assert answer["summary_length"] == len(content)
+
+
+def test_lines_that_code_repeats_are_kept(run: Tools) -> None:
+    parts = ["def a():\n    return 1", "def b():\n    return 1"]
+    ids = [stored(run, part, content_type="code") for part in parts]
+    id = run("memory_consolidate", memory_ids=ids)["consolidated_memory_id"]
+    assert run("memory_get", id=id)["content"] == "\n".join(parts)
 
 
 def test_repeated_ids_count_once(run: Tools, refused: Tools) -> None:

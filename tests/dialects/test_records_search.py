@@ -192,6 +192,20 @@ def test_in_hybrid_mode_what_shares_words_passes_the_floor(run: Tools) -> None:
 
 
 @pytest.mark.usefixtures("pond")
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_what_is_shown_below_the_floor_says_that_its_words_matched(run: Tools, mode: str) -> None:
+    stored(run, f"{FILLER} KX4711 {FILLER} {FILLER}")
+    hits = run("memory_search", query="KX4711", search_mode=mode, min_similarity=0.9)["results"]
+    assert len(hits) == 2
+    below = [hit for hit in hits if hit["similarity"] < 0.9]
+    assert below
+    assert all(hit["matched_by"] == "keyword" for hit in below)
+    assert not any("matched_by" in hit for hit in hits if hit not in below)
+    for asked in ({"search_mode": mode}, {}, {"min_similarity": 0.1}):
+        assert not any("matched_by" in hit for hit in run("memory_search", query="KX4711", **asked)["results"])
+
+
+@pytest.mark.usefixtures("pond")
 def test_in_keyword_mode_the_floor_has_no_say(run: Tools) -> None:
     assert len(found(run, "KX4711", search_mode="keyword", min_similarity=1.0)) == 1
 

@@ -1,12 +1,14 @@
 """No function may do what none of its tools needs, and each may do all that they ask for."""
 
+from dataclasses import replace
+
 import pytest
 from asked import asked_for_levels, recorded
 from infra.plan import mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
 from recollect.model import JsonObject
-from recollect.tools import Answer, Catalogue, Input, Toolset
+from recollect.tools import Answer, Catalogue, Input
 from recollect.toolsets import CATALOGUE
 
 READS = {"dynamodb:BatchGetItem", "dynamodb:Query"}
@@ -123,7 +125,7 @@ class TideAnswer(Answer):
 def _with_a_new_tool(access: str, operation: str, *, needs: str = "store", timeout: float = 42.0) -> Catalogue:
     """The catalogue with one more tool, of which nothing else has heard."""
     notes = CATALOGUE.toolset("notes")
-    more = Toolset("notes", notes.description, notes.render_error, tools=dict(notes.tools))
+    more = replace(notes, tools=dict(notes.tools))
 
     @more.tool(operation, access, needs=needs, timeout=timeout, paths=("/tides",), examples=({"place": "Porto"},))
     def tide(call: object, input: TideInput) -> TideAnswer:

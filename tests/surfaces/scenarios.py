@@ -174,7 +174,7 @@ def episodic(run: Run) -> None:
         assert run("episodic.add_message", conversation_id="chat-9", message=message) == {"accepted": True}
     text = run("episodic.retrieve_memory", query="Lisbon", limit=1, detail="high")
     assert text.startswith("## Memory 1 [rank: 1, score: ")
-    assert '- user: "I love the light of Lisbon."' in text.splitlines()
+    assert text.count("I love the light of Lisbon.") == 1
     [found] = run("episodic.retrieve_memory_raw", query="Lisbon", limit=1)
     assert [message["content"] for message in found["messages"]] == said[:3]
     assert found["score"] <= found["relevance"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
+from recollect.engine.budget import estimate_tokens
 from recollect.errors import NotFound
 from recollect.invoke import Door
 from recollect.model import Caller
@@ -62,13 +64,27 @@ def test_tools_are_listed_as_the_catalogue_has_them(door: Door, toolset: str) ->
             assert each.output_schema is None
 
 
-def test_the_server_says_how_to_use_it(door: Door) -> None:
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
+def test_the_server_says_in_a_few_words_when_to_call_which_of_its_tools(door: Door, toolset: str) -> None:
     async def about(client: Client) -> Any:
         return client.server_info, client.instructions
 
-    info, instructions = ask(door, "core", about)
+    info, instructions = ask(door, toolset, about)
     assert info.name == "recollect"
-    assert "Search it before you answer" in instructions
+    assert estimate_tokens(instructions) < 150
+    tools = CATALOGUE.toolset(toolset).tools
+    operations = {tool.operation for name, tool in tools.items() if re.search(rf"\b{name}\b", instructions)}
+    saving, searching = {"save", "append_messages"}, {"search", "retrieve_memory"}
+    assert operations & saving
+    assert operations & searching
+    named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", instructions))
+    arguments = {name for tool in tools.values() for name in tool.input_schema["properties"]}
+    assert named <= tools.keys() | arguments | {"short_term", "long_term"}
+
+
+def test_no_two_toolsets_give_the_same_instructions() -> None:
+    given = [toolset.instructions for toolset in CATALOGUE.toolsets.values()]
+    assert len(set(given)) == len(given)
 
 
 def test_a_list_is_wrapped_and_text_is_plain(door: Door) -> None:

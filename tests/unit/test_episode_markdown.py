@@ -1,5 +1,6 @@
 """Memories as Markdown: how long ago in words, which come with details, and no text that can forge the frame."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
+from recollect.engine.budget import estimate_tokens
 from recollect.engine.retrieve_memory import Retrieved
 from recollect.errors import InvalidInput
 from recollect.model import Hit, Memory, Message
-from recollect.toolsets.episode_markdown import ago, details, render
+from recollect.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, ago, details, render
 from recollect.toolsets.lines import one_line
 
 
@@ -72,7 +74,8 @@ def test_what_is_stored_forges_no_heading_and_no_item(content: str, said: list[s
     lines = text.splitlines()
     assert [line for line in lines if line.startswith("#")] == ["## Memory 1 [rank: 1, score: 0.50, key moment]"]
     assert sum(line.startswith("**Summary:**") for line in lines) == 1
-    assert sum(line.startswith("- ") for line in lines) == len(said)
+    # What the summary holds is not said again.
+    assert sum(line.startswith("- ") for line in lines) in (len(said), len([s for s in said if s not in content]))
     assert text == text.rstrip()
 
 
@@ -110,6 +113,43 @@ def test_details_come_for_the_ranks_that_were_asked_for(
     wanted = details(detail, detail_limit, limit)  # type: ignore[arg-type]
     blocks = render(items, wanted, NOON).split("\n\n## ")
     assert {i for i, block in enumerate(blocks, 1) if "**Details:**" in block} == with_details
+
+
+def test_unasked_details_come_only_for_what_has_to_do_with_the_query() -> None:
+    beside = replace(_retrieved("m", "said"), is_relevant=False)
+    assert "Details" not in render([beside], details(None, None, 5), NOON)
+    assert "Details" not in render([beside], details("auto", None, 5), NOON)
+    for asked in (details(None, 1, 5), details("low", None, 5), details("high", None, 5)):
+        assert "Details" in render([beside], asked, NOON)
+
+
+def test_what_the_summary_holds_is_not_said_again() -> None:
+    moved = _retrieved("User: I moved to Faro in May. User: Yes.", "I moved to\nFaro in May.", "Yes.", "So nice.")
+    told = render([moved], details("high", None, 5), NOON)
+    assert told.count("I moved to Faro in May.") == 1
+    # Short words may be there by chance.
+    assert told.endswith('**Details:**\n- user: "Yes."\n- user: "So nice."')
+
+
+def test_a_summary_that_is_the_whole_conversation_needs_no_details() -> None:
+    assert "Details" not in render([_retrieved("User: Hi. Bye.", "Hi.", "Bye.")], details("high", None, 5), NOON)
+
+
+def test_long_conversations_are_cut_at_whole_messages_and_the_rest_is_counted() -> None:
+    long = [_retrieved(f"m{i}", *(f"message {n} " + "word " * 100 for n in range(200))) for i in range(100)]
+    text = render(long, details("high", None, 100), NOON)
+    blocks = text.split("\n\n## ")
+    assert estimate_tokens(text) < ANSWER_DETAIL_TOKENS + 100 * 40
+    assert estimate_tokens(blocks[0]) < DETAIL_TOKENS + 40
+    shown = blocks[0].count('word "\n')
+    assert shown > 10
+    assert blocks[0].endswith(f"(+{200 - shown} messages)")
+    assert blocks[-1].endswith("**Details:**\n(+200 messages)")
+
+
+def test_one_message_that_is_too_long_leaves_room_for_the_others() -> None:
+    text = render([_retrieved("m", "word " * 6000, "short")], details("high", None, 5), NOON)
+    assert text.endswith('**Details:**\n- user: "short"\n(+1 message)')
 
 
 def test_two_ways_to_ask_for_details_at_once_are_refused() -> None:

@@ -12,14 +12,12 @@ from .limits import check_id
 from .update import Edit, commit_edits, edited, overtaken, update
 
 MAX_UPDATES: Final = 100
-MAX_ROLLBACK_UPDATES: Final = 50
-
 
 NamedEdit = tuple[str, Edit]
 
 
 def batch_update(call: Call, edits: Sequence[NamedEdit | InvalidInput], on_error: OnError) -> Batch:
-    """Edit up to 100 memories, or up to 50 all or nothing (`rollback`).
+    """Edit up to 100 memories; all or nothing (`rollback`) as many as the store can write so.
 
     An item that is no edit stands for one that could not be read, and why.
     """
@@ -46,10 +44,11 @@ def _readable(item: NamedEdit | InvalidInput) -> NamedEdit:
 
 
 def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Batch:
-    if len(edits) > MAX_ROLLBACK_UPDATES:
+    most = call.space.atomic_updates
+    if most is not None and len(edits) > most:
         raise TooLarge(
-            f"{len(edits)} updates can't be written all or nothing, at most {MAX_ROLLBACK_UPDATES}: "
-            "use on_error='continue', or split the batch."
+            f"{len(edits)} updates can't be written all or nothing, at most {most}: use on_error='continue', or "
+            "split the batch."
         )
     while True:
         images, errors = _read(call, edits)

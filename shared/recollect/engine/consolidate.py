@@ -13,7 +13,7 @@ from .entry import embed_chunks, entry
 from .get import find_all
 from .limits import MAX_TAGS, check_id
 from .save import Draft
-from .sentences import extract
+from .sentences import extract, said_once
 from .update import overtaken
 
 MAX_SOURCES: Final = 50
@@ -30,6 +30,7 @@ def consolidate(
 ) -> Memory:
     """A long-term memory of the sources' texts, verbatim up to 4,000 characters, else their best sentences.
 
+    A sentence that several sources have is kept once, where the first has it.
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
     Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction.
     Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
@@ -73,7 +74,7 @@ def _check_made_of(first: Memory, ids: Sequence[str]) -> None:
 def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:
     first = sources[0]
     draft = Draft(
-        content=extract("\n".join(source.content for source in sources), SUMMARY_CHARACTERS),
+        content=extract("\n".join(_texts(sources)), SUMMARY_CHARACTERS),
         content_type=first.content_type,
         category=first.category,
         scope=first.scope,
@@ -91,6 +92,12 @@ def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None,
     [embeddings] = embed_chunks(call, [memory.content])
     [around] = saving.look_around(call, [memory], [embeddings])
     return Create(entry=entry(saving.with_surroundings(call, memory, draft, around), embeddings))
+
+
+def _texts(sources: Sequence[Memory]) -> list[str]:
+    texts = [source.content for source in sources]
+    # Lines that repeat in code or data are not said twice, they are its form.
+    return said_once(texts) if all(source.content_type == "text" for source in sources) else texts
 
 
 def _union(sources: Sequence[Memory]) -> tuple[str, ...]:

@@ -28,6 +28,11 @@ def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
     )
 
 
+def anew(call: Call, memories: Sequence[Memory]) -> list[Entry]:
+    """The entries of stored memories by the embedder and the analysis of today."""
+    return [entry(memory, vectors) for memory, vectors in zip(memories, embed_memories(call, memories), strict=True)]
+
+
 def unchanged_text(memory: Memory) -> Entry:
     """The entry of an update that left the text alone: the store keeps vectors and tokens."""
     return Entry(memory=memory, fold=text_digest(memory.content), speaker=speaker(memory))
@@ -39,8 +44,11 @@ def out_of_search(memory: Memory) -> Entry:
 
 
 def searchable_text(memory: Memory) -> str:
-    """What the keyword leg reads: the content, of an episode all that was said, and the day it is about."""
+    """What the keyword leg reads: the content and its context, of an episode all that was said, and the day it is
+    about."""
     parts = [memory.content]
+    if memory.context is not None:
+        parts.append(memory.context)
     if memory.source != "conversation":  # a turn's one message is its content
         parts += [message.content for message in memory.messages]
     if memory.occurred_at is not None:

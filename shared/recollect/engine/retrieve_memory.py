@@ -6,24 +6,41 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from ..model import Hit, Usage, from_micros
+from .analysis import STOP_WORDS, query_tokens, tokens
 from .call import Call
 from .close_conversations import close_what_is_over
+from .entry import searchable_text
 from .fusion import Fused
 from .novelty import KEY_MOMENT
 from .retrievability import retrievability, reviewed
 from .search import Found, Search, search
 
+RELEVANT: Final = 0.2
+"""How near a query a memory must be for its details to come along unasked: this share of the way from the level of
+unrelated texts to a cosine of 1. Of small talk 2% gets there, of questions about what is stored 71%."""
+_SMALL_TALK: Final = frozenset(
+    tokens(
+        "hi hello hey ok okay thank thanks please bye goodbye yes no sure great nice good fine well morning evening "
+        "night today hola gracias favor adios si vale buenos buenas dias tardes noches bien hoy"
+    )
+)
+"""Words that tell nothing of what is asked, though many conversations have them."""
 _FIRST_PER_RESULT: Final = 4
 """How many candidates a result have their usage read first; where they don't decide it, all others have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1."""
+    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1.
+
+    `is_relevant` says whether query and memory have anything to do with each other, which the score, fused with the
+    best match's, doesn't tell.
+    """
 
     hit: Hit
     relevance: float
     retrievability: float
+    is_relevant: bool = True
 
     @property
     def is_key_moment(self) -> bool:
@@ -53,8 +70,23 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
         if card := reviewed(hit.memory, known, weighing.now):
             call.space.note_review(hit.memory.id, previous=known.card, card=card)
         relevance, factor = weighing.factors[hit.memory.id]
-        retrieved.append(Retrieved(hit=hit, relevance=round(relevance, 4), retrievability=round(factor, 4)))
+        retrieved.append(
+            Retrieved(
+                hit=hit,
+                relevance=round(relevance, 4),
+                retrievability=round(factor, 4),
+                is_relevant=_is_relevant(request.query, hit),
+            )
+        )
     return retrieved, found
+
+
+def _is_relevant(query: str, hit: Hit) -> bool:
+    if hit.semantic_score >= RELEVANT:
+        return True
+    # A long conversation is near to nothing in particular, and still has the words.
+    asked = set(query_tokens(query)) - STOP_WORDS - _SMALL_TALK
+    return bool(asked) and asked.issubset(tokens(searchable_text(hit.memory)))
 
 
 class _Weighing:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from math import fsum, log
 from typing import Final
 
@@ -61,6 +61,43 @@ def extract(text: str, budget: int) -> str:
     if not chosen:
         return cut(parts[ranked[0]] if parts else text, budget)
     return "".join(parts[i] if parts[i][-1] in _CLOSED else parts[i] + " " for i in sorted(chosen)).rstrip()
+
+
+def said_once(texts: Sequence[str]) -> list[str]:
+    """The texts, each without the sentences that an earlier one has; those without any sentence left are dropped.
+
+    Case, spaces and the marks at the end make no difference. What one text says twice it goes on saying twice.
+    """
+    said: set[str] = set()
+    kept = []
+    for text in texts:
+        parts = sentences(text)
+        rest = _without(text, parts, said)
+        said.update(filter(None, map(_wording, parts)))
+        if rest.strip():
+            kept.append(rest)
+    return kept
+
+
+def _without(text: str, parts: Sequence[str], said: Set[str]) -> str:
+    """A text without those of its sentences that were said, the rest of it letter by letter."""
+    if said.isdisjoint(map(_wording, parts)):
+        return text
+    rest = ""
+    at = 0
+    for part in parts:
+        end = text.index(part, at) + len(part)
+        if _wording(part) not in said:
+            rest += text[at:end]
+        at = end
+    return rest.strip()
+
+
+def _wording(sentence: str) -> str:
+    """What makes two sentences the same; "" for one without letters and digits, which is the same as none."""
+    folded = " ".join(sentence.casefold().split())
+    bare = folded.rstrip(f"{_CLOSED}.!?\"'")
+    return bare if any(map(str.isalnum, bare)) else ""
 
 
 def cut(text: str, budget: int) -> str:

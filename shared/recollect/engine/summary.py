@@ -11,6 +11,7 @@ from .analysis import STOP_WORDS, tokens
 from .sentences import cut, sentences
 
 SUMMARY_CHARACTERS: Final = 400
+_BY_CHANCE: Final = 4
 _QUESTION: Final = 0.5
 _ASSISTANT: Final = 0.7
 _FIGURES: Final = 1.2
@@ -41,6 +42,22 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
         if len(_told(parts, [*chosen, i])) <= budget:
             chosen.append(i)
     return _told(parts, chosen) if chosen else cut(_told(parts, [0]), budget)
+
+
+def untold(text: str, messages: Sequence[Message]) -> list[Message]:
+    """The messages that a summary doesn't hold already, letter by letter but for white space.
+
+    Of a summary of some sentences a short message such as "Yes." may be there by chance, and stays.
+    """
+    parts = _sentences(messages)
+    if text == _told(parts, range(len(parts))):
+        return []
+    held = f" {_on_one_line(text)} "
+    return [m for m in messages if len(m.content.split()) < _BY_CHANCE or f" {_on_one_line(m.content)} " not in held]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _sentences(messages: Sequence[Message]) -> list[_Sentence]:

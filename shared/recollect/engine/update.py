@@ -9,7 +9,7 @@ from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, 
 from ..ports import Entry, Replace
 from . import limits, novelty
 from .call import Call
-from .entry import embed_memories, entry, unchanged_text
+from .entry import embed_memories, entry, searchable_text, unchanged_text
 from .get import find
 from .save import look_around
 
@@ -186,4 +186,5 @@ _PLAIN = (
 
 
 def _moves(old: Memory, new: Memory) -> bool:
-    return old.content != new.content or old.scope != new.scope
+    """Whether the memory must be found by something else, or lies among others, than before."""
+    return searchable_text(old) != searchable_text(new) or old.scope != new.scope

@@ -19,7 +19,7 @@ from ..model import (
     Surroundings,
     Usage,
 )
-from .changes import Change
+from .changes import Change, Entry
 
 Pair = tuple[str, str]
 """The ids of two memories."""
@@ -46,7 +46,13 @@ class TextKey:
 
 class Space(Protocol):
     """One user's memories. Turns are left out of everything but search with `include_turns`, `get`,
-    `purge` and `open_turns`; what is deleted or expired is absent unless a method says otherwise."""
+    `purge` and `open_turns`; what is deleted or expired is absent unless a method says otherwise.
+
+    `atomic_updates` is how many `Replace` with their revisions one commit surely writes all or none of; None: any
+    number.
+    """
+
+    atomic_updates: int | None
 
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
         """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
@@ -179,10 +185,11 @@ class Space(Protocol):
         """
         ...
 
-    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
-        """Give every memory new vectors and record the store's embedder, all or nothing; how many there were.
+    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+        """Give every memory new vectors and tokens, and record the store's embedder, all or nothing; how many there
+        were.
 
-        `embed` makes the vectors of a block of memories, one tuple of chunk embeddings a memory.
+        `anew` makes the entries of a block of memories, in its order, each with embeddings and tokens.
         """
         ...
 

@@ -20,12 +20,6 @@ from .reply import compact, outcome_object
 
 OUTCOME: Final = "recollect/outcome"
 IDEMPOTENCY_KEY: Final = "recollect/idempotency_key"
-INSTRUCTIONS: Final = (
-    "This is the user's long-term memory; it outlasts this conversation. Search it before you answer from "
-    "what you may have learned earlier, and save what will matter later: preferences, decisions, facts, one "
-    "full sentence each. When something changed, update the memory that says otherwise. An empty answer "
-    "says why it is empty, and an error says what would work."
-)
 
 Context = ServerRequestContext[Any, Any]
 
@@ -41,8 +35,8 @@ def create_server(
     A caller is shown the tools that they may use; who may use none of them is told why. Calls run in threads, at most
     as many at once as the `limiter` lets through.
     """
-    tools = door.catalogue.toolset(toolset).tools
-    listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in tools.values()]
+    offered = door.catalogue.toolset(toolset)
+    listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in offered.tools.values()]
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         caller = caller_of(context)
@@ -68,7 +62,7 @@ def create_server(
         "recollect",
         version=__version__,
         title="recollect",
-        instructions=INSTRUCTIONS,
+        instructions=offered.instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )

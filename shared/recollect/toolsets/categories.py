@@ -39,6 +39,11 @@ CATEGORIES = Toolset(
     name="categories",
     description="Three tools over what an agent knows by category (fact, pattern, preference, capability), answered "
     "in plain text; each agent has a space of its own.",
+    instructions="This is your own long-term memory, by category: fact, pattern, preference, capability. Call "
+    "search_memories before you answer from what you may have learned earlier, and list_memories to see what you know "
+    "of one category. Call store_memory, unasked, when you learn something that will matter later: one full sentence, "
+    "with when or why it matters as the context. Nothing here is changed or deleted: when something changed, store "
+    "the new state and say since when it holds.",
     render_error=error_sentence,
 )
 

@@ -2,39 +2,65 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
+from ..engine.budget import estimate_tokens
 from ..engine.retrieve_memory import Retrieved
+from ..engine.summary import untold
 from ..errors import InvalidInput
+from ..model import Memory
 from .lines import one_line
 
-NOTHING = "No memories found."
-_AUTOMATIC_DETAILS = 2
+NOTHING: Final = "No memories found."
+DETAIL_TOKENS: Final = 2_000
+"""What the details of one memory may take."""
+ANSWER_DETAIL_TOKENS: Final = 8_000
+"""What all details of an answer may take; the best memories have theirs first."""
+_AUTOMATIC_DETAILS: Final = 2
 
 Detail = Literal["auto", "none", "low", "high"]
-Wanted = Callable[[int, bool], bool]
-"""Whether the memory of a rank, a key moment or not, comes with what was said."""
+Wanted = Callable[[int, Retrieved], bool]
+"""Whether the memory of a rank comes with what was said."""
 
 
 def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Wanted:
     """Which memories come with details, by the level or by the number that was asked for.
 
-    A number n means ranks up to n if surprising, 0 none, and from `limit` on all. Raises InvalidInput when
-    both are given.
+    A number n means ranks up to n if surprising, 0 none, and from `limit` on all. Where nothing was asked for, the
+    memory must also have to do with the query. Raises InvalidInput when both are given.
     """
     if detail is not None and detail_limit is not None:
         raise InvalidInput("Give `detail` or `detail_limit`, not both.")
     if detail == "high" or (detail_limit is not None and detail_limit >= limit):
-        return lambda rank, is_key_moment: True
-    ranks = {None: _AUTOMATIC_DETAILS, "auto": _AUTOMATIC_DETAILS, "low": 1, "none": 0}[detail]
-    last = ranks if detail_limit is None else detail_limit
-    return lambda rank, is_key_moment: is_key_moment and rank <= last
+        return lambda rank, item: True
+    if detail_limit is None and detail in (None, "auto"):
+        return lambda rank, item: item.is_key_moment and item.is_relevant and rank <= _AUTOMATIC_DETAILS
+    last = detail_limit if detail_limit is not None else {"low": 1}.get(detail or "", 0)
+    return lambda rank, item: item.is_key_moment and rank <= last
 
 
 def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
-    """One block a memory, best first, without white space at the end."""
-    blocks = [_block(rank, item, wanted(rank, item.is_key_moment), now) for rank, item in enumerate(retrieved, 1)]
+    """One block per memory, best first, without white space at the end."""
+    blocks = []
+    room = ANSWER_DETAIL_TOKENS
+    for rank, item in enumerate(retrieved, 1):
+        said = _details(item.hit.memory, min(room, DETAIL_TOKENS)) if wanted(rank, item) else []
+        room -= sum(map(estimate_tokens, said))
+        blocks.append(_block(rank, item, said, now))
     return "\n\n".join(blocks) if blocks else NOTHING
+
+
+def _details(memory: Memory, room: int) -> list[str]:
+    """What was said and the summary doesn't hold, as far as there is room, and how many messages there was none for."""
+    lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in untold(memory.content, memory.messages)]
+    shown = []
+    for line in lines:
+        if (cost := estimate_tokens(line)) <= room:
+            room -= cost
+            shown.append(line)
+    if left := len(lines) - len(shown):
+        shown.append(f"(+{_number(left, 'message')})")
+    return shown
 
 
 def ago(then: datetime, now: datetime) -> str:
@@ -62,7 +88,7 @@ def ago(then: datetime, now: datetime) -> str:
     return "last year" if days < 730 else _count(days // 365, "year")
 
 
-def _block(rank: int, item: Retrieved, with_details: bool, now: datetime) -> str:
+def _block(rank: int, item: Retrieved, said: list[str], now: datetime) -> str:
     memory = item.hit.memory
     moment = ", key moment" if item.is_key_moment else ""
     when = memory.occurred_until or memory.occurred_at or memory.created_at
@@ -71,11 +97,14 @@ def _block(rank: int, item: Retrieved, with_details: bool, now: datetime) -> str
         f"**When:** {ago(when, now)}",
         f"**Summary:** {one_line(memory.content)}",
     ]
-    if with_details and memory.messages:
-        said = [f'- {one_line(message.role)}: "{one_line(message.content)}"' for message in memory.messages]
+    if said:
         lines += ["", "**Details:**", *said]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _count(number: int, unit: str) -> str:
-    return f"{number} {unit} ago" if number == 1 else f"{number} {unit}s ago"
+    return f"{_number(number, unit)} ago"
+
+
+def _number(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number:,} {unit}s"

@@ -24,6 +24,10 @@ from .episode_markdown import Detail
 EPISODIC = Toolset(
     name="episodic",
     description="Episodes of past conversations as Markdown for a model to read, and the messages they are made of.",
+    instructions="This is the memory of past conversations, as episodes that fade unless they are recalled. Call "
+    "retrieve_memory before you answer where an earlier conversation may matter; it shows summaries, and for key "
+    "moments what was said. Set detail_limit to read more of it. Call add_message for each message of the "
+    "conversation, the user's and yours: episodes are made of them without further calls.",
     render_error=error_body,
     standard_errors=True,
 )
@@ -35,12 +39,12 @@ class RetrieveInput(Input):
     detail_limit: int | None = Field(
         None,
         ge=0,
-        description="Maximum memories to include full details for; left out: ranks 1-2 if surprising",
+        description="Maximum memories to include full details for; left out: ranks 1-2 if surprising and relevant",
     )
     detail: Detail | None = Field(
         None,
-        description="Instead of `detail_limit`: auto (ranks 1-2 if surprising), none, low (rank 1 if surprising), "
-        "high (all)",
+        description="Instead of `detail_limit`: auto (ranks 1-2 if surprising and relevant), none, low (rank 1 if "
+        "surprising), high (all)",
     )
 
 

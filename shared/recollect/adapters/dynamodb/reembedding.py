@@ -1,7 +1,7 @@
-"""Giving every memory of a user new vectors.
+"""Giving every memory of a user new vectors and tokens.
 
 All of them are made and written beside the old ones first; a model that fails leaves everything as it was. Then the
-user's item changes hands, and memory by memory takes its new vectors; what is cut short there is finished by
+user's item changes hands, and memory by memory takes what was made for it; what is cut short there is finished by
 beginning anew.
 """
 
@@ -10,7 +10,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ...errors import RecollectError
-from ...model import Embedding, Memory
+from ...model import Memory
+from ...ports import Entry
 from . import items, keys, users
 from .partition import Partition
 from .table import Cancelled, Deadline
@@ -20,12 +21,12 @@ from .wire import Item, number, text
 _BLOCK: Final = 256
 _SECONDS: Final = 3600.0
 
-Embed = Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]
+Anew = Callable[[Sequence[Memory]], list[Entry]]
 Staged = dict[str, tuple[Item, list[Item]]]
 
 
-def reembed(partition: Partition, embed: Embed) -> int:
-    """New vectors for all that can be searched; how many memories that was."""
+def reembed(partition: Partition, anew: Anew) -> int:
+    """New vectors and tokens for all that can be searched; how many memories that was."""
     deadline = Deadline.after(_SECONDS)
     user = partition.tables.get(partition.key, [keys.USER], (), deadline).get(keys.USER)
     if user is None or "forgetting" in user:
@@ -35,7 +36,7 @@ def reembed(partition: Partition, embed: Embed) -> int:
     try:
         for block in _blocks(partition, deadline):
             done += len(block)
-            staged.append(_stage(partition, block, embed, deadline))
+            staged.append(_stage(partition, block, anew, deadline))
     except BaseException:
         with suppress(RecollectError):
             for some in staged:
@@ -59,18 +60,16 @@ def _blocks(partition: Partition, deadline: Deadline) -> Any:
         yield block
 
 
-def _stage(partition: Partition, block: Sequence[Item], embed: Embed, deadline: Deadline) -> list[str]:
+def _stage(partition: Partition, block: Sequence[Item], anew: Anew, deadline: Deadline) -> list[str]:
     """Write new search attributes beside the old ones; the keys of where they lie."""
     images = partition.contents(block, "image", deadline)
-    searches = partition.contents(block, "search", deadline)
-    found = [(item, image, search) for item, image, search in zip(block, images, searches, strict=True) if image]
-    vectors = embed([items.from_image(image) for _, image, _ in found])
+    found = [(item, image) for item, image in zip(block, images, strict=True) if image]
+    entries = anew([items.from_image(image) for _, image in found])
     written: list[Item] = []
     staged: list[str] = []
-    for (item, _, search), chunks in zip(found, vectors, strict=True):
-        tokens, _ = items.unpacked(search or b"\0\0\0\0", number(item, "chunks"))
+    for (item, _), entry in zip(found, entries, strict=True):
         id = keys.id_of(text(item, "k"))
-        changed, pieces = items.searchable(item, id, tokens, chunks)
+        changed, pieces = items.searchable(item, id, entry.tokens or (), entry.embeddings or ())
         key = keys.part(id, _STAGED, 0)
         written += [{"u": partition.key, "k": key, "of": item["w"], **changed}, *pieces]
         staged.append(key)

@@ -22,12 +22,13 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Pair, Probe, TextKey
+from ...ports import Change, Entry, Pair, Probe, TextKey
 from . import counting, guarding, items, keys, likeness, linking, listing, purging, reembedding, sessions, turns, usage
 from .overlay import Seen
 from .partition import Partition
 from .searching import Searcher
 from .table import Deadline
+from .transaction import MOST_ACTIONS
 from .wire import number, text
 from .writing import commit
 
@@ -62,6 +63,8 @@ class Speakers:
 
 class DynamoSpace:
     """A `Space` over a user's partition. Safe for threads."""
+
+    atomic_updates: int | None = MOST_ACTIONS // 2  # an image and its revision each
 
     def __init__(
         self, partition: Partition, searcher: Searcher, speakers: Speakers, buffer: Callable[[], usage.UsageBuffer]
@@ -193,8 +196,8 @@ class DynamoSpace:
     def traces(self, id: str) -> list[str]:
         return purging.traces(self._partition, id)
 
-    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
-        return reembedding.reembed(self._partition, embed)
+    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+        return reembedding.reembed(self._partition, anew)
 
     def statistics(self) -> Mapping[str, int]:
         return counting.statistics(self._partition)

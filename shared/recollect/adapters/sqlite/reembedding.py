@@ -1,19 +1,20 @@
-"""Giving every memory of a user new vectors, in one transaction."""
+"""Giving every memory of a user new vectors and tokens, in one transaction."""
 
 from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import Final
 
-from ...model import Embedding, Memory
+from ...model import Memory
+from ...ports import Entry
 from .connection import select
 from .file import UserFile
-from .rows import from_image
+from .rows import from_image, to_terms
 
 _BLOCK: Final = 256
 
 
-def reembed(file: UserFile, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
-    """New vectors for all that can be searched; how many memories that was."""
+def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+    """New vectors and tokens for all that can be searched; how many memories that was."""
     done = 0
     if not file.is_there():
         return done
@@ -24,10 +25,13 @@ def reembed(file: UserFile, embed: Callable[[Sequence[Memory]], list[tuple[Embed
             "SELECT n, image FROM memory JOIN search USING (n) WHERE n > ? ORDER BY n LIMIT ?",
             (last, _BLOCK),
         ):
-            vectors = embed([from_image(image) for _, image in rows])
+            entries = anew([from_image(image) for _, image in rows])
             connection.executemany(
-                "UPDATE search SET vectors = ? WHERE n = ?",
-                [(b"".join(chunks), n) for (n, _), chunks in zip(rows, vectors, strict=True)],
+                "UPDATE search SET terms = ?, vectors = ? WHERE n = ?",
+                [
+                    (to_terms(entry.tokens or ()), b"".join(entry.embeddings or ()), n)
+                    for (n, _), entry in zip(rows, entries, strict=True)
+                ],
             )
             last = rows[-1][0]
             done += len(rows)

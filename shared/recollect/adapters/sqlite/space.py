@@ -40,6 +40,8 @@ _WALK_BLOCK = 256
 class SqliteSpace:
     """A `Space` over a user's file. Safe for threads."""
 
+    atomic_updates: int | None = None
+
     def __init__(self, opened: Callable[[], UserFile], clock: Clock) -> None:
         self._opened = opened
         self._clock = clock
@@ -262,8 +264,8 @@ class SqliteSpace:
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
 
-    def reembed(self, embed: Callable[[Sequence[Memory]], list[tuple[Embedding, ...]]]) -> int:
-        return reembed(self._file, embed)
+    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+        return reembed(self._file, anew)
 
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:

@@ -12,7 +12,8 @@ from .opening import Opened, opened
 from .output import complain, confirm_forgetting, say, write_json
 
 if TYPE_CHECKING:
-    from ...model import Caller, Embedding, Memory
+    from ...model import Caller, Memory
+    from ...ports import Entry
     from .diagnosis import Finding
 
 _BLOCK_SECONDS = 600.0
@@ -149,21 +150,21 @@ def _is_embedded(memory: Opened, user: "Caller") -> bool:
 
 
 def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int], advance: "Callable[[int], None]") -> None:
-    from ...engine.entry import embed_memories
+    from ...engine.entry import anew
     from ...errors import RecollectError
 
     space = memory.door.store.space(user.user_id, tenant=user.tenant)
     made = 0
 
-    def embed(memories: "Sequence[Memory]") -> "list[tuple[Embedding, ...]]":
+    def entries(memories: "Sequence[Memory]") -> "list[Entry]":
         nonlocal made
-        vectors = embed_memories(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
+        entries = anew(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
         made += len(memories)
         advance(done["memories"] + made)
-        return vectors
+        return entries
 
     try:
-        done["memories"] += space.reembed(embed)
+        done["memories"] += space.reembed(entries)
         done["users"] += 1
     except RecollectError as error:
         done["failed"] += 1

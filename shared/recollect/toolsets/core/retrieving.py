@@ -16,12 +16,14 @@ class RetrieveInput(FilterInput):
     query: Query
     limit: int = Field(5, ge=1, le=100, description="How many memories at most.")
     detail_limit: int | None = Field(
-        None, ge=0, description="How many may come with what was said; left out: the first two if surprising."
+        None,
+        ge=0,
+        description="How many may come with what was said; left out: the first two if surprising and relevant.",
     )
     detail: Detail | None = Field(
         None,
-        description="Instead of `detail_limit`: auto (the first two if surprising), none, low (the first if "
-        "surprising), high (all).",
+        description="Instead of `detail_limit`: auto (the first two if surprising and relevant), none, low (the first "
+        "if surprising), high (all).",
     )
 
 

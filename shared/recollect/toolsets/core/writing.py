@@ -240,7 +240,10 @@ class BatchUpdateInput(Input):
     examples=({"updates": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "tags": ["ui", "reviewed"]}]},),
 )
 def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
-    """Edit up to 100 memories in one call, or up to 50 all or nothing (the default)."""
+    """Edit up to 100 memories in one call, by default all or nothing.
+
+    Some stores write at most 50 all or nothing; the error then says so.
+    """
     edits = [(item.id, item.to_edit()) for item in input.updates]
     return _batch_view(batch_updating.batch_update(call, edits, input.on_error), input.on_error)
 

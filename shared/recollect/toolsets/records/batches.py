@@ -81,7 +81,7 @@ class BatchUpdateInput(Input):
     updates: list[Annotated[EditInput | InvalidInput, OneByOne(EditInput)]] = Field(
         min_length=1,
         max_length=100,
-        description="更新するメモリのリスト (the changes, one a memory; at most 50 with rollback)",
+        description="更新するメモリのリスト (the changes, one per memory)",
     )
     on_error: OnErrorField = "rollback"
 
@@ -113,8 +113,8 @@ class BatchUpdatedView(Answer):
 def memory_batch_update(call: Call, input: BatchUpdateInput) -> BatchUpdatedView:
     """複数のメモリを一括で更新します。
 
-    Change up to 100 memories in one call, or up to 50 all or nothing (the default). Read `success`: items that failed
-    are in `errors`.
+    Change up to 100 memories in one call, by default all or nothing (some stores: at most 50, and the error says so).
+    Read `success`: items that failed are in `errors`.
     """
     batch = batch_updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
     ids = [memory.id for memory in batch.memories]

@@ -1,6 +1,7 @@
 """records: memory_search, memory_get, memory_list."""
 
 from datetime import datetime
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -23,7 +24,9 @@ class SearchInput(Input):
     tags: OfTags | None = None
     content_type: OfType | None = None
     min_similarity: Unit = Field(
-        0.0, description="最小類似度閾値（0.0-1.0） (the least similarity; what shares words passes it in hybrid mode)"
+        0.0,
+        description="最小類似度閾値（0.0-1.0） (the least similarity; in hybrid and keyword mode what shares words "
+        "is shown all the same, with matched_by: keyword)",
     )
     search_mode: Mode = Field("semantic", description="検索モード (by meaning, by words, or by both)")
     keyword_weight: Unit = Field(
@@ -36,12 +39,15 @@ class SearchInput(Input):
 
 
 class FoundView(Answer):
+    """A result. `matched_by` is there only where `similarity` is below `min_similarity`: the words matched."""
+
     id: str
     content: str
     similarity: float
     memory_tier: Tier
     tags: list[str]
     created_at: datetime
+    matched_by: Literal["keyword"] | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class SearchView(Answer):
@@ -78,7 +84,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
     )
     call.outcome = found.outcome
     found.check_answered()
-    return SearchView(results=[_found(hit) for hit in found.hits], total=len(found.hits))
+    return SearchView(results=[_found(hit, input.min_similarity) for hit in found.hits], total=len(found.hits))
 
 
 class GetInput(Input):
@@ -185,15 +191,21 @@ def memory_list(call: Call, input: ListInput) -> ListView:
     return ListView(memories=memories, total=page.total, limit=input.limit, offset=input.offset)
 
 
-def _found(hit: Hit) -> FoundView:
+_ROUNDED: Final = 1e-4
+"""What rounding may take from a similarity that is just enough."""
+
+
+def _found(hit: Hit, least: float) -> FoundView:
     memory = hit.memory
     # A search by words compares no meanings: there it is the share of the best match.
     similarity = hit.keyword_score if hit.cosine is None else hit.cosine
+    similarity = min(1.0, max(0.0, similarity))
     return FoundView(
         id=memory.id,
         content=memory.content,
-        similarity=min(1.0, max(0.0, similarity)),
+        similarity=similarity,
         memory_tier=memory.tier,
         tags=list(memory.tags),
         created_at=memory.created_at,
+        matched_by="keyword" if similarity < least - _ROUNDED else None,
     )
