@@ -158,10 +158,10 @@ def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int], advance: "
 
     def entries(memories: "Sequence[Memory]") -> "list[Entry]":
         nonlocal made
-        entries = anew(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
+        found = anew(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
         made += len(memories)
         advance(done["memories"] + made)
-        return entries
+        return found
 
     try:
         done["memories"] += space.reembed(entries)
