@@ -3,16 +3,22 @@
 import random
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
+import Stemmer
 
 from clock import SettableClock
 from embedding import HashedWords
 from recollect.adapters.sqlite import SqliteStore, likeness
+from recollect.adapters.sqlite.rows import to_terms
 from recollect.adapters.sqlite.space import SqliteSpace
+from recollect.adapters.word_digests import LONGEST_KEPT, MOST_KEPT, word_digest
+from recollect.engine.analysis import tokens
 from recollect.invoke import Door
 from recollect.model import Caller, JsonObject, Matches, Query
 from recollect.toolsets import CATALOGUE
@@ -102,3 +108,42 @@ def test_what_terms_add_is_held_for_what_was_said_in_conversations_alone(
     for more in ({"vector_weight": 0.5}, {"mode": "keyword"}, {"mode": "semantic"}, {}):
         answer(door, "core.search", query="heron otter frog", include_conversation=True, **more)
     assert cells == [0, 0, 0, 20 * 2]
+
+
+def _long_words(count: int) -> list[str]:
+    """Words that nobody has said before, of the greatest length that a memory has room for."""
+    return [f"{i:08}".translate(str.maketrans("0123456789", "abcdfghjkl")) * 500 for i in range(count)]
+
+
+def test_long_words_are_not_remembered() -> None:
+    words = _long_words(3000)
+    tokens(words[0])
+    with at_most(3 * MB):
+        for word in words:
+            to_terms(tokens(word))
+
+
+def test_long_words_have_the_stems_and_digests_that_they_always_had() -> None:
+    assert tokens(f"{'ha' * 40}running runs") == ["ha" * 40 + "run", "run"]
+    assert word_digest("x" * 100) == blake2b(b"x" * 100, digest_size=8).digest()
+    assert to_terms(["heron", "heron", "x" * 100])[:8] == blake2b(b"heron", digest_size=8).digest()
+
+
+def test_what_is_remembered_of_words_has_a_bound_in_bytes() -> None:
+    with at_most(40 * MB):
+        for i in range(MOST_KEPT + 5000):
+            word_digest(chr(0x20000 + i % 40_000) * (LONGEST_KEPT - 1) + chr(0x4E00 + i // 40_000))
+
+
+def test_all_threads_share_what_is_remembered_of_stems(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    stemmer = Stemmer.Stemmer
+
+    def counted(*how: Any) -> Any:
+        made.append(how)
+        return stemmer(*how)
+
+    monkeypatch.setattr(Stemmer, "Stemmer", counted)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(tokens, ["running herons"] * 200)) == [["run", "heron"]] * 200
+    assert made == []

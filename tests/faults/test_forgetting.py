@@ -15,8 +15,9 @@ from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
 from contracts.entries import memory as memory_of
 from faults.doors import ANA, answer, open_door, running, user_bytes
 from recollect.adapters.sqlite import SqliteStore
-from recollect.adapters.sqlite.rows import term_digest, to_key
+from recollect.adapters.sqlite.rows import to_key
 from recollect.adapters.sqlite.space import SqliteSpace
+from recollect.adapters.word_digests import word_digest
 from recollect.engine.analysis import text_digest, tokens
 from recollect.errors import NotFound, Unavailable
 from recollect.invoke import Door
@@ -32,7 +33,7 @@ def _needles(memory: Memory) -> dict[str, bytes]:
     """Everything by which bytes would give a memory away."""
     needles = {"key": to_key(memory.id), "id": memory.id.encode(), "fold": text_digest(memory.content)}
     needles |= {f"word {word}": word.encode() for text in (memory.content, *memory.tags) for word in text.split()}
-    needles |= {f"digest {t}": term_digest(t).to_bytes(8, "little") for t in tokens(memory.content)}
+    needles |= {f"digest {t}": word_digest(t) for t in tokens(memory.content)}
     [vector] = EMBEDDER.embed([memory.content[:640]], purpose="document", timeout=SECONDS)
     needles |= {f"vector from {at}": vector[at : at + 128] for at in range(0, len(vector), 128)}
     return needles

@@ -45,7 +45,12 @@ STOP_PAIRS: Final = frozenset(
 )
 """Pairs of Japanese characters that are grammar."""
 
-_local = threading.local()
+_LONGEST_KEPT: Final = 64
+"""Characters of the longest word whose stem is remembered."""
+# One for all threads, since each keeps what it has met, up to 10,000 words: some 8 MB at the very most.
+_stemmer: Final = Stemmer.Stemmer("english")
+_forgetful: Final = Stemmer.Stemmer("english", 0)
+_stemming: Final = threading.Lock()
 
 
 def tokens(text: str) -> list[str]:
@@ -104,8 +109,8 @@ def _is_cjk(char: str) -> bool:
 
 
 def _stem(words: list[str]) -> list[str]:
-    # A Stemmer keeps a cache that two threads must not share.
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english")
-    return list(stemmer.stemWords(words))
+    if all(len(word) <= _LONGEST_KEPT for word in words):
+        with _stemming:
+            return list(_stemmer.stemWords(words))
+    with _stemming:
+        return [(_stemmer if len(word) <= _LONGEST_KEPT else _forgetful).stemWord(word) for word in words]

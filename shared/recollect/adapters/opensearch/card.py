@@ -13,7 +13,7 @@ from math import isnan, nan
 from typing import Final, NamedTuple
 
 from ...ports import Document
-from .terms import token_digest
+from ..word_digests import word_digest
 
 _HEAD: Final = struct.Struct("<qqiIddBHHH")
 _MOST: Final = 65_535
@@ -52,7 +52,7 @@ def write(document: Document) -> str:
         len(speaker),
     )
     often = array("H", [min(count, _MOST) for count in counts.values()])
-    whole = b"".join((head, *map(token_digest, counts), _little(often), conversation, speaker))
+    whole = b"".join((head, *map(word_digest, counts), _little(often), conversation, speaker))
     return b2a_base64(whole, newline=False).decode()
 
 

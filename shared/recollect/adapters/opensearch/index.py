@@ -11,13 +11,13 @@ from typing import Any, Final
 from ...errors import RecollectError
 from ...model import Query
 from ...ports import Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
+from ..word_digests import word_digest
 from . import answers, queries
 from .documents import has_direction, to_lines
 from .errors import STALE, failure, refusal
 from .indices import Indices
 from .look_around import LookAround
 from .queries import Body
-from .terms import token_digest
 from .view import View
 from .wire import Wire, bulk
 
@@ -195,7 +195,7 @@ def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, lis
 def _candidates(
     by_leg: Mapping[str, Sequence[Mapping[str, Any]]], tokens: Sequence[str], query: Query
 ) -> list[IndexedCandidate]:
-    digests = [token_digest(token) for token in tokens]
+    digests = [word_digest(token) for token in tokens]
     scored = query.embedding is not None and has_direction(query.embedding)
     level = None if query.embedding is None else 0.0
     found: dict[str, IndexedCandidate] = {}

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -28,12 +27,6 @@ def exact(value: str) -> str:
 def token_term(user: str, token: str) -> str:
     """A user's word. Another user's same word is another term, with statistics of its own."""
     return f"{user[:_OF_USER]}{exact(token)}"
-
-
-@lru_cache(maxsize=65_536)
-def token_digest(token: str) -> bytes:
-    """8 bytes that stand for a token on a card."""
-    return blake2b(token.encode(), digest_size=8).digest()
 
 
 def tag_term(tag: str) -> str:

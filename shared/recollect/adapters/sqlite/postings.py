@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine import bm25
-from .rows import term_digest
+from ..word_digests import word_digest
 
 _TAIL: Final = 4096
 _ROOM: Final = 256
@@ -86,8 +86,8 @@ class Postings:
 
     def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
         """The slots that have each distinct token, and how often."""
-        wanted = {token: np.uint64(term_digest(token)) for token in tokens}
-        digests = np.fromiter(wanted.values(), np.uint64, len(wanted))
+        wanted = list(dict.fromkeys(tokens))
+        digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
         # Of the tail only what is wanted is sorted, once for all tokens.
         tail = self._tail[0][: self._tail_size]
         at = np.flatnonzero(np.isin(tail, digests))

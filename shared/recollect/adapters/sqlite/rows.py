@@ -4,8 +4,6 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 import apsw
@@ -13,6 +11,7 @@ import apsw
 from ... import record
 from ...model import Memory, to_micros
 from ...ports import Entry
+from ..word_digests import word_digest
 
 COLUMNS = (
     "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, speaker, "
@@ -102,15 +101,8 @@ def fold_tag(tag: str) -> str:
 def to_terms(tokens: Sequence[str]) -> bytes:
     """Distinct tokens as 8-byte digests, then how often each occurs, 2 bytes each."""
     counts = Counter(tokens)
-    digests = array("Q", map(term_digest, counts))
     frequencies = array("H", [min(count, 65_535) for count in counts.values()])
-    return digests.tobytes() + frequencies.tobytes()
-
-
-@lru_cache(maxsize=65_536)
-def term_digest(token: str) -> int:
-    """64 bits that stand for a token: among a billion distinct tokens two meet with a chance of 3%."""
-    return int.from_bytes(blake2b(token.encode(), digest_size=8).digest(), "little")
+    return b"".join(map(word_digest, counts)) + frequencies.tobytes()
 
 
 def _micros(at: Any) -> int | None:
