@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from recollect.arguments import describe
 from recollect.settings import PREFIX, Settings
@@ -193,7 +194,8 @@ def pycon(block: str, environment: dict[str, str], port: str, names: dict[str, s
     """Run the `>>>` lines of a block in one interpreter."""
     scope: dict[str, Any] = {}
     lines = []
-    with contextlib.chdir(environment["RECOLLECT_DATA"]):
+    # In that environment too: by this one's own, `open_memory()` opens the memories of whoever writes the pages.
+    with contextlib.chdir(environment["RECOLLECT_DATA"]), patch.dict(os.environ, environment, clear=True):
         for line in [line for line in block.splitlines() if line.startswith(">>> ")]:
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
