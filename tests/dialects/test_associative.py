@@ -108,6 +108,10 @@ CELLS = {
 }
 
 
+REPLACED = {"alternatives"}
+"""What full has under another key: nothing is there twice."""
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_level_answers_the_keys_of_its_cell_and_of_the_lower_ones(
     at_each_level: Callable[[str], dict[str, Any]], operation: str
@@ -116,6 +120,7 @@ def test_a_level_answers_the_keys_of_its_cell_and_of_the_lower_ones(
     answers = at_each_level(operation)
     for level, added in zip(LEVELS, CELLS[operation].split("|"), strict=True):
         expected |= set(added.split())
+        expected -= REPLACED if level == "full" else set()
         assert set(answers[level]) == expected, level
         assert answers[level]["success"] is True
 
@@ -181,8 +186,24 @@ def test_minimal_is_a_subset_of_standard_and_standard_of_full(
 ) -> None:
     answers = at_each_level(operation)
     assert is_subset(answers["minimal"], answers["standard"])
-    assert is_subset(answers["standard"], answers["full"])
+    assert is_subset(as_full(answers["standard"], answers["full"]), answers["full"])
     assert len(json.dumps(answers["standard"])) <= len(json.dumps(answers["full"]))
+
+
+def as_full(low: Any, high: Any) -> Any:
+    """What standard shows under the keys of full: a preview begins the content, the alternatives all of them."""
+    if isinstance(low, list) and isinstance(high, list):
+        return [as_full(one, other) for one, other in zip(low, high, strict=True)]
+    if not isinstance(low, dict):
+        return low
+    shown = {key: as_full(value, high[key]) if key in high else value for key, value in low.items()}
+    for key in {"preview", "content_preview"} & (low.keys() - high.keys()):
+        if high["content"].startswith(low[key].removesuffix("...")):
+            del shown[key]
+    if "all_alternatives" in high:
+        first = high["all_alternatives"][: len(low["alternatives"])]
+        assert is_subset(shown.pop("alternatives"), first)
+    return shown
 
 
 def is_subset(low: Any, high: Any) -> bool:
@@ -303,6 +324,59 @@ def test_a_search_of_three_stays_under_two_hundred(ana: Callable[..., Any], text
     found = told(ana, "memory_search", query=texts[0], limit=3, similarity_threshold=0)
     assert found["total_count"] == 3
     assert tokens(found) < 200
+
+
+SENTENCES = (
+    "The staging server is rebuilt every night from the release branch. Its migrations run before the tests.",
+    "Ana prefers dark mode in every editor on the server. She finds light themes tiring after an hour.",
+    "The deploy key of the server rotates every ninety days. The next rotation is due in the first week of May.",
+    "Python services on the server are formatted before each commit. The line length is a hundred and twenty.",
+    "The invoice job writes to the ledger on the server at midnight. It must never run twice on the same day.",
+    "Search latency of the server is measured at the gateway. The budget is two hundred milliseconds.",
+    "Backups of the server are kept for thirty days. A restore is rehearsed once per quarter.",
+    "The design review of the server takes place on Tuesdays. Notes are written down by whoever speaks least.",
+    "The mobile client caches answers of the server for five minutes. Pulling down refreshes the list at once.",
+    "The server room is in the basement of the old building. Its key hangs in the porter's lodge.",
+    "The server was moved to the new rack in March. Its old place is kept free for a spare one.",
+    "Alerts of the server go to the person on call. The rota changes on Monday at noon.",
+)
+
+
+def test_a_search_of_ten_keeps_to_the_documents_estimates(ana: Callable[..., Any]) -> None:
+    """memory_search: ~15, a list's 50 an item and 30 beside, ~500-2000 tokens"""
+    for text in SENTENCES:
+        told(ana, "memory_store", content=text, scope="work/project", tags=["infra"])
+    found = {level: told(ana, "memory_search", query="server", response_level=level) for level in LEVELS}
+    assert [len(found[level]["results"]) for level in ("standard", "full")] == [10, 10]
+    assert tokens(found["minimal"]) < 50
+    assert tokens(found["standard"]) <= 50 * 10 + 30
+    assert 500 < tokens(found["full"]) <= 2_000
+    for each in found["full"]["results"]:
+        assert json.dumps(found["full"]).count(each["content"][:50]) == 1
+
+
+def test_ten_results_that_are_all_associated_keep_to_the_estimate_too(ana: Callable[..., Any]) -> None:
+    for i in range(10):
+        told(ana, "memory_store", content=f"{SENTENCES[0]} {'Again. ' * i}".strip(), scope="work/project")
+    answer = told(ana, "memory_search", query="server", response_level="full")
+    pairs = [
+        frozenset((each["id"], association["target_id"]))
+        for each in answer["results"]
+        for association in each["associations"]
+    ]
+    assert len(pairs) == len(set(pairs)) >= 9
+    assert not any("preview" in association for each in answer["results"] for association in each["associations"])
+    assert tokens(answer) <= 2_600
+
+
+def test_the_count_is_of_the_matches_and_not_of_the_results(ana: Callable[..., Any]) -> None:
+    for text in SENTENCES:
+        told(ana, "memory_store", content=text)
+    told(ana, "memory_store", content="Bread needs flour")
+    for level in LEVELS:
+        answer = told(ana, "memory_search", query="server", limit=3, similarity_threshold=1, response_level=level)
+        assert answer["total_count"] == 12
+        assert len(answer.get("results", "abc")) == 3
 
 
 def test_the_uuid_that_is_counted_has_as_many_tokens_as_most_have() -> None:

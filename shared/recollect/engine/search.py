@@ -58,10 +58,12 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The hits, best first, and what happened."""
+    """The hits, best first, and what happened. `matches` counts what passed the floor before the cut, as far as the
+    legs looked: at least 100 memories each, and four times the limit."""
 
     hits: list[Hit]
     outcome: Outcome
+    matches: int
 
     def check_answered(self) -> None:
         """Raises Unavailable where a leg failed and nothing was found.
@@ -96,7 +98,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
-    return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)))
+    return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)), matches=len(passed))
 
 
 def _query(call: Call, request: Search) -> Query:

@@ -5,7 +5,7 @@ from pydantic import AliasChoices, Field
 from ...engine import associate as associating
 from ...engine import get as getting
 from ...engine.call import Call
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at
 from .toolset import ASSOCIATIVE
 from .views import AssociationItem, CompleteMemory, MemoryIdField, Threshold, association_item, complete
 
@@ -24,6 +24,7 @@ class DiscoverInput(LevelledInput):
 class DiscoveredAssociation(CompleteMemory, AssociationItem):
     """An associated memory; `manual` says that the link was made by hand."""
 
+    preview: Brief[str] = None
     id: Full[str] = None
     scope: Full[str] = None
     manual: Full[bool] = None

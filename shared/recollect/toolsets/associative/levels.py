@@ -1,15 +1,17 @@
-"""The three levels of detail of an answer, which nest: each has all that the lower ones have, and more.
+"""The three levels of detail of an answer, which nest: each says all that the lower ones say, and more.
 
 A field of an answer says from which level on it is shown, at any depth:
 
     class StoreAnswer(Levelled):
         memory_id: str                     # at every level
         scope: Standard[str] = None        # from standard on
+        preview: Brief[str] = None         # up to standard: at full another field says all of it
         memory_object: Full[Whole] = None  # at full
 
 so that no level can contradict another: `at` only ever leaves fields out.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final, TypeVar
 
@@ -30,7 +32,9 @@ _RANKS: Final = {level: rank for rank, level in enumerate(ResponseLevel)}
 
 T = TypeVar("T")
 A = TypeVar("A", bound="Levelled")
+_REPLACED: Final = "replaced at full"
 Standard = Annotated[T | None, ResponseLevel.STANDARD]
+Brief = Annotated[T | None, ResponseLevel.STANDARD, _REPLACED]
 Full = Annotated[T | None, ResponseLevel.FULL]
 
 
@@ -67,10 +71,14 @@ def at(level: ResponseLevel, answer: A) -> A:
     shown = {
         name: _at(level, getattr(answer, name))
         for name, field in type(answer).model_fields.items()
-        if _RANKS[next((m for m in field.metadata if isinstance(m, ResponseLevel)), ResponseLevel.MINIMAL)]
-        <= _RANKS[level]
+        if _is_shown(level, field.metadata)
     }
     return type(answer).model_construct(**shown)
+
+
+def _is_shown(level: ResponseLevel, marks: Sequence[Any]) -> bool:
+    first = next((mark for mark in marks if isinstance(mark, ResponseLevel)), ResponseLevel.MINIMAL)
+    return _RANKS[first] <= _RANKS[level] and not (level is ResponseLevel.FULL and _REPLACED in marks)
 
 
 def _at(level: ResponseLevel, value: Any) -> Any:

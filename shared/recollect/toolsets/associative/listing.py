@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine.call import Call
 from ...model import Filter
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
 from .toolset import ASSOCIATIVE
 from .views import CompleteMemory, Placed, complete
 
@@ -18,7 +18,7 @@ class ListAllInput(LevelledInput):
 
 
 class Listed(Placed):
-    preview: str
+    preview: Brief[str] = None
 
 
 class ListedMemory(CompleteMemory, Listed):

@@ -13,7 +13,7 @@ from ...engine.limits import check_scope
 from ...engine.suggest_scope import ScopeGuess, ScopeSuggestion
 from ...model import ScopeUse
 from ..fields import Content, Scope
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at
 from .toolset import ASSOCIATIVE
 
 _ALTERNATIVES: Final = 3
@@ -128,7 +128,7 @@ class ScopeSuggestAnswer(Succeeded):
 
     suggested_scope: str
     confidence: Standard[float] = None
-    alternatives: Standard[list[Alternative]] = None
+    alternatives: Brief[list[Alternative]] = None
     suggestion_analysis: Full[SuggestionAnalysis] = None
     all_alternatives: Full[list[Alternative]] = None
     reasoning: Full[str] = None

@@ -42,7 +42,8 @@ class SearchInput(LevelledInput):
 
 
 class SearchResult(CompleteMemory, Previewed):
-    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory."""
+    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory. An association of two
+    results stands with the better one."""
 
     score: Full[float] = None
     similarity: Full[float] = None
@@ -60,7 +61,7 @@ class SearchMetadata(Levelled):
 
 
 class SearchAnswer(Succeeded):
-    """`total_count` counts the results of this answer."""
+    """`total_count` counts the matches, of which `results` are the best; of very many, those that were looked at."""
 
     total_count: int
     results: Standard[list[SearchResult]] = None
@@ -105,15 +106,30 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
     call.outcome = outcome = found.outcome
     found.check_answered()
     wants_associations = input.is_full and input.include_associations
-    linked = strongest(call, [hit.memory.id for hit in found.hits]) if wants_associations else {}
+    linked = _said_once(strongest(call, [hit.memory.id for hit in found.hits])) if wants_associations else {}
     answer = SearchAnswer(
-        total_count=len(found.hits),
+        total_count=found.matches,
         results=[_result(hit, linked.get(hit.memory.id)) for hit in found.hits],
         search_metadata=SearchMetadata(
             outcome=outcome.kind.value, message=outcome.message, threshold=threshold, best_score=outcome.best_score
         ),
     )
     return at(input.response_level, answer)
+
+
+def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
+    """The associations of the results, best first: one between two of them stands with the better one, and no result
+    is previewed, since it is there as a whole."""
+    told: set[str] = set()
+    once = {}
+    for id, items in linked.items():
+        once[id] = [
+            item.model_copy(update={"preview": None}) if item.target_id in linked else item
+            for item in items
+            if item.target_id not in told
+        ]
+        told.add(id)
+    return once
 
 
 def _result(hit: Hit, associations: list[AssociationItem] | None) -> SearchResult:

@@ -11,7 +11,7 @@ from ...engine.call import Call
 from ...model import Association, JsonObject, Memory
 from .. import fields
 from ..fields import MemoryId, TagList
-from .levels import Full, Levelled, preview
+from .levels import Brief, Full, Levelled, preview
 
 TOP_ASSOCIATIONS: Final = 3
 
@@ -23,7 +23,8 @@ Threshold = Annotated[float, Field(ge=0, le=1)]
 
 
 class CompleteMemory(Levelled):
-    """What a complete memory object has beside its id and scope. A field that has no value is left out."""
+    """What a complete memory object has beside its id and scope. A field that has no value is left out, and so are
+    `pinned` where it is false and `confidence` where it is 1."""
 
     content: Full[str] = None
     category: Full[str] = None
@@ -53,7 +54,7 @@ class Placed(Levelled):
 
 
 class Previewed(Placed):
-    content_preview: str
+    content_preview: Brief[str] = None
 
 
 class MemoryObject(CompleteMemory, Placed):
@@ -61,18 +62,19 @@ class MemoryObject(CompleteMemory, Placed):
 
 
 class AssociationItem(Levelled):
-    """An associated memory, in short."""
+    """An associated memory, in short; without `preview` where the answer has its whole text."""
 
     target_id: str
     strength: float = Field(description="0 to 1: the cosine, or what was given to a link made by hand.")
-    preview: str
+    preview: str | None = None
 
 
 def complete(memory: Memory) -> dict[str, Any]:
     """The fields of a `CompleteMemory`."""
     shown = {name: getattr(memory, name) for name in CompleteMemory.model_fields}
     importance = None if memory.importance is None else memory.importance.score
-    return {**shown, "tags": list(memory.tags), "importance": importance}
+    plain = {"pinned": memory.pinned or None, "confidence": None if memory.confidence == 1 else memory.confidence}
+    return {**shown, **plain, "tags": list(memory.tags), "importance": importance}
 
 
 def memory_object(memory: Memory) -> MemoryObject:
