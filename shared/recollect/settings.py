@@ -91,8 +91,9 @@ class Settings(BaseModel):
     )
     public_url: str = Field(
         "",
-        description="How clients reach the server, such as https://memory.example, for what tells them where to get a "
-        "token; as they ask for it when not given.",
+        description="How clients reach the server, such as https://memory.example: what tells them where to get a "
+        "token names it, and browser requests of its pages are answered. When not given: a loopback name, or the "
+        "address that the server listens on.",
     )
     keys_folder: Path | None = Field(
         None, description="Folder of the API keys' digests; `keys` in the folder of the memories when not given."

@@ -34,7 +34,7 @@ class Request:
             "host": "127.0.0.1",
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
-            **self.headers,
+            **{name.lower(): value for name, value in self.headers.items()},
         }
         return {
             "type": "http",
@@ -47,7 +47,7 @@ class Request:
             "query_string": b"",
             "client": ("127.0.0.1", 1),
             "server": ("127.0.0.1", 8765),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+            "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }
 
     def _receiving(self, parts: Iterator[bytes]) -> Callable[[], Awaitable[Message]]:

@@ -13,7 +13,7 @@ import pytest
 from starlette.routing import Route
 
 from embedding import HashedWords
-from recollect.errors import Internal, RecollectError, Throttled
+from recollect.errors import Internal, RecollectError, Throttled, Unavailable
 from recollect.invoke import Door
 from recollect.model import Caller, Outcome, OutcomeKind
 from recollect.surfaces.entrance import MAX_IDENTIFIED_AT_ONCE
@@ -198,10 +198,12 @@ def test_a_host_that_is_not_this_computer_is_refused(local: httpx.Client, host: 
     refused(local.post(path, json={}, headers={"Host": host}), 403, "localhost")
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "file://"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://127.0.0.1.evil.example", "http://127.0.0.1:1", "null", "file://"]
+)
 @pytest.mark.parametrize("path", ["/v1/core/list", "/mcp"])
 def test_a_page_of_another_site_is_refused(local: httpx.Client, origin: str, path: str) -> None:
-    refused(local.post(path, json={}, headers={"Origin": origin}), 403, "another site")
+    refused(local.post(path, json={}, headers={"Origin": origin}), 403, "Cross-origin")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "127.9.9.9", "[::1]:8000"])
@@ -222,7 +224,7 @@ def test_no_page_may_read_the_answers(local: httpx.Client) -> None:
         "/v1/core/list",
         headers={"Origin": "http://localhost:3000", "Access-Control-Request-Method": "POST"},
     )
-    assert answer.status_code == 405
+    assert answer.status_code == 403
     assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
@@ -238,6 +240,20 @@ def test_a_server_whose_parts_fail_is_up_and_not_ready(door: Door, failing: Door
         answer = httpx.get(f"{url}/readyz")
     refused(answer, 503)
     assert FailingStore.secret not in answer.text
+
+
+def test_a_server_that_is_not_ready_tells_its_log_why_and_nobody_else(
+    door: Door, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(self: object) -> None:
+        raise Unavailable("The data folder /srv/memories can't be written to.", part="store")
+
+    monkeypatch.setattr(type(door.store), "check", check)
+    with served(create_app(door, LocalUser("local", "default"), closes_store=False)) as url:
+        answer = httpx.get(f"{url}/readyz")
+    refused(answer, 503, "The store is not ready")
+    assert "/srv" not in answer.text
+    assert "/srv/memories" in caplog.text
 
 
 def test_shutting_down_closes_the_store(failing: Door) -> None:

@@ -402,6 +402,21 @@ def test_a_client_of_mcp_is_led_to_the_issuer_of_tokens(client: httpx.Client, is
     assert metadata.bearer_methods_supported == ["header"]
 
 
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7", 'x"', ""])
+def test_a_host_that_a_client_makes_up_is_never_repeated(client: httpx.Client, host: str) -> None:
+    challenge = client.post("/mcp", json=LIST, headers={"Host": host}).headers["WWW-Authenticate"]
+    document = client.get("/.well-known/oauth-protected-resource/mcp", headers={"Host": host}).json()
+    address = str(client.base_url).rstrip("/")
+    assert challenge == f'Bearer resource_metadata="{address}/.well-known/oauth-protected-resource/mcp"'
+    assert document["resource"] == f"{address}/mcp"
+
+
+def test_a_loopback_name_that_the_client_uses_is_the_resource(client: httpx.Client) -> None:
+    host = f"localhost:{client.base_url.port}"
+    document = client.get("/.well-known/oauth-protected-resource/mcp", headers={"Host": host}).json()
+    assert document["resource"] == f"http://{host}/mcp"
+
+
 def test_the_address_that_clients_use_may_be_said(door: Door, tokens: OidcTokens, issuer: Issuer) -> None:
     resource = ProtectedResource(issuer.url, "https://memory.example/")
     with served(create_app(door, tokens, local=False, resource=resource, closes_store=False)) as url:

@@ -1,5 +1,6 @@
 """HTTP: a route for every tool of the catalogue, MCP beside them, probes, problems, OpenAPI."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -17,12 +18,14 @@ from ..tools import Tool
 from . import schemas
 from .by_path import by_path
 from .entrance import MAX_CALLS_AT_ONCE, Entrance
-from .guard import LoopbackOnly
+from .guard import OwnPagesOnly
 from .identity import Identity, one_header
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
 from .protected_resource import Challenging, ProtectedResource
 from .reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from .routes import is_json, paths, unknown_path
+
+_log = logging.getLogger("recollect")
 
 PROBE_SECONDS: Final = 5.0
 
@@ -36,10 +39,12 @@ def create_app(
     resource: ProtectedResource | None = None,
     closes_store: bool = True,
     calls_of_user: int = MAX_CALLS_AT_ONCE,
+    public_url: str | None = None,
 ) -> FastAPI:
     """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
 
-    `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must.
+    `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must. With a
+    `public_url`, which may be "", pages of other sites are refused; without one a gateway in front decides that.
     `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
     it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
     """
@@ -69,8 +74,8 @@ def create_app(
     if resource is not None:
         app.router.routes.extend(resource.routes(endpoints))
         app.add_middleware(Challenging, resource=resource, paths=endpoints.keys())
-    if local:
-        app.add_middleware(LoopbackOnly)
+    if local or public_url is not None:
+        app.add_middleware(OwnPagesOnly, public_url or "", loopback=local)
     app.router.routes[:] = by_path(app.router.routes)
     return app
 
@@ -106,7 +111,10 @@ def _readiness(door: Door) -> Reply:
         door.store.check()
         door.embedder.embed(["ready"], purpose="query", timeout=PROBE_SECONDS)
     except RecollectError as error:
-        return error_reply(error)
+        # Anybody may ask here, and the sentence may name folders and addresses.
+        _log.error("not ready: %s", error.message)
+        part = error.details.get("part", "server")
+        return error_reply(Unavailable(f"The {part} is not ready; the server's log says why.", part=part))
     except Exception as fault:
         telemetry.log_fault("readyz", fault)
         return error_reply(Unavailable("The store or the embedder does not answer; it was logged."))

@@ -6,18 +6,20 @@ A 401 names the document of the address that was called, the document names the 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from starlette.datastructures import URL, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .guard import is_loopback
 from .oauth_metadata import WELL_KNOWN, metadata
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedResource:
-    """A server whose tokens an issuer gives. `public_url` is how clients reach it, as they ask for it if empty."""
+    """A server whose tokens an issuer gives. `public_url` is how clients reach it; if empty, a
+    loopback name that they use, else the address that it listens on."""
 
     issuer: str
     public_url: str = ""
@@ -36,7 +38,20 @@ class ProtectedResource:
         return JSONResponse(metadata(self._base(request.scope), path, self.issuer))
 
     def _base(self, scope: Scope) -> str:
-        return self.public_url.rstrip("/") or str(URL(scope=scope).replace(path="", query="", fragment=""))
+        return self.public_url.rstrip("/") or f"{scope['scheme']}://{_own_host(scope)}"
+
+
+def _own_host(scope: Scope) -> str:
+    """What the request called this server, if that is a loopback name, else the address that it came in at.
+
+    Any other name is the client's word: a page or a proxy could make others believe it.
+    """
+    names: list[str] = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(names) == 1 and is_loopback(names[0]):
+        return names[0]
+    address, port = scope.get("server") or ("localhost", None)
+    named = f"[{address}]" if ":" in address else address
+    return named if port is None else f"{named}:{port}"
 
 
 class Challenging:

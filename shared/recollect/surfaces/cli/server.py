@@ -49,6 +49,7 @@ def run(settings: "Settings", known_by: "Authentication", *, host: str, port: in
             toolset=toolset,
             local=known_by.local,
             resource=known_by.resource,
+            public_url=settings.public_url,
             calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
         )
         access = settings.log in ("debug", "info")
@@ -59,6 +60,8 @@ def run(settings: "Settings", known_by: "Authentication", *, host: str, port: in
             access_log=access,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
+        if known_by.resource and not settings.public_url and not _is_loopback(host):
+            complain("Set RECOLLECT_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
         _load_embedder(door)
         _announce(listener, settings, known_by)
         try:
