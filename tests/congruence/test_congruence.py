@@ -20,6 +20,7 @@ from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
 from recollect.adapters.sqlite import SqliteStore
 from recollect.engine.analysis import query_tokens
+from recollect.engine.bm25 import MOST_TERMS
 from recollect.engine.call import Call
 from recollect.engine.entry import embed_memories, entry
 from recollect.engine.search import Mode, Search, search
@@ -161,6 +162,16 @@ def test_every_candidate_has_the_same_cosine_and_the_same_bm25(pair: Pair, per_l
         for id in both:
             assert found[id].cosine == pytest.approx(expected[id].cosine, abs=EXACT)
             assert found[id].bm25 == pytest.approx(expected[id].bm25, abs=EXACT)
+
+
+def test_of_a_query_of_many_words_the_same_are_looked_for(pair: Pair) -> None:
+    sqlite, aws = pair.calls()
+    tokens = tuple(query_tokens(" ".join(pair.questions)))
+    assert len(set(tokens)) > MOST_TERMS
+    query = Query(tokens=tokens, embedding=None, filter=Filter(), per_leg=None)
+    expected = {c.id: c.bm25 for c in sqlite.space.search(query).candidates}
+    found = {c.id: c.bm25 for c in aws.space.search(query).candidates}
+    assert found == pytest.approx(expected, abs=EXACT)
 
 
 @pytest.mark.parametrize("admitted", [Filter(), Filter(include_turns=True)], ids=["memories", "with turns"])
