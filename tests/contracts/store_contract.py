@@ -553,6 +553,10 @@ def test_revisions_are_the_replaced_images_oldest_first(space: Space) -> None:
     assert [r.memory for r in kept] == images[:-1]
     assert kept[1] == Revision(memory=images[1], replaced_at=later(2), replaced_by="agent")
     assert space.revisions(ids(1)[0]) == []
+    assert space.revisions(images[0].id, limit=2) == kept[:2]
+    assert space.revisions(images[0].id, after=1) == kept[1:]
+    assert space.revisions(images[0].id, after=1, limit=1) == kept[1:2]
+    assert space.revisions(images[0].id, after=3) == space.revisions(images[0].id, after=2**53) == []
 
 
 def test_a_creation_brings_its_history(space: Space) -> None:

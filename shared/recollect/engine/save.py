@@ -209,7 +209,7 @@ def new_id(call: Call, source: Source, position: int) -> str:
 
 def first_image(call: Call, memory: Memory) -> Memory:
     """A memory as it was first saved."""
-    earlier = call.space.revisions(memory.id) if memory.version > 1 else []
+    earlier = call.space.revisions(memory.id, limit=1) if memory.version > 1 else []
     return earlier[0].memory if earlier else memory
 
 

@@ -147,8 +147,8 @@ class Space(Protocol):
         """Remove a session, not its memories. False when there is none."""
         ...
 
-    def revisions(self, id: str) -> list[Revision]:
-        """The images that updates replaced, oldest first."""
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
+        """The images that updates replaced, oldest first: those behind the version `after`, at most `limit`."""
         ...
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:

@@ -6,6 +6,8 @@ and which links it had.
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
+from typing import Any
 
 from ...errors import Unavailable
 from ...model import Memory, Revision
@@ -53,15 +55,21 @@ def traces(partition: Partition, id: str) -> list[str]:
     return found
 
 
-def revisions(partition: Partition, id: str) -> list[Item]:
-    """The items of the images that updates replaced, oldest first; none of what is not there any more."""
+def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
+    """The items of the images that updates replaced behind a version, oldest first; none of what is not there any
+    more.
+    """
     there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
     if there is None or "gone" in there:
         return []
     # An update that did not happen may have left the image that it would have replaced.
     before = number(there, "version")
     last = keys.revision(id, before - 1)
-    return list(partition.items("k BETWEEN :first AND :last", {":first": keys.revisions(id), ":last": last}))
+    first = keys.revision(id, after + 1)
+    if first > last:
+        return []
+    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
+    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
 
 
 def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
@@ -148,9 +156,9 @@ def _cut(partition: Partition, item: Item, gone: str, deadline: Deadline) -> Non
     partition.tables.delete_all(partition.key, items.pieces_of(item, "image"), deadline)
 
 
-def earlier(partition: Partition, id: str) -> list[Revision]:
-    """The images that updates replaced, oldest first."""
-    found = revisions(partition, id)
+def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
+    """The images that updates replaced behind a version, oldest first."""
+    found = revisions(partition, id, after, limit)
     images = partition.contents(found, "image")
     return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
 

@@ -163,9 +163,9 @@ class DynamoSpace:
     def remove_session(self, id: str, *, timeout: float) -> bool:
         return sessions.remove(self._partition, id, Deadline.after(timeout))
 
-    def revisions(self, id: str) -> list[Revision]:
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         known = keys.canonical(id)
-        return purging.earlier(self._partition, known) if known else []
+        return purging.earlier(self._partition, known, after, limit) if known else []
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         buffer = self._buffer()

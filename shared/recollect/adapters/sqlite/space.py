@@ -208,15 +208,15 @@ class SqliteSpace:
         with file.writing(timeout) as (connection, _):
             return sessions.remove(connection, id)
 
-    def revisions(self, id: str) -> list[Revision]:
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         with self._file.reading() as connection:
             if connection is None:
                 return []
             rows = select(
                 connection,
                 "SELECT revision.image, replaced_at, replaced_by FROM revision JOIN memory USING (n) "
-                "WHERE id = ? ORDER BY revision.version",
-                (to_key(id),),
+                "WHERE id = ? AND revision.version > ? ORDER BY revision.version LIMIT ?",
+                (to_key(id), after, -1 if limit is None else limit),
             )
         return [
             Revision(memory=from_image(image), replaced_at=from_micros(at), replaced_by=by) for image, at, by in rows

@@ -92,6 +92,9 @@ def history(
     """Show every version of a memory, oldest first."""
     with opened(data=data, user=user, agent=agent) as memory:
         images = memory.ask("core.history", id=id)
+        while "next" in images:
+            page = memory.ask("core.history", id=id, after=images.pop("next"))
+            images |= {**page, "revisions": images["revisions"] + page["revisions"]}
     if as_json:
         return write_json(images)
     for image in images["revisions"]:
@@ -129,9 +132,11 @@ def forget(
     agent: options.Agent = None,
 ) -> None:
     """Erase a memory for good, its history too. There is no undo."""
+    from ...engine.limits import MAX_VERSION
+
     with opened(data=data, user=user, agent=agent) as memory:
         if not yes:
-            content = memory.ask("core.history", id=id)["revisions"][-1]["memory"]["content"]
+            content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
             confirm_forgetting(content if len(content) <= _SHOWN else content[:_SHOWN] + "...")
         receipt = memory.ask("core.forget", id=id)
     if as_json:

@@ -151,8 +151,8 @@ def _update(call: Call, input: ManageInput) -> ManageAnswer:
     summary = f"Updated {', '.join(input.given())}."
     answer = ManageAnswer(affected_count=1, summary=summary, affected_items=[memory.id])
     if input.is_full:
-        images = {revision.memory.version: revision.memory for revision in call.space.revisions(memory.id)}
-        old = images.get(memory.version - 1, memory)
+        replaced = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
+        old = replaced[0].memory if replaced else memory
         changed = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
         answer.change_details = ChangeDetails(
             changed=changed, before=_shown(old, changed), after=_shown(memory, changed), version=memory.version

@@ -10,7 +10,7 @@ from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
 from ...engine.diversity import Diversity
-from ...engine.limits import check_conditions, check_scope
+from ...engine.limits import MAX_VERSION, check_conditions, check_scope
 from ...model import ContentType, Filter, Tier
 from ...tools import Answer, Input
 from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
@@ -164,6 +164,10 @@ def list_(call: Call, input: ListInput) -> ListView:
 
 class HistoryInput(Input):
     id: MemoryId
+    limit: int = Field(100, ge=1, le=1000, description="How many versions at most.")
+    after: int = Field(
+        0, ge=0, le=MAX_VERSION, description="Continue behind this version: `next` of the answer before."
+    )
 
 
 class RevisionView(Answer):
@@ -175,18 +179,26 @@ class RevisionView(Answer):
 
 
 class HistoryView(Answer):
+    """Versions of a memory; `next` continues, and is left out when the current one is there."""
+
     revisions: list[RevisionView]
+    next: int | None = None
 
 
 @CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def history(call: Call, input: HistoryInput) -> HistoryView:
-    """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged."""
-    earlier, current = remembering.history(call, input.id)
+    """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged.
+
+    An answer ends at the limit, or earlier when it fills 4 MiB. When `next` is there, call again with it as `after`.
+    """
+    page = remembering.history(call, input.id, limit=input.limit, after=input.after)
     views = [
         RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by)
-        for r in earlier
+        for r in page.revisions
     ]
-    return HistoryView(revisions=[*views, RevisionView(memory=memory_view(current))])
+    if page.current is not None:
+        views.append(RevisionView(memory=memory_view(page.current)))
+    return HistoryView(revisions=views, next=page.next)
 
 
 class StatsInput(Input):

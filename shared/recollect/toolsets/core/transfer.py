@@ -16,6 +16,7 @@ class ExportInput(Input):
     limit: int = Field(100, ge=1, le=1000, description="How many records at most.")
     after: MemoryId | None = Field(None, description="Continue behind this id: `next` of the answer before.")
     include_conversations: bool = Field(True, description="The turns of conversations too.")
+    include_history: bool = Field(True, description="The versions that updates replaced too.")
 
 
 class ExportView(Answer):
@@ -27,8 +28,18 @@ class ExportView(Answer):
 
 @CORE.tool("export", "read", timeout=60.0, examples=({"limit": 100},))
 def export(call: Call, input: ExportInput) -> ExportView:
-    """Export memories as whole records, page by page: text, times, versions, links and history."""
-    page = exporting.export_page(call, limit=input.limit, after=input.after, turns=input.include_conversations)
+    """Export memories as whole records, page by page: text, times, versions, links and history.
+
+    A page ends at the limit, or earlier when its records fill 4 MiB. When `next` is there, call again with it as
+    `after`.
+    """
+    page = exporting.export_page(
+        call,
+        limit=input.limit,
+        after=input.after,
+        turns=input.include_conversations,
+        history=input.include_history,
+    )
     return ExportView(records=page.records, next=page.next)
 
 
