@@ -1,13 +1,24 @@
 # `recollect serve` for any place that runs containers; docs/other-clouds.md says how.
-FROM python:3.13-slim AS build
+# A digest is stricter still: docker build --build-arg PYTHON=python@sha256:...
+ARG PYTHON=python:3.13.16-slim-bookworm
+FROM ${PYTHON} AS build
 # wordllama has no wheel for arm64.
 RUN apt-get update && apt-get install --yes --no-install-recommends build-essential
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY locks locks
+# Every package by the hash in the lock files, those that build other packages too.
+ENV PIP_NO_CACHE_DIR=1 PIP_REQUIRE_HASHES=1 PIP_CONSTRAINT=/source/constraints.txt PIP_BUILD_CONSTRAINT=/source/constraints.txt
+RUN for each in /app /build; do \
+      python -m venv $each && PIP_CONSTRAINT= $each/bin/pip install --requirement locks/pip.txt || exit 1; \
+    done \
+    && /app/bin/pip install --requirement locks/product.txt boto3 \
+    && /build/bin/pip install --group build
 COPY shared shared
-RUN python -m venv /app && /app/bin/pip install --no-cache-dir -c constraints.txt ".[aws,bedrock]"
+RUN PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /app/bin/pip install --no-deps /wheels/*.whl
 
-FROM python:3.13-slim
+FROM ${PYTHON}
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin recollect \
     && install --directory --owner=recollect --group=recollect --mode=0700 /data
 COPY --from=build /app /app

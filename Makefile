@@ -2,7 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+QUIETLY := --quiet --disable-pip-version-check
+# Whatever is installed has the version and one of the hashes that the lock files name: see CONTRIBUTING.md.
+LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
+PIP := $(BIN)/python -m pip install $(QUIETLY)
+LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE)
+GROUPS := $(addprefix --group ,function function-mcp function-http dev bench infra mutation build)
+CDK := infra/node_modules/.bin/cdk
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.recollect
@@ -11,25 +17,32 @@ SAM := .build/sam/bin/sam
 PARTS ?= opensearch dynamodb aws
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-aws e2e synth deploy github-role destroy validate up down lint format docs bench mutants clean
+.PHONY: help install serve test test-aws e2e synth bootstrap deploy github-role destroy validate up down lint format docs bench mutants lock sbom clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml constraints.txt locks/pip.txt locks/product.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer; name one: make PYTHON=python3.13"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --upgrade 'pip>=25.1'
-	$(PIP) -c constraints.txt -e .
+	$(PIP) --require-hashes --requirement locks/pip.txt
+	$(PIP) $(LOCKED) --requirement locks/product.txt --group build
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(TESTABLE): $(INSTALLED)
-	$(PIP) -c constraints.txt -e '.[lambda,bedrock,aws]' --group dev --group bench --group infra
+	$(PIP) $(LOCKED) --group function --group dev --group bench --group infra
 	@touch $@
 
-$(SAM):
-	$(PYTHON) -m venv .build/sam
-	.build/sam/bin/pip install --quiet --disable-pip-version-check aws-sam-cli
+.build/%/.installed: locks/%.txt locks/pip.txt
+	$(PYTHON) -m venv .build/$*
+	.build/$*/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
+	.build/$*/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/$*.txt
+	@touch $@
+
+$(CDK): infra/package-lock.json
+	npm ci --prefix infra --silent --no-audit --no-fund
+	@touch $@
 
 install: $(TESTABLE) ## Make .venv with everything in it
 
@@ -50,20 +63,23 @@ e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with O
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
 	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)
 
-deploy: $(TESTABLE) ## Deploy a stage into the AWS account that the shell is signed in to (STAGE=dev); asks nothing in CI
+deploy: $(TESTABLE) $(CDK) ## Deploy a stage into the AWS account that the shell is signed in to (STAGE=dev); asks nothing in CI
 	$(BIN)/python -m infra.preflight --stage $(STAGE)
-	npx --yes aws-cdk@2 deploy --all $(if $(CI),--require-approval never) \
+	$(CDK) deploy --all $(if $(CI),--require-approval never) \
 	  --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
 	$(BIN)/python -m infra.protect --stage $(STAGE)
 
-github-role: $(TESTABLE) ## Make the role by which GitHub Actions deploys (SUBJECT=repo:you/yours:environment:prod)
-	npx --yes aws-cdk@2 deploy --app "$(BIN)/python -m infra.github --subject $(SUBJECT) --provider '$(PROVIDER)'" \
+bootstrap: $(CDK) ## Prepare the AWS account and region that the shell is signed in to, once, for `make deploy`
+	$(CDK) bootstrap
+
+github-role: $(TESTABLE) $(CDK) ## Make the role by which GitHub Actions deploys (SUBJECT=repo:you/yours:environment:prod)
+	$(CDK) deploy --app "$(BIN)/python -m infra.github --subject $(SUBJECT) --provider '$(PROVIDER)'" \
 	  --output .build/github
 
-destroy: $(TESTABLE) ## Remove a stage from the AWS account; memories stay unless the stage says otherwise (STAGE=dev)
-	npx --yes aws-cdk@2 destroy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
+destroy: $(TESTABLE) $(CDK) ## Remove a stage from the AWS account; memories stay unless the stage says otherwise (STAGE=dev)
+	$(CDK) destroy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
 
-validate: $(TESTABLE) $(SAM) ## Synthesise the stages and have SAM check their templates
+validate: $(TESTABLE) .build/sam/.installed ## Synthesise the stages and have SAM check their templates
 	for stage in dev prod; do \
 	  $(BIN)/python -m infra --stage $$stage --out .build/$$stage && \
 	  SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint --template .build/$$stage/template.json \
@@ -93,10 +109,21 @@ bench: $(TESTABLE) ## Measure speed against LangGraph's SqliteStore in one run
 	$(BIN)/recollect bench speed --size 1000 --against langgraph
 
 mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the changes that no test notices
-	$(PIP) -c constraints.txt --group mutation
+	$(PIP) $(LOCKED) --group mutation
 	rm -rf .mutants && mkdir .mutants
 	ln -s ../shared .mutants/src && ln -s ../tests ../pyproject.toml .mutants
 	cd .mutants && CI=1 $(abspath $(BIN))/mutmut run && $(abspath $(BIN))/mutmut results
+
+lock: .build/locking/.installed ## Write the lock files anew for pyproject.toml (UPGRADE=--upgrade takes the newest versions)
+	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
+	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/product.txt
+	for each in pip locking sam ministack; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	npm install --prefix infra --package-lock-only --silent
+	npm install --prefix localstack --package-lock-only --silent
+
+sbom: .build/locking/.installed ## List what the product is made of in .build/sbom.json (CycloneDX), from its lock file
+	.build/locking/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+	  --output-file .build/sbom.json locks/product.txt
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .build

@@ -80,7 +80,8 @@ class Bundle:
         kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
         target = [] if self.emulator else [*kind, *(f"--platform={platform}" for platform in _PLATFORMS)]
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-        subprocess.run([*pip, "--constraint", str(_LOCK), "--target", str(folder), *target, *what], check=True)
+        locked = ["--require-hashes", "--constraint", str(_LOCK), "--build-constraint", str(_LOCK)]
+        subprocess.run([*pip, *locked, "--target", str(folder), *target, *what], check=True)
 
 
 def build_code(python: str, *, emulator: bool = False) -> Path:

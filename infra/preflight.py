@@ -53,8 +53,7 @@ def _bootstrap(stage: Stage, client: Client) -> Iterator[str]:
     if version < LEAST_BOOTSTRAP:
         found = f"has version {version} of it, and {LEAST_BOOTSTRAP} is needed" if version else "has none"
         yield (
-            f"The CDK needs a stack of its own in each account and region, and this one {found}: "
-            "run `npx aws-cdk@2 bootstrap`."
+            f"The CDK needs a stack of its own in each account and region, and this one {found}: run `make bootstrap`."
         )
 
 

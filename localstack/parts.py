@@ -12,7 +12,6 @@ HERE = Path(__file__).parent
 STATE = HERE.parent / ".localstack"
 """What is downloaded and what runs: installed parts, logs and process ids."""
 KNN = "org.opensearch.plugin:opensearch-knn:2.19.1.0:zip"
-MINISTACK = "ministack==1.5.33"
 JAVA_VERSION = 17
 
 
@@ -103,8 +102,9 @@ def _opensearch(home: Path) -> list[str]:
 
 
 def _install_dynamodb(home: Path) -> None:
-    shutil.copy(HERE / "package.json", home)
-    _run(["npm", "install", "--silent", "--no-audit", "--no-fund"], home)
+    for file in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / file, home)
+    _run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], home)
 
 
 def _dynamodb(home: Path) -> list[str]:
@@ -119,7 +119,9 @@ def _dynamodb(home: Path) -> list[str]:
 def _install_aws(home: Path) -> None:
     # In an environment of its own: it wants an older botocore. Without cryptography it refuses every JWT.
     _run([sys.executable, "-m", "venv", "venv"], home)
-    _run(["venv/bin/python", "-m", "pip", "install", "--quiet", MINISTACK, "cryptography"], home)
+    pip = ["venv/bin/python", "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement"]
+    for lock in ("pip", "ministack"):
+        _run([*pip, str(HERE.parent / "locks" / f"{lock}.txt")], home)
 
 
 def _aws(home: Path) -> list[str]:

@@ -72,7 +72,7 @@ def test_an_account_that_is_ready_is_let_pass(account: Callable[[Answers], Any])
     ("wrong", "said"),
     [
         ({("sts", "get_caller_identity"): "ExpiredToken"}, "not signed in to AWS"),
-        ({("ssm", "get_parameter"): "ParameterNotFound"}, "npx aws-cdk@2 bootstrap"),
+        ({("ssm", "get_parameter"): "ParameterNotFound"}, "make bootstrap"),
         ({("ssm", "get_parameter"): {"Parameter": {"Value": "5"}}}, "version 5 of it, and 6 is needed"),
         ({("lambda", "get_account_settings"): {"AccountLimit": {"ConcurrentExecutions": 10}}}, "calls_per_second = 40"),
         ({("opensearch", "list_instance_type_details"): {"InstanceTypeDetails": []}}, "no m7g.medium.search"),
