@@ -1,4 +1,4 @@
-# `recollect serve` for any place that runs containers; docs/other-clouds.md says how.
+# `steeltrap serve` for any place that runs containers; docs/other-clouds.md says how.
 # A digest is stricter still: docker build --build-arg PYTHON=python@sha256:...
 ARG PYTHON=python:3.13.16-slim-bookworm
 FROM ${PYTHON} AS build
@@ -19,14 +19,14 @@ RUN PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /build/bin/pip wheel --no-deps --no-buil
     && PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /app/bin/pip install --no-deps /wheels/*.whl
 
 FROM ${PYTHON}
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin recollect \
-    && install --directory --owner=recollect --group=recollect --mode=0700 /data
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin steeltrap \
+    && install --directory --owner=steeltrap --group=steeltrap --mode=0700 /data
 COPY --from=build /app /app
-ENV PATH="/app/bin:$PATH" RECOLLECT_DATA=/data
+ENV PATH="/app/bin:$PATH" STEELTRAP_DATA=/data
 USER 10001:10001
 VOLUME /data
 EXPOSE 8765
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8765/healthz', timeout=3)"]
-ENTRYPOINT ["recollect"]
+ENTRYPOINT ["steeltrap"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8765"]

@@ -11,7 +11,7 @@ GROUPS := $(addprefix --group ,function function-mcp function-http dev bench inf
 CDK := infra/node_modules/.bin/cdk
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
-DATA ?= $(HOME)/.recollect
+DATA ?= $(HOME)/.steeltrap
 STAGE ?= dev
 SAM := .build/sam/bin/sam
 PARTS ?= opensearch dynamodb aws
@@ -23,7 +23,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml constraints.txt locks/pip.txt locks/product.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer; name one: make PYTHON=python3.13"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "steeltrap needs Python 3.11 or newer; name one: make PYTHON=python3.13"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes --requirement locks/pip.txt
 	$(PIP) $(LOCKED) --requirement locks/product.txt --group build
@@ -46,18 +46,18 @@ $(CDK): infra/package-lock.json
 
 install: $(TESTABLE) ## Make .venv with everything in it
 
-serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765, memories in ~/.recollect (DATA=folder)
-	$(BIN)/recollect serve --data $(DATA)
+serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765, memories in ~/.steeltrap (DATA=folder)
+	$(BIN)/steeltrap serve --data $(DATA)
 
 test: $(TESTABLE) ## Lint, check types and rooms, run every test
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n auto
 
 test-aws: $(TESTABLE) ## Run the dialects and the isolation of users on DynamoDB Local and OpenSearch
-	RECOLLECT_TEST_STORE=aws RECOLLECT_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
+	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
-	RECOLLECT_TEST_E2E=1 RECOLLECT_REQUIRE_ALL=1 \
+	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \
 	  $(PYTHON) localstack/launch.py run opensearch aws -- $(BIN)/python -m pytest tests/e2e
 
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
@@ -106,7 +106,7 @@ docs: $(TESTABLE) ## Write the generated pages and transcripts of docs/ and the 
 	$(BIN)/python docs/generate.py
 
 bench: $(TESTABLE) ## Measure speed against LangGraph's SqliteStore in one run
-	$(BIN)/recollect bench speed --size 1000 --against langgraph
+	$(BIN)/steeltrap bench speed --size 1000 --against langgraph
 
 mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the changes that no test notices
 	$(PIP) $(LOCKED) --group mutation

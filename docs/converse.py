@@ -1,4 +1,4 @@
-"""Plays a dialect's scripted conversation against a running recollect, over HTTP or MCP, and prints it.
+"""Plays a dialect's scripted conversation against a running steeltrap, over HTTP or MCP, and prints it.
 
 `python docs/converse.py http://127.0.0.1:8765/v1/notes` calls each tool by POST,
 `python docs/converse.py http://127.0.0.1:8765/mcp/notes` the same by an MCP client. The script is

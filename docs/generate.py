@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from recollect.arguments import describe
-from recollect.settings import PREFIX, Settings
-from recollect.surfaces import schemas
-from recollect.tools import Tool, Toolset, plain_schema
-from recollect.toolsets import CATALOGUE
+from steeltrap.arguments import describe
+from steeltrap.settings import PREFIX, Settings
+from steeltrap.surfaces import schemas
+from steeltrap.tools import Tool, Toolset, plain_schema
+from steeltrap.toolsets import CATALOGUE
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -88,7 +88,7 @@ def openapi_page() -> str:
 def toolset_page(toolset: Toolset) -> str:
     """The reference page of a toolset."""
     head = f"# The `{toolset.name}` toolset\n\n{toolset.description}\n\n"
-    path = f"`POST /v1/{toolset.name}/TOOL`, `recollect call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
+    path = f"`POST /v1/{toolset.name}/TOOL`, `steeltrap call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
     return "\n".join([head + path, *(tool_section(tool) for tool in toolset.tools.values())])
 
 
@@ -122,7 +122,7 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Read once from the environment when recollect starts; options of the command line go before them. A value",
+        "Read once from the environment when steeltrap starts; options of the command line go before them. A value",
         "that doesn't fit is refused by its name.",
         "",
         "| variable | default | meaning |",
@@ -130,7 +130,7 @@ def settings_page() -> str:
     ]
     for name, field in Settings.model_fields.items():
         default = (
-            "`~/.recollect`" if name == "data" else f"`{field.default}`" if field.default not in ("", None) else ""
+            "`~/.steeltrap`" if name == "data" else f"`{field.default}`" if field.default not in ("", None) else ""
         )
         lines.append(f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |")
     return "\n".join([*lines, ""])
@@ -195,7 +195,7 @@ def pycon(block: str, environment: dict[str, str], port: str, names: dict[str, s
     scope: dict[str, Any] = {}
     lines = []
     # In that environment too: by this one's own, `open_memory()` opens the memories of whoever writes the pages.
-    with contextlib.chdir(environment["RECOLLECT_DATA"]), patch.dict(os.environ, environment, clear=True):
+    with contextlib.chdir(environment["STEELTRAP_DATA"]), patch.dict(os.environ, environment, clear=True):
         for line in [line for line in block.splitlines() if line.startswith(">>> ")]:
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
@@ -223,13 +223,13 @@ def served(folder: Path) -> Iterator[tuple[dict[str, str], str]]:
     scripts = Path(sys.executable).parent
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
-        "RECOLLECT_DATA": str(folder),
+        "STEELTRAP_DATA": str(folder),
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "110",
         "NO_COLOR": "1",
         "NO_PROXY": "127.0.0.1",
     }
-    command = shlex.split(f"{scripts / 'recollect'} serve --port {port}")
+    command = shlex.split(f"{scripts / 'steeltrap'} serve --port {port}")
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         wait_until_ready(f"http://127.0.0.1:{port}/readyz", server)

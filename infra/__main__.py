@@ -7,12 +7,12 @@ from pathlib import Path
 
 from aws_cdk import App
 
-from recollect.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE
 
 from .bundle import MissingPython
 from .nag import check
 from .portable import write_portable
-from .stack import Recollect
+from .stack import Steeltrap
 from .stage import read_stage
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     app = App(outdir=arguments.out)
     stage = read_stage(arguments.stage)
     try:
-        stack = Recollect(app, stage, CATALOGUE)
+        stack = Steeltrap(app, stage, CATALOGUE)
     except MissingPython as missing:
         sys.exit(str(missing))
     check(app, stack, stage)

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from recollect.surfaces.routes import paths
+from steeltrap.surfaces.http.routes import paths
 
 from .functions import RETENTION
 from .plan import FunctionPlan, construct_id
@@ -121,7 +121,7 @@ class Api(Construct):
         )
         if schema:
             # An HTTP API checks no bodies, the tool does: this tells who reads the template what one must be.
-            route.add_metadata("recollect:input", schema)
+            route.add_metadata("steeltrap:input", schema)
         return route
 
     def _jwt(self) -> apigateway.CfnAuthorizer:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from recollect.adapters.embedders.wordllama import CONFIG, DIMENSION
+from steeltrap.adapters.embedders.wordllama import CONFIG, DIMENSION
 
 ROOT: Final = Path(__file__).parents[1]
 BUILT: Final = ROOT / ".build"
@@ -85,11 +85,11 @@ class Bundle:
 
 
 def build_code(python: str, *, emulator: bool = False) -> Path:
-    """The folder of the functions' own code: recollect without what runs on laptops alone, and the handlers."""
+    """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers."""
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
     leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder")
-    shutil.copytree(ROOT / "shared" / "recollect", code / "recollect", ignore=leave)
+    shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
     _compile(code, "/var/task", python, emulator=emulator)
     return code

@@ -95,23 +95,23 @@ class Functions(Construct):
 
     def _environment(self) -> dict[str, str]:
         return {
-            "RECOLLECT_STORE": "aws",
-            "RECOLLECT_MEMORY_TABLE": self._storage.memories.name,
-            "RECOLLECT_USAGE_TABLE": self._storage.usage.name,
-            "RECOLLECT_OPENSEARCH_URL": self._search.url,
-            "RECOLLECT_OPENSEARCH_AUTH": self._search.auth,
-            "RECOLLECT_OPENSEARCH_INDEX": self._stage.index,
-            "RECOLLECT_EXPORT_BUCKET": self._storage.exports.bucket_name,
-            "RECOLLECT_PARKED_QUEUE": self._storage.parked.queue_url,
-            "RECOLLECT_DATA": "/tmp/recollect",
-            "RECOLLECT_SERVICE": self._stage.stack_name,
+            "STEELTRAP_STORE": "aws",
+            "STEELTRAP_MEMORY_TABLE": self._storage.memories.name,
+            "STEELTRAP_USAGE_TABLE": self._storage.usage.name,
+            "STEELTRAP_OPENSEARCH_URL": self._search.url,
+            "STEELTRAP_OPENSEARCH_AUTH": self._search.auth,
+            "STEELTRAP_OPENSEARCH_INDEX": self._stage.index,
+            "STEELTRAP_EXPORT_BUCKET": self._storage.exports.bucket_name,
+            "STEELTRAP_PARKED_QUEUE": self._storage.parked.queue_url,
+            "STEELTRAP_DATA": "/tmp/steeltrap",
+            "STEELTRAP_SERVICE": self._stage.stack_name,
             **self._stage.environment(),
         }
 
     def told_settings(self) -> str:
         """The settings as a shell takes them, without a password; what is a function's own matter left out."""
-        own = ("RECOLLECT_DATA", "RECOLLECT_SERVICE", "RECOLLECT_PARKED_QUEUE", "RECOLLECT_LOG")
-        told = self._environment() | {"RECOLLECT_OPENSEARCH_URL": self._search.told_url}
+        own = ("STEELTRAP_DATA", "STEELTRAP_SERVICE", "STEELTRAP_PARKED_QUEUE", "STEELTRAP_LOG")
+        told = self._environment() | {"STEELTRAP_OPENSEARCH_URL": self._search.told_url}
         return " ".join(f"{name}={value}" for name, value in told.items() if name not in own)
 
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:

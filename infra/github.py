@@ -23,7 +23,7 @@ class GitHub(Stack):
     """The role, and GitHub as an issuer of tokens where the account doesn't know it yet (`provider`, its ARN)."""
 
     def __init__(self, scope: Construct, subject: str, *, provider: str = "") -> None:
-        super().__init__(scope, "recollect-github", stack_name="recollect-github", description="GitHub deploys.")
+        super().__init__(scope, "steeltrap-github", stack_name="steeltrap-github", description="GitHub deploys.")
         if not re.fullmatch(r"repo:[^*?:]+/[^*?:]+:[^*?]+", subject) or subject.endswith(":pull_request"):
             raise ValueError(
                 f"`{subject}` must be one subject without wildcards, such as repo:you/yours:environment:prod or "
@@ -33,7 +33,7 @@ class GitHub(Stack):
         role = iam.Role(
             self,
             "Deploy",
-            role_name="recollect-github",
+            role_name="steeltrap-github",
             assumed_by=iam.WebIdentityPrincipal(
                 known, {"StringEquals": {f"{ISSUER}:aud": AUDIENCE, f"{ISSUER}:sub": subject}}
             ),
@@ -49,7 +49,7 @@ class GitHub(Stack):
         bootstrap = self.format_arn(
             service="ssm", resource="parameter", resource_name="cdk-bootstrap/hnb659fds/version"
         )
-        stacks = self.format_arn(service="cloudformation", resource="stack", resource_name="recollect-*")
+        stacks = self.format_arn(service="cloudformation", resource="stack", resource_name="steeltrap-*")
         tables = self.format_arn(
             service="dynamodb", resource="table", resource_name="*", arn_format=ArnFormat.SLASH_RESOURCE_NAME
         )

@@ -8,11 +8,11 @@ from aws_cdk.aws_s3 import Bucket
 from cdk_nag import AwsSolutionsChecks
 from constructs import IConstruct
 
-from .stack import Recollect
+from .stack import Steeltrap
 from .stage import Stage
 
 _FUNCTIONS: Final = {
-    "AwsSolutions-L1": "Functions run on the newest Python that recollect is tested with.",
+    "AwsSolutions-L1": "Functions run on the newest Python that steeltrap is tested with.",
     "AwsSolutions-IAM5[Resource::*]": "X-Ray's actions know no resources; nothing else is granted on all of them.",
 }
 _DEAD_LETTERS: Final = {"AwsSolutions-SQS3": "It is where dead letters go, named by what sends them there."}
@@ -35,13 +35,13 @@ _PREFIXES: Final = "Each user's exports lie under a prefix."
 _NUMBERED: Final = "The indices behind the alias carry numbers."
 
 
-def check(app: App, stack: Recollect, stage: Stage) -> None:
+def check(app: App, stack: Steeltrap, stage: Stage) -> None:
     """Have cdk-nag fail the synthesis for whatever is not acknowledged here."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     _acknowledge(stack, several_nodes=stage.domain.nodes > 1)
 
 
-def _acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
+def _acknowledge(stack: Steeltrap, *, several_nodes: bool) -> None:
     """Note why, on what each is about."""
     _say(stack.functions, _FUNCTIONS)
     for route in stack.api.open_routes:
@@ -64,7 +64,7 @@ def _acknowledge(stack: Recollect, *, several_nodes: bool) -> None:
         _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{path}]": _NUMBERED for path in paths})
 
 
-def _told(stack: Recollect, arn: str) -> str:
+def _told(stack: Steeltrap, arn: str) -> str:
     """An ARN as cdk-nag tells it: `<AWS::Region>` for what is known later, `<Logical.Arn>` for a resource's own."""
     match stack.resolve(arn):
         case {"Fn::GetAtt": [id, attribute]}:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from recollect.surfaces.routes import mcp_paths, paths
-from recollect.tools import Access, Catalogue, Tool
+from steeltrap.surfaces.http.routes import mcp_paths, paths
+from steeltrap.tools import Access, Catalogue, Tool
 
 BundleName = Literal["tools", "mcp", "http"]
 

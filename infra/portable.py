@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.model import JsonObject
+from steeltrap.model import JsonObject
 
 FILE: Final = "template.json"
 _PLACES: Final = {"AWS::Lambda::Function": "Code", "AWS::Lambda::LayerVersion": "Content"}

@@ -9,8 +9,8 @@ from typing import Any, Final
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoCredentialsError, NoRegionError
 
-from recollect.adapters.dynamodb.tables import TIME_TO_LIVE, memory_table, usage_table
-from recollect.adapters.embedders.bedrock_models import MODELS
+from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
+from steeltrap.adapters.embedders.bedrock_models import MODELS
 
 from .search import ENGINE
 from .stage import Adopted, Stage, read_stage
@@ -119,7 +119,7 @@ def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, ad
     """What an adopted table lacks, and the command that mends it: a restore brings neither stream nor time to live."""
     name = words["TableName"]
     if _form(found) != _form(words):
-        yield f"{name} has other keys or indexes than memories need: adopt a table that recollect made, or its restore."
+        yield f"{name} has other keys or indexes than memories need: adopt a table that steeltrap made, or its restore."
     if found.get("SSEDescription", {}).get("KMSMasterKeyArn") != adopt.key:
         yield f"{name} is not encrypted by the `key` of the stage's `adopt`: `aws dynamodb describe-table` tells which."
     if expires not in ("ENABLED", "ENABLING"):

@@ -1,4 +1,4 @@
-"""One stage of recollect: the catalogue's functions over tables and index, and what keeps them."""
+"""One stage of steeltrap: the catalogue's functions over tables and index, and what keeps them."""
 
 import json
 
@@ -9,10 +9,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from recollect.adapters.dynamodb import keys
-from recollect.model import JsonObject
-from recollect.surfaces.oauth_metadata import WELL_KNOWN
-from recollect.tools import Catalogue
+from steeltrap.adapters.dynamodb.layout import keys
+from steeltrap.model import JsonObject
+from steeltrap.surfaces.auth.oauth_metadata import WELL_KNOWN
+from steeltrap.tools import Catalogue
 
 from . import grants
 from .api import Api
@@ -33,14 +33,14 @@ _SAVES = "save"
 """The operation that a queue writes by."""
 
 
-class Recollect(Stack):
+class Steeltrap(Stack):
     """All of a stage in one template, its code and layers packed here unless `packed` already."""
 
     def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue, *, packed: Packed | None = None) -> None:
         super().__init__(scope, stage.stack_name, stack_name=stage.stack_name, description="Memory for AI agents.")
         # Without it a published version keeps its old layer, and so does a snapshot of it.
         self.node.set_context(_RECOGNIZE_LAYERS, True)
-        Tags.of(self).add("recollect:stage", stage.name)
+        Tags.of(self).add("steeltrap:stage", stage.name)
         # The CDK makes each function wait for its role, which naming the role does too.
         self.template_options.metadata = {"cfn-lint": {"config": {"ignore_checks": ["W3005"]}}}
         self.storage = Storage(self, stage)
@@ -68,7 +68,7 @@ class Recollect(Stack):
                 [*grants.tool_grants(plan), *([grants.TAKE_WRITES] if queue else [])],
                 timeout=plan.timeout,
                 bundle=plan.bundle,
-                environment={"RECOLLECT_QUEUE_CALLERS": "true"} if queue else None,
+                environment={"STEELTRAP_QUEUE_CALLERS": "true"} if queue else None,
             )
             # What reads one memory knows every path there is, and may do little.
             self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
@@ -81,7 +81,7 @@ class Recollect(Stack):
                 "metadata",
                 grants.METADATA,
                 timeout=10,
-                environment={"RECOLLECT_SERVICE": stage.stack_name, "RECOLLECT_OIDC_ISSUER": stage.issuer},
+                environment={"STEELTRAP_SERVICE": stage.stack_name, "STEELTRAP_OIDC_ISSUER": stage.issuer},
                 opens_store=False,
             )
             self.api.serve_open(told, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
@@ -145,7 +145,7 @@ class Recollect(Stack):
         """What a client needs, as it goes into its configuration."""
         url = self.api.url
         CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
-        client = json.dumps({"mcpServers": {"recollect": self._mcp_client(stage, f"{url}/mcp")}})
+        client = json.dumps({"mcpServers": {"steeltrap": self._mcp_client(stage, f"{url}/mcp")}})
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         for id, value in (
             ("MemoryTable", self.storage.memories.name),

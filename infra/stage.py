@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from recollect.settings import PREFIX, read_settings
+from steeltrap.settings import PREFIX, read_settings
 
 STAGES = Path(__file__).with_name("stages.toml")
 
@@ -56,7 +56,7 @@ class Adopted(BaseModel):
 
 
 class Stage(BaseModel):
-    """One deployment of recollect, by the name of its table in `stages.toml`."""
+    """One deployment of steeltrap, by the name of its table in `stages.toml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -82,7 +82,7 @@ class Stage(BaseModel):
         description="The ARN of a domain that is there already, to sign requests for it.",
     )
     index: str = Field(
-        "recollect", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index: one of its own for each stage."
+        "steeltrap", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index: one of its own for each stage."
     )
     adopt: Adopted | None = Field(
         None,
@@ -101,7 +101,7 @@ class Stage(BaseModel):
     queue_senders: tuple[Role, ...] = Field(
         (), description="The ARNs of roles that may write by the queue. None, and there is no queue."
     )
-    settings: dict[str, Value] = Field({}, description="Settings of recollect, by their names in docs/settings.md.")
+    settings: dict[str, Value] = Field({}, description="Settings of steeltrap, by their names in docs/settings.md.")
     emulator: bool = Field(False, description="Whether it is for an emulator here: this processor and Python.")
 
     @field_validator("search", mode="before")
@@ -129,7 +129,7 @@ class Stage(BaseModel):
 
     @property
     def stack_name(self) -> str:
-        return f"recollect-{self.name}"
+        return f"steeltrap-{self.name}"
 
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""

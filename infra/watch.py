@@ -14,8 +14,8 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from recollect import telemetry
-from recollect.surfaces.lambda_telling import NAMESPACE
+from steeltrap import telemetry
+from steeltrap.surfaces.aws_lambda.telemetry import NAMESPACE
 
 from .api import Api
 from .search import Search

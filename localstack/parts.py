@@ -96,7 +96,7 @@ def _opensearch(home: Path) -> list[str]:
         *("java", "-Xms512m", "-Xmx1g", "-cp", f"{home / 'lib'}/*"),
         *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", str(home / "data"), "-numOfNode", "1"),
         # The runner adds the node's number to the port.
-        *("-baseHttpPort", str(OPENSEARCH.port - 1), "-clusterName", "recollect"),
+        *("-baseHttpPort", str(OPENSEARCH.port - 1), "-clusterName", "steeltrap"),
         *("-pluginTypes", "org.opensearch.knn.plugin.KNNPlugin"),
     ]
 

@@ -1,7 +1,7 @@
 """Where the real parts run that some tests need: `make up` starts them.
 
-A part that isn't running leaves its tests out and says so; with RECOLLECT_REQUIRE_ALL=1 it fails them.
-RECOLLECT_TEST_PARTS=0 leaves them out whatever runs, and with them the stores of the cloud on emulators.
+A part that isn't running leaves its tests out and says so; with STEELTRAP_REQUIRE_ALL=1 it fails them.
+STEELTRAP_TEST_PARTS=0 leaves them out whatever runs, and with them the stores of the cloud on emulators.
 """
 
 import os
@@ -17,17 +17,17 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 def opensearch_url() -> str:
     """Where OpenSearch answers."""
-    return _running("opensearch", os.environ.get("RECOLLECT_TEST_OPENSEARCH", "http://127.0.0.1:9250"))
+    return _running("opensearch", os.environ.get("STEELTRAP_TEST_OPENSEARCH", "http://127.0.0.1:9250"))
 
 
 def dynamodb_url() -> str:
     """Where DynamoDB Local answers."""
-    return _running("dynamodb", os.environ.get("RECOLLECT_TEST_DYNAMODB", "http://127.0.0.1:8250"))
+    return _running("dynamodb", os.environ.get("STEELTRAP_TEST_DYNAMODB", "http://127.0.0.1:8250"))
 
 
 def aws_url() -> str:
     """Where the emulator of AWS answers."""
-    return _running("aws", os.environ.get("RECOLLECT_TEST_AWS", "http://127.0.0.1:4599"))
+    return _running("aws", os.environ.get("STEELTRAP_TEST_AWS", "http://127.0.0.1:4599"))
 
 
 def check_node() -> None:
@@ -38,8 +38,8 @@ def check_node() -> None:
 
 def check_wanted(part: str) -> None:
     """Skip a test of a part that is left out on purpose."""
-    if os.environ.get("RECOLLECT_TEST_PARTS") == "0":
-        pytest.skip(f"{part} is left out by RECOLLECT_TEST_PARTS=0")
+    if os.environ.get("STEELTRAP_TEST_PARTS") == "0":
+        pytest.skip(f"{part} is left out by STEELTRAP_TEST_PARTS=0")
 
 
 def _running(part: str, url: str) -> str:
@@ -54,6 +54,6 @@ def _running(part: str, url: str) -> str:
 
 
 def _missing(reason: str) -> NoReturn:
-    if os.environ.get("RECOLLECT_REQUIRE_ALL") == "1":
+    if os.environ.get("STEELTRAP_REQUIRE_ALL") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -28,7 +28,7 @@ def clock() -> SettableClock:
 
 @pytest.fixture(scope="session")
 def open_store() -> Iterator[Opening]:
-    """Opens stores of the kind that RECOLLECT_TEST_STORE names."""
+    """Opens stores of the kind that STEELTRAP_TEST_STORE names."""
     with opening(chosen()) as found:
         yield found
 

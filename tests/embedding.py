@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Sequence
 from typing import Literal
 
-from recollect.adapters.embedders.vectors import placed, unit_vector, worded
-from recollect.errors import Unavailable
-from recollect.model import Embedding
+from steeltrap.adapters.embedders.vectors import placed, unit_vector, worded
+from steeltrap.errors import Unavailable
+from steeltrap.model import Embedding
 
 _WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 STOP_WORDS = frozenset(

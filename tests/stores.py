@@ -1,4 +1,4 @@
-"""The store that a test's door stands over: SQLite, or with RECOLLECT_TEST_STORE=aws DynamoDB Local and OpenSearch.
+"""The store that a test's door stands over: SQLite, or with STEELTRAP_TEST_STORE=aws DynamoDB Local and OpenSearch.
 
 The real parts are asked for one pair of tables and one index a worker; every store that is opened over them has
 users of its own. The index is told of each write at once, and its answers are never older than a write.
@@ -16,9 +16,9 @@ from uuid import uuid4
 
 from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
-from recollect.adapters.sqlite import SqliteStore
-from recollect.model import Query
-from recollect.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe, UserRef
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.model import Query
+from steeltrap.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe, UserRef
 
 Kind = Literal["sqlite", "aws"]
 
@@ -29,9 +29,9 @@ _ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval":
 
 def chosen() -> Kind:
     """The store that this run is about."""
-    kind = os.environ.get("RECOLLECT_TEST_STORE", "sqlite")
+    kind = os.environ.get("STEELTRAP_TEST_STORE", "sqlite")
     if kind not in ("sqlite", "aws"):
-        raise ValueError(f"RECOLLECT_TEST_STORE is {kind!r}: it may be sqlite or aws.")
+        raise ValueError(f"STEELTRAP_TEST_STORE is {kind!r}: it may be sqlite or aws.")
     return kind  # type: ignore[return-value]
 
 
@@ -79,7 +79,7 @@ class Parts:
         part: str | None = None,
     ) -> MemoryStore:
         """A store with users of its own, or those of a part, over an index of this worker or another one."""
-        from recollect.adapters.dynamodb import DynamoStore
+        from steeltrap.adapters.dynamodb import DynamoStore
 
         index = index or self.index(embedder)
         store = DynamoStore(*self.tables, embedder, clock, index, connect=self.connect, window=window)
@@ -94,7 +94,7 @@ class Parts:
 
     def build(self, embedder: Embedder, url: str) -> "Fresh":
         """A new index at a URL, gone in the end."""
-        from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire
+        from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
 
         wire = Wire(url)
         indices = Indices(wire, f"test-{uuid4().hex[:12]}")

@@ -7,13 +7,13 @@ from typing import IO
 
 import pytest
 
-from recollect.surfaces.lambda_telling import Telling
+from steeltrap.surfaces.aws_lambda.telemetry import Telling
 
 
 @contextmanager
 def telling_as(service: str, *, level: str = "info", stream: IO[str] | None = None) -> Iterator[Telling]:
     """What a function of its own would make."""
-    logger = logging.getLogger("recollect")
+    logger = logging.getLogger("steeltrap")
     with pytest.MonkeyPatch.context() as kept:
         for name in ("handlers", "filters"):
             kept.setattr(logger, name, [])

@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_asgi import app_handler
+from steeltrap.surfaces.aws_lambda.asgi import app_handler
 
 handler = app_handler()

@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_stream import stream_handler
+from steeltrap.surfaces.aws_lambda.stream import stream_handler
 
 handler = stream_handler()

@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_maintenance import maintenance_handler
+from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
 
 handler = maintenance_handler()

@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_asgi import mcp_handler
+from steeltrap.surfaces.aws_lambda.asgi import mcp_handler
 
 handler = mcp_handler()

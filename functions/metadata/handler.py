@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_metadata import metadata_handler
+from steeltrap.surfaces.aws_lambda.metadata import metadata_handler
 
 handler = metadata_handler()

@@ -1,3 +1,3 @@
-from recollect.surfaces.lambda_index import index_handler
+from steeltrap.surfaces.aws_lambda.index import index_handler
 
 handler = index_handler()

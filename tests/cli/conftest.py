@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from embedding import HashedWords
-from recollect import runtime
-from recollect.surfaces.cli.app import app
+from steeltrap.runtime import local as runtime
+from steeltrap.surfaces.cli.app import app
 
 Run = Callable[..., Any]
 
@@ -32,7 +32,7 @@ def run(data: Path, embedder: HashedWords) -> Run:
     """Run a command; the result has exit_code, stdout and stderr."""
 
     def run(*arguments: object, input: str | bytes | None = None, data: Path = data) -> Any:
-        result = CliRunner().invoke(app, list(map(str, arguments)), input=input, env={"RECOLLECT_DATA": str(data)})
+        result = CliRunner().invoke(app, list(map(str, arguments)), input=input, env={"STEELTRAP_DATA": str(data)})
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 

@@ -6,14 +6,14 @@ import subprocess
 import sys
 
 import pytest
+from bench.load import Load, bear
 
 from components import dynamodb_url, opensearch_url
-from recollect import runtime
-from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
-from recollect.surfaces.cli.bench.load import Load, bear
+from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.runtime import local as runtime
 from surfaces.serving import served
 
-COMMAND = (sys.executable, "-c", "from recollect.surfaces.cli import main; main()")
+COMMAND = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
 
 
 @pytest.fixture
@@ -159,8 +159,8 @@ def test_warm_says_what_a_function_adds():
 @pytest.mark.slow
 def test_cold_measures_every_start_and_its_imports():
     parts = {
-        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
-        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
+        "STEELTRAP_OPENSEARCH_URL": opensearch_url(),
+        "STEELTRAP_DYNAMODB_URL": dynamodb_url(),
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "local",
         "AWS_SECRET_ACCESS_KEY": "local",
@@ -170,5 +170,5 @@ def test_cold_measures_every_start_and_its_imports():
         subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **parts}).stdout
     )
     assert figures["search_ratio"] > 0
-    assert figures["imports_ms"]["recollect"].keys() == {"bare", "search", "wordllama"}
+    assert figures["imports_ms"]["steeltrap"].keys() == {"bare", "search", "wordllama"}
     assert figures["imports_ms"]["botocore"]["bare"] > 0

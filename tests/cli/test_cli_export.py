@@ -53,7 +53,7 @@ def test_turns_can_be_left_out(run, rich):
 
 
 def test_an_export_that_fails_leaves_the_old_file(run, rich, tmp_path, monkeypatch):
-    from recollect.surfaces.cli import exporting
+    from steeltrap.surfaces.cli import exporting
 
     path = tmp_path / "e.jsonl"
     path.write_text("the old one")

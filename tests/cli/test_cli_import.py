@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from recollect.surfaces.cli import importing
+from steeltrap.surfaces.cli import importing
 
 TALK = [
     {"role": "user", "content": "I moved to Lisbon", "time": "2025-03-01T10:00:00Z"},
@@ -256,7 +256,7 @@ def test_an_import_over_the_quota_says_how_far_it_came_and_ends_with_a_code_of_i
     for n in range(6):
         (tmp_path / "n" / f"{n}.md").write_text(f"Fact {n}.")
     monkeypatch.setattr(importing, "BLOCK_ITEMS", 4)
-    monkeypatch.setenv("RECOLLECT_MAX_MEMORIES", "5")
+    monkeypatch.setenv("STEELTRAP_MAX_MEMORIES", "5")
     result = run("import", tmp_path / "n")
     assert result.exit_code == 7
     assert result.stderr.startswith("Stopped with 4 written.")

@@ -11,8 +11,8 @@ import pytest
 
 from components import dynamodb_url, opensearch_url
 from contracts.named_parts import named_parts, own_upkeep
-from recollect.ports import UserRef
-from recollect.surfaces.lambda_index import index_handler
+from steeltrap.ports import UserRef
+from steeltrap.surfaces.aws_lambda.index import index_handler
 
 Run = Callable[..., Any]
 
@@ -51,8 +51,8 @@ def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> Non
 def test_a_new_index_has_the_shards_and_the_refresh_of_the_settings(
     name: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_OPENSEARCH_SHARDS", "3")
-    monkeypatch.setenv("RECOLLECT_OPENSEARCH_REFRESH", "7s")
+    monkeypatch.setenv("STEELTRAP_OPENSEARCH_SHARDS", "3")
+    monkeypatch.setenv("STEELTRAP_OPENSEARCH_REFRESH", "7s")
     assert run("setup").exit_code == 0
     with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{opensearch_url()}/{name}-1") as answer:
         of_index = json.load(answer)[f"{name}-1"]["settings"]["index"]
@@ -68,7 +68,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
     assert run("call", "core.forget", json.dumps({"id": id})).exit_code == 0
     assert run("index", "--once").exit_code == 0
     later = datetime.now(UTC) + timedelta(days=16)
-    monkeypatch.setattr("recollect.runtime.SystemClock.now", lambda self: later)
+    monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: later)
     assert json.loads(run("sweep", "--json").stdout) == {"users": 1, "memories": 0, "failed": 0, "tombstones": 0}
     # DynamoDB does this when the tombstone's time to live is over.
     client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
@@ -89,7 +89,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
 
 def test_sweep_says_that_the_index_does_not_answer(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("setup").exit_code == 0
-    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", "http://127.0.0.1:9")
     swept = run("sweep", "--json")
     assert swept.exit_code == 1
     assert json.loads(swept.stdout) == {"users": 0, "memories": 0, "failed": 1, "tombstones": 0}
@@ -100,22 +100,22 @@ def test_sweep_says_that_the_index_does_not_answer(name: str, run: Run, monkeypa
 def test_what_looks_after_the_index_asks_for_the_store_that_has_one(command: str, run: Run) -> None:
     result = run(command)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("This needs RECOLLECT_STORE=aws")
+    assert result.stderr.startswith("This needs STEELTRAP_STORE=aws")
 
 
 @pytest.mark.parametrize("command", ["verify", "recall heron"])
 def test_a_missing_address_is_refused_by_its_name(command: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_STORE", "aws")
+    monkeypatch.setenv("STEELTRAP_STORE", "aws")
     result = run(*command.split())
     assert result.exit_code == 2
-    assert "RECOLLECT_OPENSEARCH_URL must be set" in result.stderr
+    assert "STEELTRAP_OPENSEARCH_URL must be set" in result.stderr
 
 
 @pytest.mark.parametrize("missing", ["region", "credentials"])
 def test_signing_asks_for_what_it_needs(missing: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"STORE": "aws", "OPENSEARCH_URL": "https://search.example", "OPENSEARCH_AUTH": "es"}
     for variable, value in settings.items():
-        monkeypatch.setenv(f"RECOLLECT_{variable}", value)
+        monkeypatch.setenv(f"STEELTRAP_{variable}", value)
     for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(variable, raising=False)
     for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):

@@ -5,8 +5,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.surfaces.cli.files import json_document
-from recollect.surfaces.cli.files.json_value import Damage
+from steeltrap.surfaces.cli.files import json_document
+from steeltrap.surfaces.cli.files.json_value import Damage
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(

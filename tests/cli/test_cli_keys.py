@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.model import Caller, Permissions
-from recollect.surfaces.api_keys import ApiKeys
+from steeltrap.model import Caller, Permissions
+from steeltrap.surfaces.auth.api_keys import ApiKeys
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,10 +81,10 @@ def test_an_expired_key_is_listed_as_expired(run, data):
 
 
 def test_a_gateways_secret_that_is_easily_guessed_is_refused(run, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_GATEWAY_SECRET", "hunter2")
+    monkeypatch.setenv("STEELTRAP_GATEWAY_SECRET", "hunter2")
     result = run("serve", "--auth", "headers", "--port", "0")
     assert result.exit_code == 2
-    assert "RECOLLECT_GATEWAY_SECRET must have at least 16 characters" in result.stderr
+    assert "STEELTRAP_GATEWAY_SECRET must have at least 16 characters" in result.stderr
     assert "hunter2" not in result.stderr
 
 
@@ -109,7 +109,7 @@ def test_what_would_not_be_shown_as_it_is_gets_no_key(run, data, option, charact
 
 
 def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_KEYS_FOLDER", str(tmp_path / "mounted"))
+    monkeypatch.setenv("STEELTRAP_KEYS_FOLDER", str(tmp_path / "mounted"))
     run("keys", "add", "--user", "ana")
     assert len(list((tmp_path / "mounted").glob("*.json"))) == 1
 
@@ -117,33 +117,33 @@ def test_the_folder_of_the_keys_is_a_setting(run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "environment", "says"),
     [
-        (["--auth", "oidc"], {}, "RECOLLECT_OIDC_ISSUER"),
-        (["--auth", "oidc"], {"RECOLLECT_OIDC_ISSUER": "https://issuer.example"}, "RECOLLECT_OIDC_AUDIENCE"),
+        (["--auth", "oidc"], {}, "STEELTRAP_OIDC_ISSUER"),
+        (["--auth", "oidc"], {"STEELTRAP_OIDC_ISSUER": "https://issuer.example"}, "STEELTRAP_OIDC_AUDIENCE"),
         (
             ["--auth", "oidc"],
-            {"RECOLLECT_OIDC_ISSUER": "https://issuer.example", "RECOLLECT_OIDC_AUDIENCE": " ,"},
-            "RECOLLECT_OIDC_AUDIENCE",
+            {"STEELTRAP_OIDC_ISSUER": "https://issuer.example", "STEELTRAP_OIDC_AUDIENCE": " ,"},
+            "STEELTRAP_OIDC_AUDIENCE",
         ),
-        (["--auth", "oidc+keys"], {}, "RECOLLECT_OIDC_ISSUER"),
+        (["--auth", "oidc+keys"], {}, "STEELTRAP_OIDC_ISSUER"),
         (
             [],
             {
-                "RECOLLECT_AUTH": "oidc",
-                "RECOLLECT_OIDC_ISSUER": "http://issuer.example",
-                "RECOLLECT_OIDC_AUDIENCE": "a",
+                "STEELTRAP_AUTH": "oidc",
+                "STEELTRAP_OIDC_ISSUER": "http://issuer.example",
+                "STEELTRAP_OIDC_AUDIENCE": "a",
             },
             "https://",
         ),
         (["--auth", "keys", "--user-header", "X-User"], {}, "--user-header needs --auth headers, not --auth keys."),
         (
             ["--user-header", "X"],
-            {"RECOLLECT_AUTH": "keys"},
-            "--user-header needs --auth headers, not RECOLLECT_AUTH=keys.",
+            {"STEELTRAP_AUTH": "keys"},
+            "--user-header needs --auth headers, not STEELTRAP_AUTH=keys.",
         ),
-        (["--user-header", "X"], {"RECOLLECT_AUTH": "oidc"}, "not RECOLLECT_AUTH=oidc."),
+        (["--user-header", "X"], {"STEELTRAP_AUTH": "oidc"}, "not STEELTRAP_AUTH=oidc."),
         (["--agent-header", "X-Agent"], {}, "--agent-header needs --auth headers."),
-        ([], {"RECOLLECT_AUTH": "nobody"}, "RECOLLECT_AUTH must be one of"),
-        (["--auth", "local", "--host", "0.0.0.0"], {"RECOLLECT_AUTH": "keys"}, "--auth"),
+        ([], {"STEELTRAP_AUTH": "nobody"}, "STEELTRAP_AUTH must be one of"),
+        (["--auth", "local", "--host", "0.0.0.0"], {"STEELTRAP_AUTH": "keys"}, "--auth"),
     ],
 )
 def test_a_server_that_could_not_know_who_calls_does_not_start(run, monkeypatch, arguments, environment, says):
@@ -160,9 +160,9 @@ def test_a_server_admits_a_key_that_is_made_while_it_runs_until_it_is_revoked(ru
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join((str(ROOT / "shared"), os.environ.get("PYTHONPATH", ""))),
-        "RECOLLECT_DATA": str(data),
+        "STEELTRAP_DATA": str(data),
     }
-    command = [sys.executable, "-c", "from recollect.surfaces.cli import main; main()", "serve", "--auth", "keys"]
+    command = [sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()", "serve", "--auth", "keys"]
     command += ["--port", "0", "--host", "0.0.0.0"]
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

@@ -80,7 +80,7 @@ def test_remember_reads_stdin(run):
 
 
 def test_a_setting_that_does_not_fit_is_named(run, monkeypatch):
-    monkeypatch.setenv("RECOLLECT_RETENTION_DAYS", "soon")
+    monkeypatch.setenv("STEELTRAP_RETENTION_DAYS", "soon")
     result = run("recall", "x")
     assert result.exit_code == 2
-    assert "RECOLLECT_RETENTION_DAYS" in result.stderr
+    assert "STEELTRAP_RETENTION_DAYS" in result.stderr

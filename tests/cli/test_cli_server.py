@@ -1,4 +1,4 @@
-"""The connections that `recollect serve` accepts."""
+"""The connections that `steeltrap serve` accepts."""
 
 import socket
 

@@ -12,11 +12,11 @@ from uuid import uuid4
 import pytest
 
 from embedding import HashedWords
-from recollect import runtime
-from recollect.engine import entry as entries
-from recollect.engine.entry import embed_memories
-from recollect.surfaces.cli import progress
-from recollect.surfaces.cli.opening import log_to_stderr
+from steeltrap.engine import entry as entries
+from steeltrap.engine.entry import embed_memories
+from steeltrap.runtime import local as runtime
+from steeltrap.surfaces.cli import progress
+from steeltrap.surfaces.cli.opening import log_to_stderr
 
 
 def checks(result):
@@ -78,7 +78,7 @@ def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
     refused = run("recall", "tea")
     assert refused.exit_code == 4
-    assert "recollect reembed" in refused.stderr
+    assert "steeltrap reembed" in refused.stderr
     assert ("file", "broken") in checks(run("doctor", "--json"))
     assert json.loads(run("reembed", "--json").stdout) == {
         "users": 1,
@@ -135,7 +135,7 @@ def test_what_the_log_says_while_a_bar_is_shown_goes_above_the_bar(monkeypatch):
     log_to_stderr("warning")
     # A bar takes the place of stderr while it is shown, and prints what is written to it above itself.
     monkeypatch.setattr(sys, "stderr", during)
-    logging.getLogger("recollect").warning("a sweep failed: the disk is full")
+    logging.getLogger("steeltrap").warning("a sweep failed: the disk is full")
     assert (before.getvalue(), during.getvalue()) == ("", "a sweep failed: the disk is full\n")
 
 
@@ -157,7 +157,7 @@ def test_sweep_purges_what_was_deleted_longer_ago_than_the_retention_time(run, a
         id = json.loads(run("remember", "old news", "--json", "--user", user).stdout)["id"]
         run("call", "core.delete", json.dumps({"id": id}), "--user", user)
     assert json.loads(run("sweep", "--json").stdout)["memories"] == 0
-    monkeypatch.setenv("RECOLLECT_RETENTION_DAYS", "0")
+    monkeypatch.setenv("STEELTRAP_RETENTION_DAYS", "0")
     assert json.loads(run("sweep", "--json").stdout) == {"users": 2, "memories": 2, "failed": 0}
     for path in data.glob("users/*/*.db"):
         with sqlite3.connect(path) as connection:
@@ -195,6 +195,6 @@ def test_forget_user_without_an_answer_erases_nothing(run):
 def test_sweep_makes_episodes_of_conversations_that_are_over(run, ask, monkeypatch):
     ask("core.append_messages", messages=[{"role": "user", "content": "The heron fishes."}], conversation_id="c")
     later = datetime.now(UTC) + timedelta(minutes=16)
-    monkeypatch.setattr("recollect.runtime.SystemClock.now", lambda self: later)
+    monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: later)
     assert run("sweep").exit_code == 0
     assert [memory["content"] for memory in ask("core.list")["memories"]] == ["User: The heron fishes."]

@@ -15,7 +15,7 @@ PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 @pytest.mark.slow
 def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
     _run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, ROOT)
-    [wheel] = tmp_path.glob("recollect-*.whl")
+    [wheel] = tmp_path.glob("steeltrap-*.whl")
     # Versions alone: a wheel that was just built has no hash in the lock file.
     locked = (ROOT / "constraints.txt").read_text().splitlines()
     versions = tmp_path / "versions.txt"
@@ -24,16 +24,16 @@ def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
     _run(*PIP, "--python", python, "install", "--constraint", versions, wheel)
 
-    recollect = tmp_path / "venv" / "bin" / "recollect"
-    assert "recall" in _run(recollect, "--help")
+    steeltrap = tmp_path / "venv" / "bin" / "steeltrap"
+    assert "recall" in _run(steeltrap, "--help")
     memories = ("--data", tmp_path / "memories")
-    _run(recollect, "remember", "The staging deploy key rotates every 90 days.", *memories)
-    assert "90 days" in _run(recollect, "recall", "when do we change the deploy key?", *memories)
-    _run(python, "-c", "import recollect.surfaces.http, recollect.surfaces.mcp, uvicorn")
+    _run(steeltrap, "remember", "The staging deploy key rotates every 90 days.", *memories)
+    assert "90 days" in _run(steeltrap, "recall", "when do we change the deploy key?", *memories)
+    _run(python, "-c", "import steeltrap.surfaces.asgi.app, steeltrap.surfaces.mcp, uvicorn")
 
 
 def _run(*command: str | Path) -> str:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RECOLLECT_", "PYTHON"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("STEELTRAP_", "PYTHON"))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -14,21 +14,21 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from bench.corpus import Corpus
 
 from clock import NOON, SettableClock
 from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.analysis import query_tokens
-from recollect.engine.bm25 import MOST_TERMS
-from recollect.engine.call import Call
-from recollect.engine.entry import embed_memories, entry
-from recollect.engine.search import Mode, Search, search
-from recollect.invoke import Door
-from recollect.model import Caller, Filter, Hit, Memory, Message, Query
-from recollect.ports import Create, Embedder
-from recollect.surfaces.cli.bench.corpus import Corpus
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.call import Call
+from steeltrap.engine.entry import embed_memories, entry
+from steeltrap.engine.search import Mode, Search, search
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Filter, Hit, Memory, Message, Query
+from steeltrap.ports import Create, Embedder
+from steeltrap.rules.analysis import query_tokens
+from steeltrap.rules.bm25 import MOST_TERMS
+from steeltrap.toolsets import CATALOGUE
 from stores import parts
 
 ANA, BEN = Caller("ana"), Caller("ben")
@@ -57,7 +57,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     memories, questions = _made() if path is None else _real(path)
     embedder: Embedder = HashedWords(dimension=256)
     if path is not None:
-        from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
+        from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
 
         embedder = WordLlamaEmbedder()
     clock = SettableClock()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.ports import Amount, Counters, UserRef
+from steeltrap.ports import Amount, Counters, UserRef
 
 ANA = UserRef(user_id="ana")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -11,12 +11,12 @@ from typing import Any
 from unittest.mock import patch
 
 from components import check_wanted
-from recollect.adapters.dynamodb import DynamoStore
-from recollect.adapters.dynamodb.documents import documents
-from recollect.adapters.dynamodb.store import connecting
-from recollect.adapters.dynamodb.table import Connect, Deadline
-from recollect.adapters.dynamodb.tables import memory_table, usage_table
-from recollect.ports import Clock, Embedder, Index, MemoryStore
+from steeltrap.adapters.dynamodb import DynamoStore
+from steeltrap.adapters.dynamodb.client.table import Connect, Deadline
+from steeltrap.adapters.dynamodb.layout.documents import documents
+from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
+from steeltrap.adapters.dynamodb.store import connecting
+from steeltrap.ports import Clock, Embedder, Index, MemoryStore
 
 SECONDS = 10.0
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -78,7 +78,7 @@ def tables(connect: Connect, *, fetches: bool) -> Iterator[tuple[str, str]]:
 
     They have no stream: DynamoDB Local looks through all there ever were at each write.
     """
-    name = f"recollect-{os.getpid()}-{next(_numbers)}"
+    name = f"steeltrap-{os.getpid()}-{next(_numbers)}"
     client = connect(3.0)
     for table in (memory_table(name, fetches=fetches), usage_table(f"{name}-usage")):
         client.create_table(**{key: value for key, value in table.items() if key != "StreamSpecification"})

@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 
 from clock import NOON
 from embedding import HashedWords
-from recollect.adapters.embedders.vectors import unit_vector
-from recollect.engine.analysis import text_digest, tokens
-from recollect.engine.chunking import chunks
-from recollect.model import Embedding, Filter, Matches, Memory, Query, Revision
-from recollect.ports import Create, Entry, Guard, Probe, Replace, Space
+from steeltrap.adapters.embedders.vectors import unit_vector
+from steeltrap.model import Embedding, Filter, Matches, Memory, Query, Revision
+from steeltrap.ports import Create, Entry, Guard, Probe, Replace, Space
+from steeltrap.rules.analysis import text_digest, tokens
+from steeltrap.rules.chunking import chunks
 
 EMBEDDER = HashedWords()
 SECONDS = 30.0

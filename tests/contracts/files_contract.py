@@ -2,9 +2,9 @@
 
 import pytest
 
-from recollect.engine.limits import check_file_name
-from recollect.errors import InvalidInput, NotFound, TooLarge
-from recollect.ports import FileStore
+from steeltrap.errors import InvalidInput, NotFound, TooLarge
+from steeltrap.ports import FileStore
+from steeltrap.rules.limits import check_file_name
 
 LIMIT = 1000
 HOSTILE = [

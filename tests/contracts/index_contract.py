@@ -12,10 +12,10 @@ import pytest
 
 from clock import NOON
 from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, probe, query, vector
-from recollect.engine import bm25
-from recollect.engine.analysis import tokens
-from recollect.model import to_micros
-from recollect.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone, UserRef
+from steeltrap.model import to_micros
+from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone, UserRef
+from steeltrap.rules import bm25
+from steeltrap.rules.analysis import tokens
 
 Settle = Callable[[], None]
 

@@ -4,19 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recollect.adapters.dynamodb.filters import admits, sees
-from recollect.adapters.dynamodb.vectors import nearest
-from recollect.errors import RecollectError
-from recollect.model import Query
-from recollect.ports import (
-    Document,
-    Indexed,
-    IndexedCandidate,
-    IndexedNeighbour,
-    IndexedSurroundings,
-    Probe,
-    Tombstone,
-)
+from steeltrap.adapters.dynamodb.layout.filters import admits, sees
+from steeltrap.adapters.dynamodb.layout.vectors import nearest
+from steeltrap.errors import SteeltrapError
+from steeltrap.model import Query
+from steeltrap.ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe, Tombstone
 
 
 class MemoryIndex:
@@ -24,10 +16,10 @@ class MemoryIndex:
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], Document | Tombstone] = {}
-        self.failing: RecollectError | None = None
+        self.failing: SteeltrapError | None = None
         self.asked = 0
 
-    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, RecollectError]:
+    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
         self.check()
         for document in documents:
             there = self.documents.get((document.user, document.id))

@@ -11,10 +11,11 @@ import pytest
 
 from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
-from recollect import runtime, runtime_aws
-from recollect.adapters.opensearch import OpenSearchUpkeep
-from recollect.runtime_aws import Upkeep
-from recollect.settings import read_settings
+from steeltrap.adapters.opensearch import OpenSearchUpkeep
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.runtime import local as runtime
+from steeltrap.runtime.aws import Upkeep
+from steeltrap.settings import read_settings
 
 
 def own_upkeep() -> Upkeep:
@@ -27,17 +28,17 @@ def named_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The name of tables and index, on DynamoDB Local and OpenSearch; nothing is there yet, and nothing in the end."""
     name = f"own-{uuid4().hex[:12]}"
     monkeypatch.setattr(OpenSearchUpkeep, "learned_seconds", 0.0)
-    monkeypatch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
+    monkeypatch.setattr(runtime_aws, "connect", lambda settings: local(settings.dynamodb_url))
     addresses = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "RECOLLECT_STORE": "aws",
-        "RECOLLECT_MEMORY_TABLE": name,
-        "RECOLLECT_USAGE_TABLE": f"{name}-usage",
-        "RECOLLECT_DYNAMODB_URL": dynamodb_url(),
-        "RECOLLECT_OPENSEARCH_URL": opensearch_url(),
-        "RECOLLECT_OPENSEARCH_INDEX": name,
+        "STEELTRAP_STORE": "aws",
+        "STEELTRAP_MEMORY_TABLE": name,
+        "STEELTRAP_USAGE_TABLE": f"{name}-usage",
+        "STEELTRAP_DYNAMODB_URL": dynamodb_url(),
+        "STEELTRAP_OPENSEARCH_URL": opensearch_url(),
+        "STEELTRAP_OPENSEARCH_INDEX": name,
     }
     for variable, value in addresses.items():
         monkeypatch.setenv(variable, value)

@@ -39,12 +39,10 @@ from contracts.entries import (
 )
 from contracts.entries import store as commit
 from embedding import HashedWords
-from recollect import record
-from recollect.engine import bm25
-from recollect.engine.analysis import text_digest, tokens
-from recollect.errors import Conflict, NotFound, Unavailable
-from recollect.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
-from recollect.ports import (
+from steeltrap import record
+from steeltrap.errors import Conflict, NotFound, Unavailable
+from steeltrap.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
+from steeltrap.ports import (
     Clock,
     Close,
     Create,
@@ -58,6 +56,8 @@ from recollect.ports import (
     TextKey,
     UserRef,
 )
+from steeltrap.rules import bm25
+from steeltrap.rules.analysis import text_digest, tokens
 
 Opening = Callable[[Clock, Embedder], MemoryStore]
 
@@ -1322,7 +1322,7 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
         lambda: save(space, "one"),
         lambda: space.page(Filter(), limit=1),
     ):
-        with pytest.raises(Conflict, match="recollect reembed"):
+        with pytest.raises(Conflict, match="steeltrap reembed"):
             refused()
 
     def failing(memories: Any) -> Any:
@@ -1353,7 +1353,7 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
     assert (len(matches.candidates), matches.stored) == (299, 299)
     assert len(found(search(space, "anew", per_leg=None))) == 299
     assert {m.id for m in space.get([m.id for m in made]).values()} == {m.id for m in made[1:]}
-    with pytest.raises(Conflict, match="recollect reembed"):
+    with pytest.raises(Conflict, match="steeltrap reembed"):
         save(store(clock, EMBEDDER).space("ana"), "by the old embedder")
 
 
@@ -1368,9 +1368,9 @@ def test_a_handle_of_the_old_embedder_is_refused_after_embedding_anew(store: Ope
             for m in memories
         ]
     )
-    with pytest.raises(Conflict, match="recollect reembed"):
+    with pytest.raises(Conflict, match="steeltrap reembed"):
         search(old, near=embed("heron")[0])
-    with pytest.raises(Conflict, match="recollect reembed"):
+    with pytest.raises(Conflict, match="steeltrap reembed"):
         save(old, "otter")
 
 

@@ -33,10 +33,10 @@ from contracts.bedrock_server import (  # noqa: E402
 )
 from contracts.embedder_contract import *  # noqa: E402, F403
 from embedding import HashedWords  # noqa: E402
-from recollect.adapters.embedders import bedrock, bedrock_crossing, bedrock_models  # noqa: E402
-from recollect.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
-from recollect.adapters.embedders.bedrock_crossing import CODES, crossing, foreign  # noqa: E402
-from recollect.adapters.embedders.calibration import (  # noqa: E402
+from steeltrap.adapters.embedders import bedrock, bedrock_crossing, bedrock_models  # noqa: E402
+from steeltrap.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
+from steeltrap.adapters.embedders.bedrock_crossing import CODES, crossing, foreign  # noqa: E402
+from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
     JAPANESE_TEXTS,
@@ -44,12 +44,12 @@ from recollect.adapters.embedders.calibration import (  # noqa: E402
     novel_level,
     unrelated_level,
 )
-from recollect.adapters.embedders.crew import Crew  # noqa: E402
-from recollect.adapters.embedders.post import OutOfTime  # noqa: E402
-from recollect.adapters.embedders.vectors import cosine, mean_vector, unit_vector  # noqa: E402
-from recollect.errors import InvalidInput, Unavailable  # noqa: E402
-from recollect.runtime import open_embedder  # noqa: E402
-from recollect.settings import Settings  # noqa: E402
+from steeltrap.adapters.embedders.crew import Crew  # noqa: E402
+from steeltrap.adapters.embedders.post import OutOfTime  # noqa: E402
+from steeltrap.adapters.embedders.vectors import cosine, mean_vector, unit_vector  # noqa: E402
+from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
+from steeltrap.runtime.local import open_embedder  # noqa: E402
+from steeltrap.settings import Settings  # noqa: E402
 
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}
 SECRET = "a-secret-key-0123456789"
@@ -337,12 +337,12 @@ def test_vectors_of_another_size_are_unavailable(server: BedrockServer, remote: 
 LASTING = {
     "AccessDeniedException": (403, "bedrock:InvokeModel"),
     "ResourceNotFoundException": (404, "AWS_REGION"),
-    "ValidationException": (400, "RECOLLECT_EMBEDDER_MODEL"),
+    "ValidationException": (400, "STEELTRAP_EMBEDDER_MODEL"),
     "UnrecognizedClientException": (403, "credentials"),
     "ExpiredTokenException": (403, "credentials"),
     "InvalidSignatureException": (403, "credentials"),
     "RequestExpired": (400, "clock"),
-    "SomethingNewException": (400, "RECOLLECT_EMBEDDER_MODEL"),
+    "SomethingNewException": (400, "STEELTRAP_EMBEDDER_MODEL"),
     "SomethingForbiddenException": (403, "bedrock:InvokeModel"),
 }
 
@@ -549,18 +549,18 @@ def test_a_missing_boto3_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "boto3", None)
     error = failure(BedrockEmbedder(**LEVELS))
     assert "pip install" in error.message
-    assert "recollect[bedrock]" in error.message
+    assert "steeltrap[bedrock]" in error.message
 
 
 @pytest.mark.parametrize("model", ["text-embedding-3-small", "amazon.titan-embed-text-v1", "cohere.embed-v4:0"])
 def test_a_model_of_another_form_is_refused_by_its_setting(model: str) -> None:
-    with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDER_MODEL.*titan-embed-text-v2:0"):
+    with pytest.raises(InvalidInput, match=r"STEELTRAP_EMBEDDER_MODEL.*titan-embed-text-v2:0"):
         BedrockEmbedder(model)
 
 
 @pytest.mark.parametrize(("model", "dimension"), [(TITAN, 768), (COHERE, 512)])
 def test_a_size_that_the_model_has_not_is_refused_by_its_setting(model: str, dimension: int) -> None:
-    with pytest.raises(InvalidInput, match=r"RECOLLECT_EMBEDDER_DIMENSION.*1024"):
+    with pytest.raises(InvalidInput, match=r"STEELTRAP_EMBEDDER_DIMENSION.*1024"):
         BedrockEmbedder(model, dimension=dimension)
 
 
@@ -591,7 +591,7 @@ def test_the_settings_choose_model_and_size() -> None:
 @pytest.mark.parametrize("module", [bedrock, bedrock_crossing, bedrock_models])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
-    named = set(re.findall(r"\bRECOLLECT_([A-Z_]+)\b", Path(module.__file__).read_text()))
+    named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
     assert {name.lower() for name in named} <= set(Settings.model_fields)
 
 

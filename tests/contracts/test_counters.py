@@ -13,15 +13,15 @@ from clock import SettableClock
 from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables
 from embedding import HashedWords
-from recollect.adapters.dynamodb import DynamoCounters, DynamoStore
-from recollect.adapters.dynamodb.table import Connect, Tables
-from recollect.adapters.process import ProcessCounters
-from recollect.engine.quota import Quotas
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Session
-from recollect.ports import Amount, Counters
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb import DynamoCounters, DynamoStore
+from steeltrap.adapters.dynamodb.client.table import Connect, Tables
+from steeltrap.adapters.process import ProcessCounters
+from steeltrap.engine.quota import Quotas
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Session
+from steeltrap.ports import Amount, Counters
+from steeltrap.toolsets import CATALOGUE
 
 EMBEDDER = HashedWords()
 

@@ -11,7 +11,7 @@ from memory_index import MemoryIndex
 from store_contract import *  # noqa: F403 - the suite
 
 from contracts.dynamodb_stores import emulated, stores, tables
-from recollect.ports import Clock, Embedder, MemoryStore
+from steeltrap.ports import Clock, Embedder, MemoryStore
 
 ALL = timedelta(days=1)
 

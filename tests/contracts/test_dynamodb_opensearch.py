@@ -11,7 +11,7 @@ import pytest
 from store_contract import *  # noqa: F403 - the suite
 
 from contracts.dynamodb_stores import emulated, tables
-from recollect.ports import Clock, Embedder, MemoryStore
+from steeltrap.ports import Clock, Embedder, MemoryStore
 from stores import FIRST_WRITES, Parts, parts
 
 NO_WRITES = timedelta(minutes=-5)

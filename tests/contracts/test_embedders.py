@@ -26,8 +26,8 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
-from recollect.adapters.embedders import calibration, endpoint, fastembed, wordllama  # noqa: E402
-from recollect.adapters.embedders.calibration import (  # noqa: E402
+from steeltrap.adapters.embedders import calibration, endpoint, fastembed, wordllama  # noqa: E402
+from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
     JAPANESE_TEXTS,
@@ -35,12 +35,12 @@ from recollect.adapters.embedders.calibration import (  # noqa: E402
     novel_level,
     unrelated_level,
 )
-from recollect.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
-from recollect.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
-from recollect.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
-from recollect.errors import InvalidInput, RecollectError, Unavailable  # noqa: E402
-from recollect.ports import Embedder  # noqa: E402
-from recollect.settings import Settings  # noqa: E402
+from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
+from steeltrap.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
+from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
+from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
+from steeltrap.ports import Embedder  # noqa: E402
+from steeltrap.settings import Settings  # noqa: E402
 
 KEY = "sk-secret-0123456789"
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}
@@ -266,7 +266,7 @@ def test_wordllama_reads_the_same_vectors_as_its_package() -> None:
 def test_wordllama_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
     printed = in_a_fresh_process(
         "import logging, os, sys\n"
-        "from recollect.adapters.embedders.wordllama import WordLlamaEmbedder\n"
+        "from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder\n"
         "embedder = WordLlamaEmbedder()\n"
         "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
         "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
@@ -300,7 +300,7 @@ def test_wordllama_gives_up_when_the_texts_take_longer_than_the_timeout() -> Non
 
 def test_a_missing_wordllama_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
-    with pytest.raises(Unavailable, match="pip install recollect") as raised:
+    with pytest.raises(Unavailable, match="pip install steeltrap") as raised:
         WordLlamaEmbedder().embed(["tea"], purpose="document", timeout=1)
     assert raised.value.details["part"] == "embedder"
 
@@ -470,7 +470,7 @@ def test_a_wrong_answer_is_unavailable_and_not_quoted(
     assert "did not answer 2 usable embeddings" in error.message
 
 
-def failure(embedder: EndpointEmbedder, timeout: float = 5) -> RecollectError:
+def failure(embedder: EndpointEmbedder, timeout: float = 5) -> SteeltrapError:
     """The error of two texts; no key in it, whatever the log may show."""
     with pytest.raises(Unavailable) as raised:
         embed(embedder, "tea", "coffee", timeout=timeout)
@@ -483,7 +483,7 @@ def failure(embedder: EndpointEmbedder, timeout: float = 5) -> RecollectError:
 def test_another_size_than_asked_for_names_the_settings(remote: Callable[..., EndpointEmbedder]) -> None:
     error = failure(remote(dimension=256))
     assert "64 numbers a text, not 256" in error.message
-    assert "RECOLLECT_EMBEDDER_DIMENSION" in error.message
+    assert "STEELTRAP_EMBEDDER_DIMENSION" in error.message
 
 
 def test_a_model_that_is_swapped_for_another_is_noticed(
@@ -496,10 +496,10 @@ def test_a_model_that_is_swapped_for_another_is_noticed(
 
 
 REFUSALS = {
-    401: "RECOLLECT_EMBEDDER_KEY",
-    403: "RECOLLECT_EMBEDDER_KEY",
+    401: "STEELTRAP_EMBEDDER_KEY",
+    403: "STEELTRAP_EMBEDDER_KEY",
     404: "does not know the model 'hashed'",
-    400: "RECOLLECT_EMBEDDER_MODEL",
+    400: "STEELTRAP_EMBEDDER_MODEL",
     307: "has moved",
 }
 
@@ -597,7 +597,7 @@ def test_an_answer_without_end_is_cut_off_and_its_connection_not_used_again(
 ) -> None:
     embedder = remote()
     with monkeypatch.context() as patch:
-        patch.setattr("recollect.adapters.embedders.post.MAX_ANSWER_BYTES", 1000)
+        patch.setattr("steeltrap.adapters.embedders.post.MAX_ANSWER_BYTES", 1000)
         server.behaviours = [serve_text(b" " * 1_000_000)]
         assert "without end" in failure(embedder).message
     assert embed(embedder, "tea") == embed(HashedWords(), "tea")
@@ -611,25 +611,25 @@ def test_an_answer_without_end_is_cut_off_and_its_connection_not_used_again(
     "url", ["", "localhost:11434", "ftp://host/v1", "http://", "http://host:99999/v1", "http://[::1/v1"]
 )
 def test_an_address_that_cannot_work_is_refused_by_its_setting(url: str) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_URL"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER_URL"):
         EndpointEmbedder(url, "m")
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é"])
 def test_a_key_that_no_header_carries_is_refused_and_not_quoted(key: str) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_KEY") as raised:
+    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER_KEY") as raised:
         EndpointEmbedder("http://127.0.0.1/v1", "m", key=key)
     assert KEY not in "".join(traceback.format_exception(raised.value))
 
 
 def test_credentials_in_the_address_are_refused_and_not_quoted() -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_URL") as raised:
+    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER_URL") as raised:
         EndpointEmbedder(f"http://me:{KEY}@127.0.0.1/v1", "m")
     assert KEY not in raised.value.message
 
 
 def test_a_model_has_to_be_named() -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER_MODEL"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER_MODEL"):
         EndpointEmbedder("http://127.0.0.1/v1", "")
 
 
@@ -666,7 +666,7 @@ def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(
 @pytest.mark.parametrize("module", [calibration, endpoint, fastembed, wordllama])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
-    named = set(re.findall(r"\bRECOLLECT_([A-Z_]+)\b", Path(module.__file__).read_text()))
+    named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
     assert {name.lower() for name in named} <= set(Settings.model_fields)
 
 
@@ -682,7 +682,7 @@ def test_fastembed_is_told_queries_from_documents(stub: ModuleType) -> None:
 
 
 def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) -> None:
-    with pytest.raises(Unavailable, match=r"model no/such: .*RECOLLECT_EMBEDDER_MODEL.*internet") as raised:
+    with pytest.raises(Unavailable, match=r"model no/such: .*STEELTRAP_EMBEDDER_MODEL.*internet") as raised:
         embed(FastEmbedEmbedder("no/such"), "tea")
     assert isinstance(raised.value.__cause__, ValueError)
 
@@ -690,7 +690,7 @@ def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) ->
 def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = FastEmbedEmbedder(**LEVELS)
     monkeypatch.delattr(stub, "TextEmbedding")
-    with pytest.raises(Unavailable, match=r"recollect\[fastembed\]"):
+    with pytest.raises(Unavailable, match=r"steeltrap\[fastembed\]"):
         embed(embedder, "tea")
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "fastembed", stub)
@@ -700,7 +700,7 @@ def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatc
 
 def test_a_missing_fastembed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
-    with pytest.raises(Unavailable, match=r"pip install .recollect\[fastembed\]"):
+    with pytest.raises(Unavailable, match=r"pip install .steeltrap\[fastembed\]"):
         embed(FastEmbedEmbedder(), "tea")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from files_contract import *  # noqa: F403 - the suite
 
-from recollect.adapters.folder import FolderFiles
-from recollect.errors import InvalidInput, Unavailable
-from recollect.ports import FileStore, UserRef
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.errors import InvalidInput, Unavailable
+from steeltrap.ports import FileStore, UserRef
 
 
 @pytest.fixture

@@ -24,12 +24,12 @@ from urllib3 import exceptions
 from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
-from recollect.adapters.opensearch.errors import MAPPED
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Conflict, Internal, InvalidInput, NotFound, Throttled, TooLarge, Unavailable
-from recollect.model import Query, to_micros
-from recollect.ports import Document, Entry, Held
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
+from steeltrap.adapters.opensearch.errors import MAPPED
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Conflict, Internal, InvalidInput, NotFound, Throttled, TooLarge, Unavailable
+from steeltrap.model import Query, to_micros
+from steeltrap.ports import Document, Entry, Held
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -175,7 +175,7 @@ def _are_the_users(seen: Recording) -> None:
 def test_every_match_comes_in_blocks(
     recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.adapters.opensearch.queries.MOST", 30)
+    monkeypatch.setattr("steeltrap.adapters.opensearch.queries.MOST", 30)
     seen, index = recording
     write(index, settle, *(document(f"heron {i}", id) for i, id in enumerate(OTHERS[:70])))
     for near in (None, embed("heron")[0]):
@@ -428,7 +428,7 @@ def test_half_an_answer_is_unavailable(serving: Callable[..., Server], broken: l
 
 @pytest.mark.parametrize("url", ["", "localhost:9200", "ftp://localhost", "http://", "http://[", "http://x:port"])
 def test_what_is_no_url_is_refused_by_the_settings_name(url: str) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_OPENSEARCH_URL"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_OPENSEARCH_URL"):
         Wire(url)
 
 
@@ -494,7 +494,7 @@ def test_a_late_create_is_refused_after_opensearch_has_forgotten_the_delete(
 def test_large_writes_go_in_several_requests(
     index: OpenSearchIndex, settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.adapters.opensearch.index.BULK_BYTES", 5000)
+    monkeypatch.setattr("steeltrap.adapters.opensearch.index.BULK_BYTES", 5000)
     many = [document(f"heron {i}", id) for i, id in enumerate(OTHERS[:40])]
     many[25] = replace(many[25], embeddings=(b"\0\0\x80?",))
     refused = index.write(many, timeout=SECONDS)
@@ -596,7 +596,7 @@ def test_many_old_tombstones_go_a_block_at_a_time_whichever_stay(
     settle: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("recollect.adapters.opensearch.upkeep._DROPPED_AT_ONCE", 2)
+    monkeypatch.setattr("steeltrap.adapters.opensearch.upkeep._DROPPED_AT_ONCE", 2)
     many = OTHERS[:7]
     # Three blocks of one version each: what comes next is told by the id.
     write(index, settle, *(gone(id, index_version=3) for id in many))

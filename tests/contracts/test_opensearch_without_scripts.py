@@ -10,8 +10,8 @@ from index_contract import *  # noqa: F403 - the suite
 from contracts.entries import EMBEDDER
 from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire
-from recollect.errors import Internal
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire
+from steeltrap.errors import Internal
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -50,7 +50,7 @@ def test_an_index_is_made_without_scripts_where_they_are_refused_and_says_so(
     current = indices.current()
     assert current is not None
     assert current.similarity == "BM25"
-    with caplog.at_level(logging.WARNING, "recollect"):
+    with caplog.at_level(logging.WARNING, "steeltrap"):
         new = indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     assert f"OpenSearch refuses scripted similarities: in {new} " in caplog.text
     indices.reach(indices.building(), "half")  # type: ignore[arg-type] - it is there

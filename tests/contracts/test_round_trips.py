@@ -11,10 +11,10 @@ from memory_index import MemoryIndex
 from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
 from contracts.entries import EMBEDDER
-from recollect.adapters.dynamodb.table import Tables
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb.client.table import Tables
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller("ana", "default")
 PATIENCE = 20.0

@@ -10,9 +10,9 @@ import pytest
 from files_contract import *  # noqa: F403 - the suite
 
 from components import aws_url, check_wanted
-from recollect.adapters.s3 import BucketFiles
-from recollect.errors import TooLarge, Unavailable
-from recollect.ports import UserRef
+from steeltrap.adapters.s3 import BucketFiles
+from steeltrap.errors import TooLarge, Unavailable
+from steeltrap.ports import UserRef
 
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 _numbers = count()
@@ -41,7 +41,7 @@ def client(options: dict[str, Any]) -> Iterator[Any]:
 @pytest.fixture
 def bucket(client: Any) -> Iterator[str]:
     """A bucket that keeps old versions, gone in the end."""
-    name = f"recollect-{os.getpid()}-{next(_numbers)}"
+    name = f"steeltrap-{os.getpid()}-{next(_numbers)}"
     client.create_bucket(Bucket=name)
     client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
     yield name
@@ -118,7 +118,7 @@ def test_what_is_too_large_is_not_read(files: BucketFiles, client: Any, monkeypa
 
 
 def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any]) -> None:
-    files = BucketFiles("recollect-never-made", **options)
+    files = BucketFiles("steeltrap-never-made", **options)
     for attempt in (
         lambda: files.files("ana").write("a.json", b"x"),
         lambda: files.files("ana").read("a.json", most=1),
@@ -133,4 +133,4 @@ def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any
 
 def test_nothing_is_connected_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boto3.session.Session", lambda: pytest.fail("a client was made"))
-    BucketFiles("recollect-lazy").files("ana")
+    BucketFiles("steeltrap-lazy").files("ana")

@@ -10,14 +10,14 @@ from clock import SettableClock
 from contracts.bedrock_server import COHERE, TITAN, BedrockServer
 from contracts.dynamodb_stores import emulated, tables
 from contracts.test_bedrock import serving
-from recollect import runtime_aws
-from recollect.adapters.dynamodb.levels import PARTITION, DynamoLevels
-from recollect.adapters.dynamodb.table import Connect, Deadline, Tables
-from recollect.adapters.embedders.bedrock import BedrockEmbedder
-from recollect.adapters.embedders.calibration import PROBES
-from recollect.errors import Unavailable
-from recollect.ports import Calibrating, Levels
-from recollect.settings import Settings
+from steeltrap.adapters.dynamodb.client.table import Connect, Deadline, Tables
+from steeltrap.adapters.dynamodb.writes.levels import PARTITION, DynamoLevels
+from steeltrap.adapters.embedders.bedrock import BedrockEmbedder
+from steeltrap.adapters.embedders.calibration import PROBES
+from steeltrap.errors import Unavailable
+from steeltrap.ports import Calibrating, Levels
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.settings import Settings
 
 LEVELS = Levels(dimension=1024, unrelated=0.1, unrelated_japanese=0.4, novel=0.5)
 
@@ -101,7 +101,7 @@ def test_a_table_that_does_not_answer_keeps_nobody_from_embedding(
     failing = _Failing()
     embedder = BedrockEmbedder(TITAN, connect=lambda: both[1])
     embedder.share_levels(failing)
-    with caplog.at_level(logging.WARNING, "recollect"):
+    with caplog.at_level(logging.WARNING, "steeltrap"):
         assert _embedded(both, embedder) == len(PROBES) + 1
     assert _embedded(both, embedder) == 1
     assert failing.asked == 1

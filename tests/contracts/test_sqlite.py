@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from store_contract import *  # noqa: F403 - the suite
 
-from recollect.adapters.sqlite import SqliteStore
-from recollect.ports import Clock, Embedder, MemoryStore
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.ports import Clock, Embedder, MemoryStore
 
 
 @pytest.fixture

@@ -32,15 +32,15 @@ from contracts.entries import (
     turn,
     vector,
 )
-from recollect.adapters.sqlite import SqliteStore, connection, opening
-from recollect.adapters.sqlite import file as files
-from recollect.adapters.sqlite import store as stores
-from recollect.adapters.sqlite.file import UserFile
-from recollect.adapters.sqlite.rows import COLUMNS, to_row, to_terms
-from recollect.adapters.sqlite.schema import APPLICATION, MIGRATIONS
-from recollect.errors import Internal, Unavailable
-from recollect.model import Filter, Importance, Message
-from recollect.ports import Guard, UserRef
+from steeltrap.adapters.sqlite import SqliteStore, connection, opening
+from steeltrap.adapters.sqlite import file as files
+from steeltrap.adapters.sqlite import store as stores
+from steeltrap.adapters.sqlite.file import UserFile
+from steeltrap.adapters.sqlite.rows import COLUMNS, to_row, to_terms
+from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
+from steeltrap.errors import Internal, Unavailable
+from steeltrap.model import Filter, Importance, Message
+from steeltrap.ports import Guard, UserRef
 
 Opening = Callable[[], SqliteStore]
 ANA = UserRef(user_id="ana")
@@ -82,7 +82,7 @@ def test_an_error_never_quotes_its_cause(kind: type[apsw.Error]) -> None:
 
 
 def test_a_mistake_of_ours_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("ERROR", "recollect"):
+    with caplog.at_level("ERROR", "steeltrap"):
         connection.translate(apsw.SQLError("no such table: memory"), Path("x.db"))
     assert caplog.messages == ["the memory store failed: SQLError: no such table: memory"]
 
@@ -212,7 +212,7 @@ def test_another_programs_database_is_refused_and_left_as_it_is(open_store: Open
     foreign.close()
     before = path.read_bytes()
     for use in (lambda: save(store.space("ana"), "one"), lambda: search(store.space("ana"), "one")):
-        with pytest.raises(Unavailable, match="not a recollect database"):
+        with pytest.raises(Unavailable, match="not a steeltrap database"):
             use()
     store.close()
     assert path.read_bytes() == before
@@ -227,14 +227,14 @@ def test_an_empty_file_becomes_a_space(open_store: Opening) -> None:
     assert search(store.space("ana"), "one").stored == 1
 
 
-def test_a_file_of_a_newer_recollect_is_refused(open_store: Opening) -> None:
+def test_a_file_of_a_newer_steeltrap_is_refused(open_store: Opening) -> None:
     store = open_store()
     save(store.space("ana"), "one")
     store.close()
     newer = apsw.Connection(str(store.path(ANA)))
     newer.pragma("user_version", len(MIGRATIONS) + 1)
     newer.close()
-    with pytest.raises(Unavailable, match="newer recollect") as refused:
+    with pytest.raises(Unavailable, match="newer steeltrap") as refused:
         save(open_store().space("ana"), "two")
     assert not refused.value.can_retry
 
@@ -253,9 +253,9 @@ _AS_NOBODY = """
 import os, sys
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Unavailable
-from recollect.ports import UserRef
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Unavailable
+from steeltrap.ports import UserRef
 from pathlib import Path
 
 folder = Path(sys.argv[1])
@@ -326,7 +326,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
-from recollect.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite import SqliteStore
 from pathlib import Path
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock(), cache_bytes=int(sys.argv[2]))

@@ -24,10 +24,10 @@ from contracts.entries import (
     update,
 )
 from contracts.entries import entry as entry_of
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Conflict
-from recollect.model import Memory
-from recollect.ports import Create, Guard, Space
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Conflict
+from steeltrap.model import Memory
+from steeltrap.ports import Create, Guard, Space
 
 Opening = Callable[[], SqliteStore]
 _WORDS = ["heron", "otter", "pond", "dawn", "reed", "frog", "山", "川魚"]

@@ -8,10 +8,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.folder import FolderFiles
-from recollect.invoke import Door, Result
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 from stores import Opening
 
 Ask = Callable[..., Result]

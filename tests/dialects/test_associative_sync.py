@@ -12,10 +12,10 @@ import pytest
 from clock import SettableClock
 from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, stored, told
 from embedding import HashedWords
-from recollect.engine import sync_file
-from recollect.invoke import Door
-from recollect.model import Caller, Embedding
-from recollect.ports import ExportFiles
+from steeltrap.engine.transfer import sync_file
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Embedding
+from steeltrap.ports import ExportFiles
 
 STRATEGIES = ["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
 
@@ -486,8 +486,8 @@ def test_one_users_files_are_nobody_elses(ana: Callable[..., Any], ben: Callable
 def cap(monkeypatch: pytest.MonkeyPatch) -> int:
     """A small cap: what holds for it holds for the real one."""
     assert sync_file.MAX_FILE_BYTES == 100 * 1024 * 1024
-    monkeypatch.setattr("recollect.engine.sync_file.MAX_FILE_BYTES", 20_000)
-    monkeypatch.setattr("recollect.engine.import_file.MAX_FILE_BYTES", 20_000)
+    monkeypatch.setattr("steeltrap.engine.transfer.sync_file.MAX_FILE_BYTES", 20_000)
+    monkeypatch.setattr("steeltrap.engine.transfer.import_file.MAX_FILE_BYTES", 20_000)
     return 20_000
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from clock import SettableClock
 from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, stored, told
-from recollect.invoke import Door
-from recollect.toolsets import CATALOGUE
+from steeltrap.invoke import Door
+from steeltrap.toolsets import CATALOGUE
 
 TOOLS = CATALOGUE.toolset("associative").tools
 

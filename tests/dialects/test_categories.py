@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
-from recollect.errors import Unavailable
-from recollect.invoke import Door, Result
-from recollect.model import Caller, Matches, Query
-from recollect.surfaces.schemas import schemas
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller, Matches, Query
+from steeltrap.surfaces.schemas import schemas
+from steeltrap.toolsets import CATALOGUE
 
 CATEGORIES = CATALOGUE.toolset("categories")
 NAMES = ["fact", "pattern", "preference", "capability"]

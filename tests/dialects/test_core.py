@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
-from recollect.engine.update import Edit, update
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import Change, Create, Space
+from steeltrap.engine.update import Edit, update
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import Change, Create, Space
 
 ANA = Caller("ana", "assistant")
 
@@ -126,7 +126,7 @@ class Overtaking:
 
 
 def test_a_correction_made_during_a_merge_is_in_the_merged_memory(door: Door, ana: Callable[..., Any]) -> None:
-    from recollect.engine.consolidate import consolidate
+    from steeltrap.engine.consolidate import consolidate
 
     ids = [saved(ana, "Ana lives in Porto."), saved(ana, "Ana works at Acme.")]
     call = door.call_for(ANA, seconds=10)

@@ -9,7 +9,7 @@ import pytest
 
 from clock import NOON, SettableClock
 from dialects.episodes import Ask, closed, episode, say, told
-from recollect.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE
 
 EPISODIC = CATALOGUE.toolset("episodic")
 

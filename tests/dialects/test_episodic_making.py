@@ -9,9 +9,9 @@ import pytest
 
 from clock import NOON, SettableClock
 from dialects.episodes import Ask, closed, contents, episode, say, told
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Matches
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Matches
 
 
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from clock import SettableClock
 from dialects.episodes import closed, episode, say
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 NOTES = CATALOGUE.toolset("notes")
 UNKNOWN = "note-00000000-0000-4000-8000-000000000000"
@@ -390,11 +390,11 @@ class NoStore:
     """What a deployment without a configured memory has."""
 
     def space(self, user_id: str, *, tenant: str = "") -> Any:
-        raise Unavailable("No memory is configured: set RECOLLECT_DATA.", retryable=False, part="store")
+        raise Unavailable("No memory is configured: set STEELTRAP_DATA.", retryable=False, part="store")
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_without_a_configured_memory_every_tool_is_a_clear_error(door: Door, name: str) -> None:
     unconfigured = replace(door, store=NoStore())  # type: ignore[arg-type]
     result = unconfigured.invoke(f"notes.{name}", NOTES.tools[name].examples[0], Caller("ana", "assistant"))
-    assert result.body == {"error": "No memory is configured: set RECOLLECT_DATA."}
+    assert result.body == {"error": "No memory is configured: set STEELTRAP_DATA."}

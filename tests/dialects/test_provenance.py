@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect.engine.import_ import import_records
-from recollect.invoke import Door
-from recollect.model import Caller
+from steeltrap.engine.transfer.import_ import import_records
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 OLD = "2020-01-01T00:00:00+00:00"

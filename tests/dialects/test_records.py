@@ -10,20 +10,20 @@ from uuid import UUID
 import pytest
 
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
-from recollect.errors import (
+from steeltrap.errors import (
     AccessDenied,
     Conflict,
     IdentityMissing,
     Internal,
     InvalidInput,
     NotFound,
-    RecollectError,
+    SteeltrapError,
     Throttled,
     TooLarge,
     Unavailable,
 )
-from recollect.invoke import Door
-from recollect.toolsets import CATALOGUE
+from steeltrap.invoke import Door
+from steeltrap.toolsets import CATALOGUE
 
 RECORDS = CATALOGUE.toolset("records")
 NOON = "2026-01-01T12:00:00Z"
@@ -295,13 +295,13 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("error", "kind"), TYPES)
-def test_every_failure_has_the_one_form(error: RecollectError, kind: str) -> None:
+def test_every_failure_has_the_one_form(error: SteeltrapError, kind: str) -> None:
     body = RECORDS.render_error(error, RECORDS.tools["memory_get"])
     assert body == {"error": True, "error_type": kind, "message": "m"}
 
 
 def test_no_kind_of_error_is_without_a_type() -> None:
-    assert {type(error) for error, _ in TYPES} == set(RecollectError.__subclasses__())
+    assert {type(error) for error, _ in TYPES} == set(SteeltrapError.__subclasses__())
 
 
 @pytest.mark.parametrize("name", WORDS)

@@ -7,7 +7,7 @@ import pytest
 
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
-from recollect.invoke import Door
+from steeltrap.invoke import Door
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
-from recollect.engine.call import Rules
-from recollect.invoke import Door
-from recollect.model import Caller
+from steeltrap.engine.call import Rules
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from clock import SettableClock
 from dialects.recording import FILLER, Tools, stored, that_succeeds
 from embedding import HashedWords
-from recollect.invoke import Door
-from recollect.model import Caller, Matches, Query
-from recollect.ports import MemoryStore
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Matches, Query
+from steeltrap.ports import MemoryStore
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 TEXT = "The heron fishes by the lighthouse at dawn"
 ANA = Caller("ana", "assistant", "chat-1")

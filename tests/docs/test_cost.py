@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench.corpus import Corpus
 
 from clock import SettableClock
 from components import dynamodb_url
@@ -13,12 +14,11 @@ from contracts.dynamodb_stores import local, stores, tables
 from contracts.memory_index import MemoryIndex
 from docs import cost
 from embedding import HashedWords
-from recollect.adapters.dynamodb.tables import WRITTEN
-from recollect.engine.sweep import sweep
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.cli.bench.corpus import Corpus
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb.layout.tables import WRITTEN
+from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 WRITES = {"put_item", "update_item", "batch_write_item", "transact_write_items"}

@@ -10,8 +10,8 @@ from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
 from docs import generate
-from recollect.surfaces.cli.app import app
-from recollect.toolsets import CATALOGUE
+from steeltrap.surfaces.cli.app import app
+from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(ROOT.glob("docs/**/*.md"))
@@ -81,7 +81,7 @@ def test_mcp_clients_are_shown_servers_that_they_take(page: Path) -> None:
 
 def test_the_arguments_that_mcp_clients_are_shown_are_those_of_the_command() -> None:
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "mcp-clients.md").read_text()
-    ours = [server for server in _mcp_servers(text) if server.get("command", "").endswith("/recollect")]
+    ours = [server for server in _mcp_servers(text) if server.get("command", "").endswith("/steeltrap")]
     assert ours
     for server in ours:
         assert CliRunner().invoke(app, [*server["args"], "--help"]).exit_code == 0

@@ -12,7 +12,7 @@ from issuer import AUDIENCE, Issuer
 from components import aws_url, opensearch_url
 from surfaces.issuer import published
 
-collect_ignore_glob = [] if os.environ.get("RECOLLECT_TEST_E2E") == "1" else ["test_*.py"]
+collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_E2E") == "1" else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")

@@ -16,16 +16,16 @@ from typing import Any, TypeVar
 import boto3
 from aws_cdk import App
 from infra.portable import write_portable
-from infra.stack import Recollect
+from infra.stack import Steeltrap
 from infra.stage import Stage
 
-from recollect.adapters.opensearch.terms import document_id
-from recollect.ports import UserRef
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.opensearch.terms import document_id
+from steeltrap.ports import UserRef
+from steeltrap.toolsets import CATALOGUE
 
 T = TypeVar("T")
 
-BUCKET = "recollect-e2e-code"
+BUCKET = "steeltrap-e2e-code"
 
 
 class Aws:
@@ -119,7 +119,7 @@ def _read(body: bytes) -> Any:
 def deployed_stage(aws: Aws, stage: Stage, assembly: Path) -> Iterator[Deployment]:
     """A stage, synthesised and deployed, which is gone in the end."""
     app = App(outdir=str(assembly))
-    Recollect(app, stage, CATALOGUE)
+    Steeltrap(app, stage, CATALOGUE)
     app.synth()
     with deployed(aws, assembly, stage.stack_name) as outputs:
         yield Deployment(aws, outputs, stage.endpoint, stage.index)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from jwt.algorithms import RSAAlgorithm
 
-AUDIENCE = "recollect-e2e"
+AUDIENCE = "steeltrap-e2e"
 KEY_ID = "one"
 
 

@@ -17,7 +17,7 @@ from mcp.client.auth.utils import (
 )
 from mcp.shared.auth import ProtectedResourceMetadata
 
-from recollect.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 
 
@@ -248,7 +248,7 @@ def test_a_rebuilt_index_finds_what_the_old_one_did(stack: Deployment, issuer: I
 
 def test_a_request_of_maintenance_sweeps_everyone(stack: Deployment) -> None:
     functions = stack.aws.client("lambda")
-    answered = functions.invoke(FunctionName="recollect-e2e-maintenance", Payload=b"{}")
+    answered = functions.invoke(FunctionName="steeltrap-e2e-maintenance", Payload=b"{}")
     told = json.loads(answered["Payload"].read())
     assert told["users"] > 0, told
     assert told["failed"] == 0
@@ -262,7 +262,7 @@ def test_every_log_line_of_a_function_is_json_without_a_memory_s_text(stack: Dep
     events = [
         event["message"]
         for name in ("save", "search")
-        for event in logs.filter_log_events(logGroupName=f"/aws/lambda/recollect-e2e-{name}")["events"]
+        for event in logs.filter_log_events(logGroupName=f"/aws/lambda/steeltrap-e2e-{name}")["events"]
     ]
     assert events
     assert not any(word in message for message in events)

@@ -16,10 +16,10 @@ from infra.stage import Adopted, Stage
 from issuer import AUDIENCE, Issuer
 
 from components import opensearch_url
-from recollect.adapters.dynamodb.tables import TIME_TO_LIVE, memory_table, usage_table
-from recollect.engine.verify import verify
-from recollect.runtime import open_upkeep
-from recollect.settings import read_settings
+from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
+from steeltrap.engine.upkeep.verify import verify
+from steeltrap.runtime.local import open_upkeep
+from steeltrap.settings import read_settings
 
 KEPT = "The lighthouse on Skerry has 117 steps."
 CHANGED = "The keeper is called Morag."
@@ -48,8 +48,8 @@ def adopted(aws: Aws, stack: Deployment, lost: Mapping[str, str]) -> Adopted:
     dynamodb, name = aws.client("dynamodb"), f"restored-{uuid4().hex[:8]}"
     settings = stack.settings()
     key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
-    memories = _restore(dynamodb, settings["RECOLLECT_MEMORY_TABLE"], memory_table(name, fetches=False))
-    _restore(dynamodb, settings["RECOLLECT_USAGE_TABLE"], usage_table(f"{name}-usage"))
+    memories = _restore(dynamodb, settings["STEELTRAP_MEMORY_TABLE"], memory_table(name, fetches=False))
+    _restore(dynamodb, settings["STEELTRAP_USAGE_TABLE"], usage_table(f"{name}-usage"))
     incomplete = Adopted(stream=f"{memories['TableArn']}/stream/none", usage=f"{name}-usage", key=key)
     said = " ".join(misfits(memory_table(name), memories, "DISABLED", incomplete))
     assert "no stream" in said
@@ -101,8 +101,8 @@ def test_restored_memories_are_found_as_they_were(drill: Deployment, issuer: Iss
 
 def test_a_restored_stage_s_index_is_as_its_tables(drill: Deployment, adopted: Adopted) -> None:
     settings = drill.settings()
-    assert settings["RECOLLECT_MEMORY_TABLE"] == adopted.memories
-    given = settings | {"RECOLLECT_DYNAMODB_URL": drill.aws.url, "RECOLLECT_OPENSEARCH_URL": drill.opensearch}
+    assert settings["STEELTRAP_MEMORY_TABLE"] == adopted.memories
+    given = settings | {"STEELTRAP_DYNAMODB_URL": drill.aws.url, "STEELTRAP_OPENSEARCH_URL": drill.opensearch}
     with pytest.MonkeyPatch.context() as shell:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             shell.setenv(name, "test")

@@ -18,14 +18,14 @@ from faults.cloud import TIME, Time
 from faults.doors import answer
 from faults.indexing_homes import Cloud, Home, opened_home
 from faults.proxy import Proxy, proxied
-from recollect import runtime_aws
-from recollect.adapters.dynamodb import searching
-from recollect.engine.call import Deadline
-from recollect.engine.sweep import sweep
-from recollect.errors import RecollectError
-from recollect.invoke import Door, Result
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb.reads import searching
+from steeltrap.engine.call import Deadline
+from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.errors import SteeltrapError
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.toolsets import CATALOGUE
 
 PATIENCE = 60.0
 """Seconds for the index's answer where it does answer: a busy machine must not look like a bad day."""
@@ -78,7 +78,7 @@ class Client:
         """What a tool answers; an error is raised."""
         return answer(self.door, tool, self.me, **arguments)
 
-    def refused(self, tool: str, **arguments: Any) -> RecollectError:
+    def refused(self, tool: str, **arguments: Any) -> SteeltrapError:
         """The error that a tool answers."""
         error = self.invoke(tool, **arguments).error
         assert error is not None, tool
@@ -133,7 +133,7 @@ def opened_client(cloud: Cloud, clock: SettableClock, name: str | None = None) -
     standing = SimpleNamespace(after=lambda seconds: Deadline.after(seconds, time.monotonic))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TIME, time)
-        patch.setattr("recollect.invoke.Deadline", standing)
+        patch.setattr("steeltrap.invoke.Deadline", standing)
         patch.setattr(searching, "INDEX_SECONDS", PATIENCE)
         with (
             opened_home(cloud, clock, name) as home,

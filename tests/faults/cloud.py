@@ -11,12 +11,12 @@ from clock import SettableClock
 from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
-from recollect.adapters.dynamodb import DynamoStore
-from recollect.adapters.dynamodb import table as requests
-from recollect.errors import RecollectError
-from recollect.invoke import Door
-from recollect.ports import Index
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb import DynamoStore
+from steeltrap.adapters.dynamodb.client import table as requests
+from steeltrap.errors import SteeltrapError
+from steeltrap.invoke import Door
+from steeltrap.ports import Index
+from steeltrap.toolsets import CATALOGUE
 
 Trouble = Callable[[str, Any, Callable[[], Any]], Any]
 """What becomes of a request to DynamoDB: its operation, what it says, and how to send it."""
@@ -27,7 +27,7 @@ class FailingIndex:
     """An index in memory that raises `error` when it is asked, if there is one."""
 
     index: MemoryIndex = field(default_factory=MemoryIndex)
-    error: RecollectError | None = None
+    error: SteeltrapError | None = None
 
     def __getattr__(self, name: str) -> Any:
         asked = getattr(self.index, name)

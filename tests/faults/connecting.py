@@ -1,4 +1,4 @@
-"""The server of `recollect serve` on real sockets, its clock in the test's hand, and clients that send bytes."""
+"""The server of `steeltrap serve` on real sockets, its clock in the test's hand, and clients that send bytes."""
 
 import socket
 import threading
@@ -9,8 +9,8 @@ from typing import Any
 
 import uvicorn
 
-from recollect.surfaces.cli.connections import Limits, Server, create_server
-from recollect.surfaces.cli.server import listen
+from steeltrap.surfaces.cli.connections import Limits, Server, create_server
+from steeltrap.surfaces.cli.server import listen
 
 HEAD = b"POST /first HTTP/1.1\r\nHost: a\r\n"
 SECOND = b"GET /second HTTP/1.1\r\nHost: a\r\nX-User: bob\r\n\r\n"
@@ -90,7 +90,7 @@ class Serving:
 
 @contextmanager
 def serving(app: Any, limits: Limits | None = None, *, loop: str = "auto", ticking: bool = False) -> Iterator[Serving]:
-    """Slow clients are looked for when a test passes time, or, `ticking`, as `recollect serve` does."""
+    """Slow clients are looked for when a test passes time, or, `ticking`, as `steeltrap serve` does."""
     clock = Clock()
     with listen("127.0.0.1", 0) as listener, ExitStack() as stack:
         address = listener.getsockname()

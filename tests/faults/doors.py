@@ -10,11 +10,11 @@ from typing import Any
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import Clock, Embedder
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import Clock, Embedder
+from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller("ana", agent_id="agent", conversation_id="talk")
 

@@ -16,8 +16,8 @@ from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
 from faults.cloud import TIME, Time
 from faults.unruly import Unruly
-from recollect.adapters.dynamodb import DynamoStore
-from recollect.ports import Clock, Embedder
+from steeltrap.adapters.dynamodb import DynamoStore
+from steeltrap.ports import Clock, Embedder
 
 
 @dataclass

@@ -20,12 +20,12 @@ from contracts.dynamodb_stores import local
 from contracts.entries import delete, embed, save, search, update
 from contracts.entries import found as ids_of
 from embedding import HashedWords
-from recollect import runtime_aws
-from recollect.adapters.dynamodb.truth import DynamoTruth
-from recollect.adapters.opensearch import OpenSearchUpkeep
-from recollect.engine.verify import counted, verify
-from recollect.ports import Document, Space, UserRef
-from recollect.settings import Settings
+from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
+from steeltrap.adapters.opensearch import OpenSearchUpkeep
+from steeltrap.engine.upkeep.verify import counted, verify
+from steeltrap.ports import Document, Space, UserRef
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.settings import Settings
 
 SECONDS = 60.0
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "30s", "gc_deletes": "1ms"}
@@ -136,8 +136,8 @@ def opened_cloud(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
         ):
             patch.setenv(f"AWS_{variable}", value)
         # DynamoDB Local is slow where a machine has much to do, and no test here is about that.
-        patch.setattr(runtime_aws, "_connect", lambda settings: local(settings.dynamodb_url))
-        wire = runtime_aws._wire(settings)
+        patch.setattr(runtime_aws, "connect", lambda settings: local(settings.dynamodb_url))
+        wire = runtime_aws.open_wire(settings)
         upkeep = OpenSearchUpkeep(
             wire, name, embedder=embedder.name, dimension=embedder.dimension, settings=index_settings
         )

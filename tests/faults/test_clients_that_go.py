@@ -11,11 +11,11 @@ from starlette.types import Message
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.invoke import Door
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.invoke import Door
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}'

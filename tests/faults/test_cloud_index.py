@@ -9,12 +9,12 @@ import pytest
 
 from faults.cloud import TIME, Cloud, FailingIndex, Time, clouds
 from faults.doors import ANA, answer
-from recollect.adapters.dynamodb import searching
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, Wire
-from recollect.engine.sweep import sweep
-from recollect.errors import NotFound, Throttled, Unavailable
-from recollect.invoke import Door
-from recollect.model import OutcomeKind
+from steeltrap.adapters.dynamodb.reads import searching
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
+from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.errors import NotFound, Throttled, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import OutcomeKind
 
 DOWN = Unavailable("The search index can't be reached; try again.", part="index")
 

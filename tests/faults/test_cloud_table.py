@@ -10,8 +10,8 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.cloud import TIME, Cloud, Time, clouds, failing
 from faults.doors import ANA, answer
-from recollect.errors import Conflict, Throttled, Unavailable
-from recollect.invoke import Door
+from steeltrap.errors import Conflict, Throttled, Unavailable
+from steeltrap.invoke import Door
 
 
 @pytest.fixture

@@ -14,17 +14,17 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect import arguments, invoke
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.call import Deadline
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.bodies import Bodies
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import Identity, TrustedHeaders
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.reply import answer
-from recollect.toolsets import CATALOGUE
+from steeltrap import arguments, invoke
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.call import Deadline
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.asgi.bodies import Bodies
+from steeltrap.surfaces.auth.identity import Identity, TrustedHeaders
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.surfaces.http.reply import answer
+from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 from surfaces.events import as_v2
 
@@ -108,7 +108,7 @@ def test_bodies_that_come_side_by_side_share_one_limit() -> None:
         try:
             async with bodies.read({"headers": []}, yielding, bounds, "it"):
                 raise AssertionError("a body without an end has ended")
-        except invoke.RecollectError as error:
+        except invoke.SteeltrapError as error:
             refused.append((error.code, error.details["part"], error.can_retry))
 
     async def run() -> None:

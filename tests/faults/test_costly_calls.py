@@ -14,14 +14,14 @@ import Stemmer
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore, likeness
-from recollect.adapters.sqlite.rows import to_terms
-from recollect.adapters.sqlite.space import SqliteSpace
-from recollect.adapters.word_digests import LONGEST_KEPT, MOST_KEPT, word_digest
-from recollect.engine.analysis import tokens
-from recollect.invoke import Door
-from recollect.model import Caller, JsonObject, Matches, Query
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore, likeness
+from steeltrap.adapters.sqlite.rows import to_terms
+from steeltrap.adapters.sqlite.space import SqliteSpace
+from steeltrap.adapters.word_digests import LONGEST_KEPT, MOST_KEPT, word_digest
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, JsonObject, Matches, Query
+from steeltrap.rules.analysis import tokens
+from steeltrap.toolsets import CATALOGUE
 
 MB = 1024 * 1024
 ANA = Caller("ana", "assistant")

@@ -14,22 +14,22 @@ import pytest
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
-from recollect.adapters.folder import FolderFiles
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.append_messages import append_messages
-from recollect.engine.batch_save import batch_save
-from recollect.engine.batch_update import batch_update
-from recollect.engine.call import Call, Deadline
-from recollect.engine.export import export_page
-from recollect.engine.export_file import export_file
-from recollect.engine.import_ import import_drafts, import_records
-from recollect.engine.import_file import import_file
-from recollect.engine.save import Draft
-from recollect.engine.update import Edit
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Message
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.batch_save import batch_save
+from steeltrap.engine.batch_update import batch_update
+from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.conversations.append_messages import append_messages
+from steeltrap.engine.save import Draft
+from steeltrap.engine.transfer.export import export_page
+from steeltrap.engine.transfer.export_file import export_file
+from steeltrap.engine.transfer.import_ import import_drafts, import_records
+from steeltrap.engine.transfer.import_file import import_file
+from steeltrap.engine.update import Edit
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Message
+from steeltrap.toolsets import CATALOGUE
 
 ITEMS = 90
 ANA = Caller("ana", "assistant", "talk")

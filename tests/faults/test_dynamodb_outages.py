@@ -11,9 +11,9 @@ from contracts.entries import SECONDS, creation, embed, found, memory, probe, sa
 from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down, halved, nothing_done, refused, unheard
-from recollect.errors import Conflict, RecollectError, Throttled, Unavailable
-from recollect.model import Filter, Link, Session
-from recollect.ports import Create, Guard, Space
+from steeltrap.errors import Conflict, SteeltrapError, Throttled, Unavailable
+from steeltrap.model import Filter, Link, Session
+from steeltrap.ports import Create, Guard, Space
 
 __all__ = ["cloud"]
 THROTTLED = refused("ThrottlingException")
@@ -168,7 +168,7 @@ def test_without_its_index_a_search_answers_from_recent_writes_and_says_so(cloud
 
 
 @pytest.mark.parametrize("failing", [Unavailable("down", part="index"), Throttled("slow down", retry_after=1)])
-def test_without_its_index_a_look_around_is_an_error_and_a_save_is_not(cloud: Cloud, failing: RecollectError) -> None:
+def test_without_its_index_a_look_around_is_an_error_and_a_save_is_not(cloud: Cloud, failing: SteeltrapError) -> None:
     space = cloud.store(telling=False).space("ana")
     cloud.index.failing = failing
     one = save(space, "the heron")
@@ -191,7 +191,7 @@ def test_an_index_that_is_further_behind_than_the_overlay_reaches_is_told(cloud:
 
 
 def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.adapters.dynamodb.overlay.MOST", 5)
+    monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
     space = cloud.store().space("ana")
     made = [save(space, f"the heron {i}") for i in range(12)]
     for _ in range(2):
@@ -202,7 +202,7 @@ def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monk
 def test_an_index_that_lags_behind_what_is_looked_at_is_told_each_time(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.adapters.dynamodb.overlay.MOST", 5)
+    monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
     space = cloud.store(telling=False).space("ana")
     for i in range(12):
         save(space, f"the heron {i}")

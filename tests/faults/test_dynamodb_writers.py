@@ -30,12 +30,12 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
-from recollect.adapters.dynamodb.documents import told_by
-from recollect.engine.analysis import text_digest, tokens
-from recollect.engine.chunking import chunks
-from recollect.errors import Conflict, Unavailable
-from recollect.model import Link, Memory, Message
-from recollect.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
+from steeltrap.adapters.dynamodb.layout.documents import told_by
+from steeltrap.errors import Conflict, Unavailable
+from steeltrap.model import Link, Memory, Message
+from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
+from steeltrap.rules.analysis import text_digest, tokens
+from steeltrap.rules.chunking import chunks
 
 __all__ = ["cloud"]
 
@@ -212,7 +212,7 @@ def test_a_purge_that_was_cut_short_is_finished_by_the_next(cloud: Cloud, at: in
 def test_a_forgetting_of_a_user_that_was_cut_short_is_finished_by_the_next_write(
     cloud: Cloud, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.adapters.dynamodb.store._FORGET_SECONDS", 1.0)
+    monkeypatch.setattr("steeltrap.adapters.dynamodb.store._FORGET_SECONDS", 1.0)
     space = cloud.store().space("ana")
     for i in range(3):
         one = update(space, save(space, f"the heron {i}"), content="the otter")

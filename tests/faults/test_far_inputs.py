@@ -9,11 +9,11 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Conflict, InvalidInput
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Conflict, InvalidInput
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 ME = Caller("ana", "agent")
 

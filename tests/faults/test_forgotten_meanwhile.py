@@ -12,10 +12,10 @@ from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables, tell
 from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
 from contracts.memory_index import MemoryIndex
-from recollect.adapters.dynamodb import DynamoStore
-from recollect.adapters.dynamodb.table import Deadline
-from recollect.model import Memory, Surroundings
-from recollect.ports import UserRef
+from steeltrap.adapters.dynamodb import DynamoStore
+from steeltrap.adapters.dynamodb.client.table import Deadline
+from steeltrap.model import Memory, Surroundings
+from steeltrap.ports import UserRef
 
 Opening = Callable[[], DynamoStore]
 

@@ -9,9 +9,9 @@ import pytest
 
 from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, creation, save
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Unavailable
-from recollect.ports import UserRef
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Unavailable
+from steeltrap.ports import UserRef
 
 SECRET = b"quagmire plenipotentiary"
 

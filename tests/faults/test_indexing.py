@@ -15,11 +15,11 @@ from indexing_homes import NOWHERE, SECONDS, Cloud, Home, Records, story
 
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
-from recollect import runtime_aws
-from recollect.adapters.sqs import Parking
-from recollect.engine.reindex import mend
-from recollect.ports import Parked
-from recollect.surfaces.lambda_stream import stream_handler
+from steeltrap.adapters.sqs import Parking
+from steeltrap.engine.upkeep.reindex import mend
+from steeltrap.ports import Parked
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.surfaces.aws_lambda.stream import stream_handler
 
 
 def _shuffled(records: Records) -> Records:
@@ -103,10 +103,10 @@ def _spoilt(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_record_that_can_not_be_read_is_put_aside_without_its_text_and_those_beside_it_are_done(
     home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("recollect"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
     poison, fine = save(home.space, "the secret zebra"), save(home.space, "the heron")
     records = [_spoilt(home.of(poison.id)[0]), *home.of(fine.id)]
-    with caplog.at_level(logging.DEBUG, "recollect"):
+    with caplog.at_level(logging.DEBUG, "steeltrap"):
         assert home.take(records) == []
     assert home.held() == {fine.id: True}
     assert poison.id in caplog.text
@@ -119,7 +119,7 @@ def test_a_record_that_can_not_be_read_is_put_aside_without_its_text_and_those_b
 def test_a_memory_that_the_index_refuses_is_put_aside_and_the_rest_is_done(
     home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("recollect"), "propagate", True)
+    monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
     fine = save(home.space, "the heron")
     narrow = save(home.space, "the secret zebra", vectors=[vector(1)[:8]])
     assert home.take(home.records()) == []

@@ -9,12 +9,12 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.adapters.sqlite.space import SqliteSpace
-from recollect.errors import TooLarge
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite.space import SqliteSpace
+from steeltrap.errors import TooLarge
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 MIB = 1024 * 1024
 ME = Caller("ana", "agent")
@@ -123,8 +123,8 @@ def test_a_record_with_a_long_history_is_a_page_of_its_own(ask: Memories, long: 
 def test_a_record_that_no_import_takes_is_refused_and_can_be_had_without_its_history(
     ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.engine.export.MAX_RECORD_BYTES", 2 * MIB)
-    with pytest.raises(TooLarge, match="export without `include_history`, or with `recollect export`") as refused:
+    monkeypatch.setattr("steeltrap.engine.transfer.export.MAX_RECORD_BYTES", 2 * MIB)
+    with pytest.raises(TooLarge, match="export without `include_history`, or with `steeltrap export`") as refused:
         ask("export")
     assert refused.value.details["id"] == long
     assert [record["id"] for record in ask("export", include_history=False)["records"]] == [long]

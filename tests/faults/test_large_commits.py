@@ -7,12 +7,12 @@ import pytest
 from contracts.entries import EMBEDDER, SECONDS, creation, replacement, save
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import refused
-from recollect import record
-from recollect.errors import Conflict, Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import Create, Replace, Space
-from recollect.toolsets import CATALOGUE
+from steeltrap import record
+from steeltrap.errors import Conflict, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import Create, Replace, Space
+from steeltrap.toolsets import CATALOGUE
 
 __all__ = ["cloud"]
 

@@ -9,9 +9,9 @@ import pytest
 from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, embed, found, save, search, update
 from faults.doors import answer, lines_of, open_door
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Conflict
-from recollect.model import Caller
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Conflict
+from steeltrap.model import Caller
 
 WRITERS = 32
 
@@ -63,7 +63,7 @@ import os, sys
 from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save
-from recollect.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite import SqliteStore
 
 children = []
 for n in range(int(sys.argv[2])):

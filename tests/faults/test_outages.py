@@ -12,12 +12,12 @@ from clock import SettableClock
 from contracts.entries import creation
 from embedding import HashedWords
 from faults.doors import ANA, answer, lines_of, open_door
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.call import Call, Deadline
-from recollect.engine.save import Draft, save
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Embedding
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.save import Draft, save
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Embedding
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ _FULL = """
 import json, resource, sys
 from pathlib import Path
 from faults.doors import answer, open_door
-from recollect.errors import Unavailable
+from steeltrap.errors import Unavailable
 
 door = open_door(Path(sys.argv[1]))
 saved = [answer(door, "core.save", content="heron before")["id"]]

@@ -16,12 +16,12 @@ from indexing_homes import ONE_NODE, SECONDS, Cloud, opened_cloud
 from clock import SettableClock
 from embedding import HashedWords
 from faults.proxy import Answered, Asked, Send, hanging_up, late, passing, saying
-from recollect.adapters.dynamodb import searching
-from recollect.adapters.opensearch.mapping import index_body
-from recollect.engine.reindex import mend, reindex
-from recollect.errors import NotFound, Throttled, Unavailable
-from recollect.model import OutcomeKind
-from recollect.ports import UserRef
+from steeltrap.adapters.dynamodb.reads import searching
+from steeltrap.adapters.opensearch.mapping import index_body
+from steeltrap.engine.upkeep.reindex import mend, reindex
+from steeltrap.errors import NotFound, Throttled, Unavailable
+from steeltrap.model import OutcomeKind
+from steeltrap.ports import UserRef
 
 Day = Callable[[Client, pytest.MonkeyPatch], AbstractContextManager[str]]
 """A bad day, as long as the block lasts: the words by which a client learns of it."""

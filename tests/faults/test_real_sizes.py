@@ -1,6 +1,6 @@
 """The largest memory, a user with very many, very many users: what a client sees on the real parts.
 
-A run makes a tenth or less of the sizes; RECOLLECT_MEMORIES=100000 and RECOLLECT_USERS=10000 make them whole.
+A run makes a tenth or less of the sizes; STEELTRAP_MEMORIES=100000 and STEELTRAP_USERS=10000 make them whole.
 """
 
 import os
@@ -18,16 +18,17 @@ from indexing_homes import ONE_NODE, SECONDS, Cloud, opened_cloud
 from clock import SettableClock
 from contracts.entries import entry, ids, memory
 from embedding import HashedWords
-from recollect.adapters.dynamodb import items, users
-from recollect.adapters.dynamodb.documents import document
-from recollect.adapters.dynamodb.table import Deadline
-from recollect.adapters.dynamodb.wire import Item
-from recollect.adapters.opensearch import Indices, OpenSearchIndex
-from recollect.model import Caller, to_micros
-from recollect.ports import UserRef
+from steeltrap.adapters.dynamodb.client.table import Deadline
+from steeltrap.adapters.dynamodb.layout import items
+from steeltrap.adapters.dynamodb.layout.documents import document
+from steeltrap.adapters.dynamodb.layout.typed import Item
+from steeltrap.adapters.dynamodb.writes import users
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
+from steeltrap.model import Caller, to_micros
+from steeltrap.ports import UserRef
 
-MEMORIES = int(os.environ.get("RECOLLECT_MEMORIES", "2000"))
-USERS = int(os.environ.get("RECOLLECT_USERS", "500"))
+MEMORIES = int(os.environ.get("STEELTRAP_MEMORIES", "2000"))
+USERS = int(os.environ.get("STEELTRAP_USERS", "500"))
 _BLOCK = 500
 
 

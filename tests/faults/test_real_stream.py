@@ -13,11 +13,11 @@ from clients import Client
 from indexing_homes import *  # noqa: F403 - the fixtures
 from indexing_homes import SECONDS, Cloud, Records
 
-from recollect import runtime_aws
-from recollect.adapters.dynamodb.truth import DynamoTruth
-from recollect.engine.reindex import reindex
-from recollect.engine.verify import verify
-from recollect.errors import NotFound
+from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
+from steeltrap.engine.upkeep.reindex import reindex
+from steeltrap.engine.upkeep.verify import verify
+from steeltrap.errors import NotFound
+from steeltrap.runtime import aws as runtime_aws
 
 WORDS = "heron otter stork egret zebra"
 

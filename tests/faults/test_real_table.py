@@ -16,9 +16,9 @@ from embedding import HashedWords
 from faults.cloud import Time
 from faults.doors import answer
 from faults.proxy import Answered, Asked, Rule, Send, first, hanging_up, passing, refusing, unheard
-from recollect.adapters.dynamodb.table import Deadline
-from recollect.errors import Conflict, NotFound, Throttled, Unavailable
-from recollect.model import Embedding
+from steeltrap.adapters.dynamodb.client.table import Deadline
+from steeltrap.errors import Conflict, NotFound, Throttled, Unavailable
+from steeltrap.model import Embedding
 
 THROTTLED = refusing("ProvisionedThroughputExceededException")
 FAILING = refusing("InternalServerError", 500)

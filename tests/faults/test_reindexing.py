@@ -11,18 +11,18 @@ from indexing_homes import ONE_NODE, SECONDS, Home, document, story
 
 from contracts.entries import delete, save, update, vector
 from embedding import HashedWords
-from recollect import runtime_aws
-from recollect.adapters.dynamodb.truth import DynamoTruth
-from recollect.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
-from recollect.engine.reindex import mend, reindex
-from recollect.engine.verify import count_strays, verify
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Memory, to_micros
-from recollect.ports import Tombstone, UserRef
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
+from steeltrap.engine.upkeep.reindex import mend, reindex
+from steeltrap.engine.upkeep.verify import count_strays, verify
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Memory, to_micros
+from steeltrap.ports import Tombstone, UserRef
+from steeltrap.runtime import aws as runtime_aws
+from steeltrap.toolsets import CATALOGUE
 
-ROUNDS = int(os.environ.get("RECOLLECT_ROUNDS", "100"))
+ROUNDS = int(os.environ.get("STEELTRAP_ROUNDS", "100"))
 
 
 # Comparing and building anew

@@ -14,10 +14,10 @@ import pytest
 
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, SECONDS, found, save, search
-from recollect.adapters.sqlite import SqliteStore
-from recollect.adapters.sqlite import file as files
-from recollect.errors import Unavailable
-from recollect.ports import Space, UserRef
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite import file as files
+from steeltrap.errors import Unavailable
+from steeltrap.ports import Space, UserRef
 
 ANA = UserRef(user_id="ana")
 Opening = Callable[[], SqliteStore]

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from faults.doors import answer, open_door, running
-from recollect.model import Caller
+from steeltrap.model import Caller
 
 ROUNDS = 20
 A_ROUND = (30, 80)
@@ -26,8 +26,8 @@ import os, socket, sys
 from pathlib import Path
 import uvicorn
 from faults.doors import open_door
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import LocalUser
 
 # A process a round, forked from one that has imported everything.
 for line in sys.stdin:

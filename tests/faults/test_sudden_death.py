@@ -11,8 +11,8 @@ import pytest
 from clock import SettableClock
 from contracts.entries import EMBEDDER, embed, found, save, search
 from faults.doors import ANA, answer, open_door, running
-from recollect.adapters.sqlite import SqliteStore
-from recollect.ports import UserRef
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.ports import UserRef
 
 ROUNDS = 20
 ACKNOWLEDGED = 1000
@@ -22,7 +22,7 @@ import os, sys
 from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, update
-from recollect.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite import SqliteStore
 
 def write(round_):
     space = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock()).space("ana")
@@ -94,7 +94,7 @@ _DIES_IN_A_BATCH = """
 import os, signal, sys
 from pathlib import Path
 from faults.doors import answer, open_door
-from recollect.adapters.sqlite import writes
+from steeltrap.adapters.sqlite import writes
 
 door = open_door(Path(sys.argv[1]))
 answer(door, "core.save", content="the heron was there before")

@@ -9,11 +9,11 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import UserRef
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import UserRef
+from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller("ana", "assistant")
 REFUSING = """
@@ -54,7 +54,7 @@ def test_reading_through_any_dialect_survives_a_usage_table_that_refuses_writes(
         result = door.invoke(tool, filled, ANA)
         assert result.error is None, result.body
         assert "The heron fishes" in str(result.body)
-        with caplog.at_level(logging.WARNING, "recollect"):
+        with caplog.at_level(logging.WARNING, "steeltrap"):
             store.flush()
     assert "reading statistics were not kept" in caplog.text
     assert "heron" not in caplog.text

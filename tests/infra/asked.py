@@ -11,16 +11,17 @@ from unittest.mock import patch
 
 from contracts.dynamodb_stores import emulated, tables
 from contracts.memory_index import MemoryIndex
-from recollect.adapters.dynamodb import DynamoStore, usage
-from recollect.adapters.dynamodb.levels import DynamoLevels
-from recollect.adapters.dynamodb.table import Tables
-from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
-from recollect.adapters.folder import FolderFiles
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import Levels
-from recollect.runtime import SystemClock
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.dynamodb import DynamoStore
+from steeltrap.adapters.dynamodb.client.table import Tables
+from steeltrap.adapters.dynamodb.writes import usage
+from steeltrap.adapters.dynamodb.writes.levels import DynamoLevels
+from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import Levels
+from steeltrap.runtime.local import SystemClock
+from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 
 Asked = Mapping[str, set[tuple[str, str]]]

@@ -9,12 +9,12 @@ from typing import Any
 from aws_cdk import App
 from infra.functions import Packed
 from infra.nag import check
-from infra.stack import Recollect
+from infra.stack import Steeltrap
 from infra.stage import Stage
 
 from components import check_node
-from recollect.tools import Catalogue
-from recollect.toolsets import CATALOGUE
+from steeltrap.tools import Catalogue
+from steeltrap.toolsets import CATALOGUE
 
 Resource = dict[str, Any]
 
@@ -94,7 +94,7 @@ def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False, lay
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
     app = App(outdir=str(folder / "out"))
-    stack = Recollect(app, stage, catalogue, packed=Packed(folder / "code", layer or folder / "code"))
+    stack = Steeltrap(app, stage, catalogue, packed=Packed(folder / "code", layer or folder / "code"))
     if checked:
         check(app, stack, stage)
     app.synth()

@@ -22,7 +22,7 @@ from infra.stage import Stage
 from synthesised import STAGES, Template, told
 
 from components import check_node
-from recollect.adapters.dynamodb.tables import memory_table
+from steeltrap.adapters.dynamodb.layout.tables import memory_table
 
 Answers = dict[tuple[str, str], Any]
 """What an account answers: by service and operation a response, or an error's code."""
@@ -133,7 +133,7 @@ def test_what_holds_memories_is_protected_from_later_deployments() -> None:
     formation = boto3.client("cloudformation", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
     with Stubber(formation) as stub:
         stub.add_response(
-            "set_stack_policy", {}, {"StackName": "recollect-prod", "StackPolicyBody": json.dumps(POLICY)}
+            "set_stack_policy", {}, {"StackName": "steeltrap-prod", "StackPolicyBody": json.dumps(POLICY)}
         )
         assert protect(PROD, formation) is True
         stub.assert_no_pending_responses()
@@ -205,7 +205,7 @@ def test_github_s_role_is_for_one_subject_and_may_do_no_more_than_deploy(tmp_pat
     app = App(outdir=str(tmp_path))
     GitHub(app, "repo:you/yours:environment:prod")
     app.synth()
-    made = Template(tmp_path / "recollect-github.template.json")
+    made = Template(tmp_path / "steeltrap-github.template.json")
     [role] = made.of_type("AWS::IAM::Role").values()
     [trust] = role["AssumeRolePolicyDocument"]["Statement"]
     [issuer] = made.of_type("AWS::IAM::OIDCProvider").values()

@@ -8,11 +8,11 @@ import pytest
 from synthesised import template
 
 from contracts.named_parts import named_parts, own_upkeep
-from recollect import runtime
-from recollect.adapters.opensearch import Wire
-from recollect.model import Caller
-from recollect.settings import read_settings
-from recollect.surfaces.lambda_index import index_handler
+from steeltrap.adapters.opensearch import Wire
+from steeltrap.model import Caller
+from steeltrap.runtime import local as runtime
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.aws_lambda.index import index_handler
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatc
     send = Wire.send
 
     def noting(wire: Wire, method: str, path: str, *rest: Any, **how: Any) -> Any:
-        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, 'recollect')}")
+        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, 'steeltrap')}")
         return send(wire, method, path, *rest, **how)
 
     monkeypatch.setattr(Wire, "send", noting)
@@ -51,7 +51,7 @@ def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatc
 
     for function, requests in asked.items():
         patterns = [
-            f"{action} {where.partition('recollect-domain')[2]}"
+            f"{action} {where.partition('steeltrap-domain')[2]}"
             for action, where in template("domain").allowed(function)
         ]
         assert requests, function

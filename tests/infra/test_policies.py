@@ -7,9 +7,9 @@ from asked import asked_for_levels, recorded
 from infra.plan import mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
-from recollect.model import JsonObject
-from recollect.tools import Answer, Catalogue, Input
-from recollect.toolsets import CATALOGUE
+from steeltrap.model import JsonObject
+from steeltrap.tools import Answer, Catalogue, Input
+from steeltrap.toolsets import CATALOGUE
 
 READS = {"dynamodb:BatchGetItem", "dynamodb:Query"}
 COUNTS = {"dynamodb:UpdateItem"}
@@ -87,9 +87,9 @@ def test_only_a_function_whose_tools_have_files_reaches_the_bucket() -> None:
 def test_only_indexer_and_reindex_write_to_the_index() -> None:
     made = template("domain")
     writers = {
-        one["FunctionName"].removeprefix("recollect-domain-")
+        one["FunctionName"].removeprefix("steeltrap-domain-")
         for one in made.of_type("AWS::Lambda::Function").values()
-        for action, where in made.allowed(one["FunctionName"].removeprefix("recollect-domain-"))
+        for action, where in made.allowed(one["FunctionName"].removeprefix("steeltrap-domain-"))
         if action.startswith("es:") and (action in ("es:ESHttpPut", "es:ESHttpDelete") or where.endswith("_bulk"))
     }
     assert writers == {"indexer", "reindex"}
@@ -141,7 +141,7 @@ def test_a_new_tool_has_its_route_schema_timeout_and_grants_in_the_template() ->
     assert (function["Handler"], function["Timeout"]) == ("functions/tide/handler.handler", 45)
     routes = {one["Properties"]["RouteKey"]: one for one in made.resources.values() if "RouteKey" in one["Properties"]}
     for key in ("POST /v1/notes/tide", "POST /tides"):
-        schema: JsonObject = routes[key]["Metadata"]["recollect:input"]["notes.tide"]
+        schema: JsonObject = routes[key]["Metadata"]["steeltrap:input"]["notes.tide"]
         assert schema["properties"]["place"] == {"type": "string"}
         assert schema["required"] == ["place"]
     actions = {action for action, _ in made.allowed("tide")}

@@ -13,12 +13,12 @@ from infra.stage import Stage, read_stage
 from pydantic import ValidationError
 from synthesised import STAGES, synthesise, template, told
 
-from recollect import telemetry
-from recollect.adapters.dynamodb.tables import memory_table, usage_table
-from recollect.errors import InvalidInput
-from recollect.surfaces.routes import paths
-from recollect.telemetry import Measure
-from recollect.toolsets import CATALOGUE
+from steeltrap import telemetry
+from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
+from steeltrap.errors import InvalidInput
+from steeltrap.surfaces.http.routes import paths
+from steeltrap.telemetry import Measure
+from steeltrap.toolsets import CATALOGUE
 from tellings import telling_as
 
 METADATA = {
@@ -44,16 +44,16 @@ def test_every_path_of_every_tool_is_a_route_to_its_operation_s_function() -> No
     }
     for tool in CATALOGUE.tools():
         for path in paths(tool):
-            assert served.pop(f"POST {path}") == f"recollect-domain-{tool.operation}"
+            assert served.pop(f"POST {path}") == f"steeltrap-domain-{tool.operation}"
     for path in mcp_function(CATALOGUE).paths:
-        assert served.pop(f"ANY {path}") == "recollect-domain-mcp"
-    assert served == {"$default": "recollect-domain-get"}
+        assert served.pop(f"ANY {path}") == "steeltrap-domain-mcp"
+    assert served == {"$default": "steeltrap-domain-get"}
 
 
 def test_one_function_may_serve_all_routes() -> None:
     made = template("endpoint")
     names = {
-        one["FunctionName"].removeprefix("recollect-endpoint-")
+        one["FunctionName"].removeprefix("steeltrap-endpoint-")
         for one in made.of_type("AWS::Lambda::Function").values()
     }
     assert names == {"http", "indexer", "maintenance", "reindex"}
@@ -73,7 +73,7 @@ def test_who_has_no_token_reaches_no_function_that_knows_the_store() -> None:
     made = template("zones")
     assert {action.partition(":")[0] for action, _ in made.allowed("metadata")} == {"logs", "xray"}
     environment = made.function("metadata")["Environment"]["Variables"]
-    assert environment == {"RECOLLECT_SERVICE": "recollect-zones", "RECOLLECT_OIDC_ISSUER": "https://issuer.example"}
+    assert environment == {"STEELTRAP_SERVICE": "steeltrap-zones", "STEELTRAP_OIDC_ISSUER": "https://issuer.example"}
     [live] = made.of_type("AWS::ApiGatewayV2::Stage").values()
     assert live["RouteSettings"].keys() == METADATA
     assert all(each["ThrottlingRateLimit"] <= 20 for each in live["RouteSettings"].values())
@@ -122,8 +122,8 @@ def test_a_stage_that_adopts_has_the_tables_stream_key_and_bucket_that_are_there
     assert adopted is not None
     assert made.of_type("AWS::DynamoDB::Table") == made.of_type("AWS::S3::Bucket") == {}
     variables = made.function("search")["Environment"]["Variables"]
-    assert (variables["RECOLLECT_MEMORY_TABLE"], variables["RECOLLECT_USAGE_TABLE"]) == ("restored", "restored-usage")
-    assert variables["RECOLLECT_EXPORT_BUCKET"] == "old-exports"
+    assert (variables["STEELTRAP_MEMORY_TABLE"], variables["STEELTRAP_USAGE_TABLE"]) == ("restored", "restored-usage")
+    assert variables["STEELTRAP_EXPORT_BUCKET"] == "old-exports"
     table = "arn:aws:dynamodb:eu-west-1:123456789012:table/restored"
     assert ("dynamodb:Query", table) in made.allowed("search")
     assert ("dynamodb:UpdateItem", f"{table}-usage") in made.allowed("search")
@@ -161,7 +161,7 @@ def test_only_the_application_s_roles_may_write_by_the_queue() -> None:
     [denied] = [one for one in policy if "ArnNotEquals" in one.get("Condition", {})]
     assert (denied["Effect"], denied["Condition"]["ArnNotEquals"]["aws:PrincipalArn"]) == ("Deny", senders)
     named = {one["FunctionName"] for one in made.of_type("AWS::Lambda::Function").values() if _names_callers(one)}
-    assert named == {"recollect-zones-save"}
+    assert named == {"steeltrap-zones-save"}
     without = template("domain").of_type("AWS::SQS::Queue")
     assert not any(id.startswith(("StorageWrites", "StorageUndone")) for id in without)
 
@@ -201,18 +201,18 @@ def test_outputs_tell_a_client_s_configuration() -> None:
     outputs = template("domain").body["Outputs"]
     assert {"Url", "McpClient", "MemoryTable", "ExportBucket", "ReindexFunction"} <= outputs.keys()
     settings = dict(each.split("=", 1) for each in told(outputs["Settings"]["Value"]).split(" "))
-    assert settings["RECOLLECT_STORE"] == "aws"
-    assert settings["RECOLLECT_EXPORT_BUCKET"] == told(outputs["ExportBucket"]["Value"])
-    assert settings["RECOLLECT_OPENSEARCH_AUTH"] == "es"
-    signed = json.loads(told(outputs["McpClient"]["Value"]))["mcpServers"]["recollect"]
+    assert settings["STEELTRAP_STORE"] == "aws"
+    assert settings["STEELTRAP_EXPORT_BUCKET"] == told(outputs["ExportBucket"]["Value"])
+    assert settings["STEELTRAP_OPENSEARCH_AUTH"] == "es"
+    signed = json.loads(told(outputs["McpClient"]["Value"]))["mcpServers"]["steeltrap"]
     assert signed["args"][1].endswith("/mcp")
-    with_token = json.loads(told(template("zones").body["Outputs"]["McpClient"]["Value"]))["mcpServers"]["recollect"]
+    with_token = json.loads(told(template("zones").body["Outputs"]["McpClient"]["Value"]))["mcpServers"]["steeltrap"]
     assert with_token["type"] == "http"
     assert with_token["headers"] == {"Authorization": "Bearer TOKEN"}
 
 
 def _names_callers(function: dict) -> bool:
-    return function["Environment"]["Variables"].get("RECOLLECT_QUEUE_CALLERS") == "true"
+    return function["Environment"]["Variables"].get("STEELTRAP_QUEUE_CALLERS") == "true"
 
 
 def _target(route: dict) -> str:
@@ -227,21 +227,21 @@ def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
     page = (ROOT / "docs" / "operate.md").read_text()
     told = {name for row in re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     made = {
-        one["AlarmName"].removeprefix("recollect-zones-")
+        one["AlarmName"].removeprefix("steeltrap-zones-")
         for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
     }
     assert told == made
 
 
 def test_sweeps_that_fall_behind_are_heard_of_by_the_metric_that_they_write(capsys: pytest.CaptureFixture[str]) -> None:
-    with telling_as("recollect-zones") as telling:
+    with telling_as("steeltrap-zones") as telling:
         telling.count(users_swept=5, users_left=2)
     [written] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     [kind] = written["_aws"]["CloudWatchMetrics"]
     [alarm] = [
         one
         for one in template("zones").of_type("AWS::CloudWatch::Alarm").values()
-        if one["AlarmName"] == "recollect-zones-SweepsFallBehind"
+        if one["AlarmName"] == "steeltrap-zones-SweepsFallBehind"
     ]
     assert (alarm["Namespace"], alarm["MetricName"]) == (kind["Namespace"], "users_left")
     assert alarm["MetricName"] in {metric["Name"] for metric in kind["Metrics"]}
@@ -277,7 +277,7 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
         error="x",
         stages=dict.fromkeys(stages, 1.0),
     )
-    with telling_as("recollect-domain", level="error") as telling:
+    with telling_as("steeltrap-domain", level="error") as telling:
         telling.observe(measure)
     written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     counted = {
@@ -287,12 +287,12 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
         for by in kind["Dimensions"]
         for metric in kind["Metrics"]
     }
-    assert {line["service"] for line in written} == {"recollect-domain"}
+    assert {line["service"] for line in written} == {"steeltrap-domain"}
     body = told(template("domain").of_type("AWS::CloudWatch::Dashboard").popitem()[1]["DashboardBody"])
     asked = {
         (tuple(dimensions.split(",")), name)
         for dimensions, names in re.findall(
-            r"\{recollect,([a-z,]+)\} service=\S+recollect-domain\S+ MetricName=\(([^)]*)\)", body
+            r"\{steeltrap,([a-z,]+)\} service=\S+steeltrap-domain\S+ MetricName=\(([^)]*)\)", body
         )
         for name in re.findall(r"[a-z_]+(?=\W*(?: OR |$))", names)
     }

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from recollect.invoke import Door, Result
-from recollect.model import Caller
-from recollect.settings import read_settings
-from recollect.surfaces.api_keys import ApiKeys, KeysOrTokens
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import ClaimNames, Identity, TrustedHeaders
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
-from recollect.surfaces.oidc import IssuerKeys, OidcTokens
-from recollect.tools import Tool
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
+from steeltrap.surfaces.auth.identity import ClaimNames, Identity, TrustedHeaders
+from steeltrap.surfaces.auth.oidc import IssuerKeys, OidcTokens
+from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.tools import Tool
 from surfaces.callers import door_on
 from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
 from surfaces.issuer import AUDIENCE, Issuer, issuing
@@ -132,7 +132,7 @@ def _message(user: str, tool: str, arguments: Mapping[str, Any]) -> dict[str, An
 
 
 def _queue(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
-    answer = _function(place, tool, as_messages(_message(user, tool, arguments)), RECOLLECT_QUEUE_CALLERS="true")
+    answer = _function(place, tool, as_messages(_message(user, tool, arguments)), STEELTRAP_QUEUE_CALLERS="true")
     assert answer == {"batchItemFailures": []}
 
 
@@ -329,7 +329,7 @@ def test_an_identity_of_a_pool_may_name_its_conversation(door: WatchedDoor, tmp_
 def test_an_identity_of_a_pool_that_imitates_an_event_is_refused(
     door: WatchedDoor, tmp_path: Path, issuer: Issuer, event: dict[str, Any]
 ) -> None:
-    answer = _function(Place(door, tmp_path, issuer), "list", event, _invoker("ana"), RECOLLECT_QUEUE_CALLERS="true")
+    answer = _function(Place(door, tmp_path, issuer), "list", event, _invoker("ana"), STEELTRAP_QUEUE_CALLERS="true")
     assert answer["error"]["code"] == "invalid_input"
     assert door.came == []
 

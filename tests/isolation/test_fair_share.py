@@ -13,15 +13,15 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.errors import Throttled
-from recollect.invoke import Door, Result
-from recollect.model import Caller
-from recollect.surfaces.fair_share import FairShare
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import TrustedHeaders
-from recollect.tools import Tool
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.errors import Throttled
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.asgi.fair_share import FairShare
+from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.tools import Tool
+from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
 ANA, BOB = Caller("ana"), Caller("bob")

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.folder import FolderFiles
-from recollect.engine import save as saving
-from recollect.invoke import Door, Result
-from recollect.model import Caller, JsonObject
-from recollect.tools import Tool
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.engine import save as saving
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller, JsonObject
+from steeltrap.tools import Tool
+from steeltrap.toolsets import CATALOGUE
 from stores import Opening, chosen
 
 # The same agent and conversation: only the user tells them apart.

@@ -9,13 +9,13 @@ import pytest
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.api_keys import ApiKeys
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import TrustedHeaders
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.api_keys import ApiKeys
+from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 
 PUBLIC = "https://memory.example"
@@ -78,8 +78,8 @@ def test_a_page_of_another_site_is_refused(
 @pytest.mark.parametrize(
     ("host", "origin"),
     [
-        ("recollect:8765", PUBLIC),
-        ("recollect:8765", PUBLIC.upper()),
+        ("steeltrap:8765", PUBLIC),
+        ("steeltrap:8765", PUBLIC.upper()),
         ("localhost:8765", "http://localhost:8765"),
         ("10.0.0.7:8765", "http://10.0.0.7:8765"),
         ("[2001:db8::7]:8765", "https://[2001:db8::7]:8765"),
@@ -92,7 +92,7 @@ def test_the_servers_own_pages_are_answered(
         assert _status(door, known, public_url, "/v1/core/list", Host=host, Origin=origin) == 200
 
 
-@pytest.mark.parametrize("host", ["memory.example", "recollect:8765", "10.0.0.7"])
+@pytest.mark.parametrize("host", ["memory.example", "steeltrap:8765", "10.0.0.7"])
 def test_what_no_browser_sends_is_answered_under_any_name(
     door: Door, known: tuple[Any, dict[str, str]], host: str
 ) -> None:

@@ -23,18 +23,18 @@ from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from embedding import HashedWords
-from recollect import runtime
-from recollect.errors import RecollectError
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.runtime import open_door
-from recollect.settings import read_settings
-from recollect.surfaces.cli.app import app as commands
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import TrustedHeaders
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.python import Memory, open_memory
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import SteeltrapError
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.runtime import local as runtime
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.surfaces.cli.app import app as commands
+from steeltrap.surfaces.python import Memory, open_memory
+from steeltrap.toolsets import CATALOGUE
 from surfaces.events import as_v1, as_v2
 from surfaces.serving import served
 
@@ -103,7 +103,7 @@ def http(folder: Path) -> Iterator[Connected]:
                 got = client.post("/v1/" + tool.replace(".", "/"), content=json.dumps(arguments), headers=headers)
                 is_json = "json" in got.headers["Content-Type"]
                 body = got.json() if is_json else got.text
-                return _reply(body, got.is_error, outcome=got.headers.get("X-Recollect-Outcome"))
+                return _reply(body, got.is_error, outcome=got.headers.get("X-Steeltrap-Outcome"))
 
             return call
 
@@ -172,7 +172,7 @@ def mcp_stdio(folder: Path) -> Iterator[Connected]:
 
 @contextmanager
 def command_line(folder: Path) -> Iterator[Connected]:
-    """`recollect call TOOLSET.TOOL JSON`, in this process: a new one for each call would cost a second."""
+    """`steeltrap call TOOLSET.TOOL JSON`, in this process: a new one for each call would cost a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runtime, "open_embedder", lambda settings: HashedWords())
 
@@ -218,7 +218,7 @@ def _python_call(memory: Memory) -> Call:
         toolset, _, name = tool.partition(".")
         try:
             return _reply(getattr(getattr(memory, toolset), name)(**arguments), is_error=False)
-        except RecollectError as error:
+        except SteeltrapError as error:
             return Reply(None, True, error.code, error.message)
 
     return call
@@ -230,7 +230,7 @@ def _api_gateway(door: Door, event: Callable[..., dict[str, Any]], caller: Calle
         got = _handler(door, tool)(event(path, json.dumps(arguments), caller), None)
         is_json = "json" in got["headers"]["Content-Type"]
         body = json.loads(got["body"]) if is_json else got["body"]
-        return _reply(body, got["statusCode"] >= 400, outcome=got["headers"].get("X-Recollect-Outcome"))
+        return _reply(body, got["statusCode"] >= 400, outcome=got["headers"].get("X-Steeltrap-Outcome"))
 
     return call
 
@@ -244,7 +244,7 @@ def _mcp_call(portal: Any, client: Callable[[Caller, str], Client], caller: Call
         body = structured if structured is not None else _json_or_text(text)
         if structured is not None and _is_list(tool):
             body = structured["result"]
-        outcome = (got.meta or {}).get("recollect/outcome", {}).get("kind")
+        outcome = (got.meta or {}).get("steeltrap/outcome", {}).get("kind")
         return _reply(body, got.is_error, outcome=outcome)
 
     return call

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.invoke import Door
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
-from recollect.surfaces.lambda_telling import Telling
+from steeltrap.invoke import Door
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.aws_lambda.telemetry import Telling
 from surfaces.callers import opened
 from surfaces.serving import served
 from tellings import telling_as
@@ -71,7 +71,7 @@ def stream() -> io.StringIO:
 
 @pytest.fixture
 def telling(stream: io.StringIO) -> Iterator[Telling]:
-    with telling_as("recollect-test", stream=stream) as telling:
+    with telling_as("steeltrap-test", stream=stream) as telling:
         yield telling
 
 

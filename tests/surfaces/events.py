@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from recollect.model import Caller
+from steeltrap.model import Caller
 
 JSON = {"Content-Type": "application/json"}
 

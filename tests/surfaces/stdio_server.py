@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from embedding import HashedWords
-from recollect.model import Caller
-from recollect.runtime import open_door
-from recollect.settings import read_settings
-from recollect.surfaces.mcp import run_stdio
+from steeltrap.model import Caller
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.mcp import run_stdio
 
 folder, toolset, caller = sys.argv[1:]
 door = open_door(read_settings({}, data=Path(folder)), embedder=HashedWords())

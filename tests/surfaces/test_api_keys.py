@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import SettableClock
-from recollect.errors import IdentityMissing, NotFound, Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Permissions
-from recollect.surfaces.api_keys import ApiKeys, KeysOrTokens
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
-from recollect.surfaces.routes import paths
-from recollect.tools import Tool
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import IdentityMissing, NotFound, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Permissions
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.http.routes import paths
+from steeltrap.tools import Tool
+from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -272,7 +272,7 @@ def test_a_call_without_a_key_is_told_what_to_send(client: httpx.Client, path: s
     assert answer.status_code == 401
     if "/notes/" not in path:  # that dialect has one sentence of its own
         assert "Send `Authorization: Bearer KEY`" in answer.json()["detail"]
-        assert "recollect keys add" in answer.json()["detail"]
+        assert "steeltrap keys add" in answer.json()["detail"]
 
 
 def test_who_may_have_a_key_or_a_token_is_told_so(keys: ApiKeys) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import SURFACES, Connected, direct
 from surfaces.refusals import BAD, MENDED, OWN_ID, UNKNOWN, Case
 from surfaces.scenarios import SCENARIOS

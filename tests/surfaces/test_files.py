@@ -8,19 +8,19 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.folder import FolderFiles
-from recollect.adapters.s3 import BucketFiles
-from recollect.errors import InvalidInput
-from recollect.model import Caller
-from recollect.runtime import open_door, open_files
-from recollect.settings import read_settings
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.adapters.s3 import BucketFiles
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Caller
+from steeltrap.runtime.local import open_door, open_files
+from steeltrap.settings import read_settings
+from steeltrap.toolsets import CATALOGUE
 
 EXPORT = {"operation": "export", "file_path": "a.json"}
 
 
 def settings_of(tmp_path: Path, **given: str) -> Any:
-    return read_settings({"RECOLLECT_DATA": str(tmp_path)}, **given)
+    return read_settings({"STEELTRAP_DATA": str(tmp_path)}, **given)
 
 
 def test_only_a_tool_that_declares_files_is_handed_them(tmp_path: Path, clock: SettableClock) -> None:
@@ -48,5 +48,5 @@ def test_files_go_to_the_folder_or_the_bucket_and_never_to_the_disk_of_a_functio
 
 @pytest.mark.parametrize("name", ["Acme", "a", "acme_exports", "s3://acme", "acme-", "x" * 64])
 def test_a_name_that_no_bucket_has_is_refused_at_the_start(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EXPORT_BUCKET"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_EXPORT_BUCKET"):
         settings_of(tmp_path, export_bucket=name)

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from recollect.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 
 OPERATIONS = sorted({tool.operation for tool in CATALOGUE.tools()})
@@ -22,14 +22,14 @@ def test_every_operation_has_a_function_and_every_function_an_operation() -> Non
 def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
     lines = (FUNCTIONS / operation / "handler.py").read_text().split("\n")
     assert [line for line in lines if line] == [
-        "from recollect.surfaces.lambda_ import tool_handler",
+        "from steeltrap.surfaces.aws_lambda.tools import tool_handler",
         f'handler = tool_handler("{operation}")',
     ]
 
 
 @pytest.mark.parametrize("name", ["http", "mcp", "save", "indexer", "maintenance"])
 def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_DATA", "/dev/null/nowhere")
+    monkeypatch.setenv("STEELTRAP_DATA", "/dev/null/nowhere")
     spec = importlib.util.spec_from_file_location(f"function_{name}", FUNCTIONS / name / "handler.py")
     assert spec is not None
     assert spec.loader is not None

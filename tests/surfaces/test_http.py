@@ -13,17 +13,17 @@ import pytest
 from starlette.routing import Route
 
 from embedding import HashedWords
-from recollect.errors import Internal, RecollectError, Throttled, Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller, Outcome, OutcomeKind
-from recollect.surfaces.entrance import MAX_IDENTIFIED_AT_ONCE
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
-from recollect.surfaces.problem import STATUS
-from recollect.surfaces.reply import error_reply, outcome_headers
-from recollect.surfaces.schemas import openapi
-from recollect.tools import MAX_BODY_BYTES
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Outcome, OutcomeKind
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.asgi.entrance import MAX_IDENTIFIED_AT_ONCE
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.http.problem import STATUS
+from steeltrap.surfaces.http.reply import error_reply, outcome_headers
+from steeltrap.surfaces.schemas import openapi
+from steeltrap.tools import MAX_BODY_BYTES
+from steeltrap.toolsets import CATALOGUE
 from surfaces.conftest import FailingStore
 from surfaces.serving import served
 
@@ -141,7 +141,7 @@ def test_text_is_answered_as_text(local: httpx.Client) -> None:
     answer = local.post("/v1/core/retrieve_memory", json={"query": "東京"})
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert "Café à Zürich, 東京." in answer.text
-    assert answer.headers["X-Recollect-Outcome"] == "found"
+    assert answer.headers["X-Steeltrap-Outcome"] == "found"
 
 
 def test_a_repeated_idempotency_key_saves_once(local: httpx.Client) -> None:
@@ -275,7 +275,7 @@ def test_the_document_of_the_server_has_every_tool(local: httpx.Client) -> None:
 
 
 def test_every_kind_of_error_has_its_status() -> None:
-    assert {kind.code for kind in RecollectError.__subclasses__()} == STATUS.keys()
+    assert {kind.code for kind in SteeltrapError.__subclasses__()} == STATUS.keys()
     assert error_reply(Internal("x")).status == 500
 
 
@@ -285,8 +285,8 @@ def test_too_many_calls_say_when_to_come_back() -> None:
 
 def test_what_happened_fits_in_a_header() -> None:
     headers = outcome_headers(Outcome(kind=OutcomeKind.BELOW_FLOOR, message="naïve\r\n語", best_score=0.25))
-    assert headers["X-Recollect-Outcome-Message"] == "na?ve???"
-    assert headers["X-Recollect-Best-Score"] == "0.2500"
+    assert headers["X-Steeltrap-Outcome-Message"] == "na?ve???"
+    assert headers["X-Steeltrap-Best-Score"] == "0.2500"
 
 
 def test_callers_that_wait_to_be_known_hold_up_no_probe(door: Door) -> None:

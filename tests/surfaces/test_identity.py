@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from recollect.errors import IdentityMissing, InvalidInput
-from recollect.model import Caller
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import Authorizer, LocalUser, TrustedHeaders
+from steeltrap.errors import IdentityMissing, InvalidInput
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import Authorizer, LocalUser, TrustedHeaders
 from surfaces.callers import opened
 from surfaces.serving import served
 

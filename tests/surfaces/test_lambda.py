@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import pytest
 
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT, opened
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
@@ -239,7 +239,7 @@ FUNCTIONS = pytest.mark.parametrize(
 def test_what_was_read_is_written_down_before_a_function_sleeps(
     door: Door, tmp_path: Path, made: Callable[..., Any], called: Callable[..., Any]
 ) -> None:
-    with patch("recollect.adapters.sqlite.store.FLUSH_SECONDS", 3600):  # nothing in the background
+    with patch("steeltrap.adapters.sqlite.store.FLUSH_SECONDS", 3600):  # nothing in the background
         id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
         assert [hit["id"] for hit in called(made(lambda: door))] == [id]
         with opened(tmp_path) as other:

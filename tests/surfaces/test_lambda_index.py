@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from contracts.named_parts import named_parts, own_upkeep
-from recollect import runtime
-from recollect.errors import InvalidInput
-from recollect.model import Caller
-from recollect.settings import read_settings
-from recollect.surfaces import lambda_index
-from recollect.surfaces.lambda_index import index_handler
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Caller
+from steeltrap.runtime import local as runtime
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.aws_lambda import index as lambda_index
+from steeltrap.surfaces.aws_lambda.index import index_handler
 
 
 class Context:
@@ -75,14 +75,14 @@ def test_a_stack_makes_the_index_once_and_leaves_it_when_it_goes(name: str) -> N
         ("SUCCESS", "false"),
         ("SUCCESS", "false"),
     ]
-    assert {told["PhysicalResourceId"] for told in heard} == {"recollect-search-index"}
+    assert {told["PhysicalResourceId"] for told in heard} == {"steeltrap-search-index"}
     upkeep = own_upkeep()
     assert not upkeep.index.create()
     upkeep.close()
 
 
 def test_a_stack_hears_why_the_index_was_not_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", "http://127.0.0.1:9")
     with formation() as (url, heard):
         index_handler(open=own_upkeep)(request("Create", url), Context(seconds=10))
     [told] = heard
@@ -91,13 +91,13 @@ def test_a_stack_hears_why_the_index_was_not_made(name: str, monkeypatch: pytest
 
 
 def test_an_index_that_is_refused_at_first_is_asked_for_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = os.environ["RECOLLECT_OPENSEARCH_URL"]
-    monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", "http://127.0.0.1:9")
+    right = os.environ["STEELTRAP_OPENSEARCH_URL"]
+    monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", "http://127.0.0.1:9")
     waited: list[float] = []
 
     def pause(seconds: float) -> None:
         waited.append(seconds)
-        monkeypatch.setenv("RECOLLECT_OPENSEARCH_URL", right)
+        monkeypatch.setenv("STEELTRAP_OPENSEARCH_URL", right)
 
     with formation() as (url, heard):
         index_handler(open=own_upkeep, pause=pause)(request("Create", url), Context())
@@ -128,6 +128,6 @@ def test_an_unknown_event_is_refused_with_what_there_is(event: Any) -> None:
 
 
 def test_settings_that_do_not_fit_fail_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_STORE", "paper")
-    with pytest.raises(InvalidInput, match="RECOLLECT_STORE"):
+    monkeypatch.setenv("STEELTRAP_STORE", "paper")
+    with pytest.raises(InvalidInput, match="STEELTRAP_STORE"):
         index_handler()

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.settings import read_settings
-from recollect.surfaces.identity import TrustedHeaders
-from recollect.surfaces.lambda_ import tool_handler
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.events import ARN, as_alb, as_messages, as_url, as_v1, as_v2
 
 SAVE = "/v1/core/save"
@@ -48,7 +48,7 @@ def test_a_principal_without_an_arn_is_nobody(door: Door, principal: dict[str, A
 
 
 def test_the_claims_that_name_a_caller_are_settings(door: Door) -> None:
-    settings = read_settings({"RECOLLECT_USER_CLAIM": "custom:uid", "RECOLLECT_TENANT_CLAIM": "org"})
+    settings = read_settings({"STEELTRAP_USER_CLAIM": "custom:uid", "STEELTRAP_TENANT_CLAIM": "org"})
     handler = tool_handler("save", open=lambda: door, settings=settings)
     named = as_v2(SAVE, FACT, None)
     named["requestContext"]["authorizer"] = {"jwt": {"claims": {"custom:uid": "ana", "sub": "x", "org": "acme"}}}
@@ -95,7 +95,7 @@ def message(content: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def queue(door: Door) -> Any:
-    return tool_handler("save", open=lambda: door, settings=read_settings({"RECOLLECT_QUEUE_CALLERS": "true"}))
+    return tool_handler("save", open=lambda: door, settings=read_settings({"STEELTRAP_QUEUE_CALLERS": "true"}))
 
 
 def again(answer: Any) -> list[str]:
@@ -132,5 +132,5 @@ def test_a_message_names_nobody_unless_the_settings_allow_it(door: Door, caplog:
     answer = tool_handler("save", open=lambda: door)(as_messages(message("The secret."), nameless), None)
     assert again(answer) == ["message-0", "message-1"]
     assert texts(door, "ana") == []
-    assert "RECOLLECT_QUEUE_CALLERS" in caplog.text
+    assert "STEELTRAP_QUEUE_CALLERS" in caplog.text
     assert "secret" not in caplog.text

@@ -8,12 +8,12 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.errors import Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.runtime import open_door
-from recollect.settings import read_settings
-from recollect.surfaces.lambda_maintenance import maintenance_handler
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
 
 
 @dataclass

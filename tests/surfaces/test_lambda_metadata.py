@@ -8,10 +8,10 @@ from mcp.client.auth.utils import build_protected_resource_metadata_discovery_ur
 from mcp.shared.auth import ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed
 
-from recollect.errors import InvalidInput
-from recollect.settings import read_settings
-from recollect.surfaces.lambda_metadata import metadata_handler
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import InvalidInput
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.aws_lambda.metadata import metadata_handler
+from steeltrap.toolsets import CATALOGUE
 from surfaces.events import as_v2
 
 HOST = "id.execute-api.us-east-1.amazonaws.com"
@@ -20,7 +20,7 @@ PATHS = ["/mcp", *(f"/mcp/{name}" for name in CATALOGUE.toolsets)]
 
 
 def _get(url: str, **settings: str) -> tuple[int, dict[str, Any]]:
-    handler = metadata_handler(settings=read_settings({"RECOLLECT_OIDC_ISSUER": ISSUER}, **settings))
+    handler = metadata_handler(settings=read_settings({"STEELTRAP_OIDC_ISSUER": ISSUER}, **settings))
     event = as_v2(url.removeprefix(f"https://{HOST}"), "", None, headers={"host": "evil.example"})
     answer = handler(event, None)
     return answer["statusCode"], json.loads(answer["body"])
@@ -52,5 +52,5 @@ def test_nothing_else_is_told_to_whoever_asks(path: str) -> None:
 
 
 def test_a_function_without_an_issuer_fails_at_its_start() -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_OIDC_ISSUER"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_OIDC_ISSUER"):
         metadata_handler(settings=read_settings({}))

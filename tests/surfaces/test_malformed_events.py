@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.identity import LocalUser
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
-from recollect.surfaces.lambda_index import index_handler
-from recollect.surfaces.lambda_maintenance import maintenance_handler
-from recollect.surfaces.lambda_stream import stream_handler
-from recollect.surfaces.lambda_telling import Telling
+from steeltrap.errors import InvalidInput
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.surfaces.aws_lambda.index import index_handler
+from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
+from steeltrap.surfaces.aws_lambda.stream import stream_handler
+from steeltrap.surfaces.aws_lambda.telemetry import Telling
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.conftest import Tell
 from surfaces.events import as_alb, as_url, as_v1, as_v2
 
 ME = Caller("ana", "default")
-CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="recollect")
+CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="steeltrap")
 SAVE = "/v1/core/save"
 GOOD = json.dumps({"content": "A fact."})
 MIB = 1024 * 1024
@@ -190,7 +190,7 @@ def test_an_event_with_a_part_that_no_gateway_sends_is_an_error(
     "start",
     [lambda: tool_handler("save"), app_handler, mcp_handler, stream_handler, maintenance_handler, index_handler],
 )
-@pytest.mark.parametrize("setting", ["RECOLLECT_STORE", "RECOLLECT_LOG", "RECOLLECT_CACHE_MB"])
+@pytest.mark.parametrize("setting", ["STEELTRAP_STORE", "STEELTRAP_LOG", "STEELTRAP_CACHE_MB"])
 def test_a_function_whose_settings_are_wrong_fails_at_its_start_by_the_settings_name(
     start: Callable[[], Any], setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,12 +16,12 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from recollect.engine.budget import estimate_tokens
-from recollect.errors import NotFound
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import NotFound
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.rules.budget import estimate_tokens
+from steeltrap.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
+from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 
 ME = Caller("ana", "default")
@@ -70,7 +70,7 @@ def test_the_server_says_in_a_few_words_when_to_call_which_of_its_tools(door: Do
         return client.server_info, client.instructions
 
     info, instructions = ask(door, toolset, about)
-    assert info.name == "recollect"
+    assert info.name == "steeltrap"
     assert estimate_tokens(instructions) < 150
     tools = CATALOGUE.toolset(toolset).tools
     operations = {tool.operation for name, tool in tools.items() if re.search(rf"\b{name}\b", instructions)}
@@ -154,7 +154,7 @@ def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -
 def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from surfaces.callers import door_on\n"
-        "from recollect.surfaces.mcp import run_stdio; from recollect.model import Caller\n"
+        "from steeltrap.surfaces.mcp import run_stdio; from steeltrap.model import Caller\n"
         "door = door_on(Path(sys.argv[1])); check = door.embedder.embed\n"
         "def loud(*a, **k): print('noise'); return check(*a, **k)\n"
         "door.embedder.embed = loud\n"

@@ -18,13 +18,13 @@ from mcp.client.auth.utils import extract_resource_metadata_from_www_auth
 from mcp.shared.auth import ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed
 
-from recollect.errors import IdentityMissing, InvalidInput, Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import ClaimNames
-from recollect.surfaces.oidc import KEYS_SECONDS, PAUSE_SECONDS, IssuerKeys, OidcTokens
-from recollect.surfaces.protected_resource import ProtectedResource
+from steeltrap.errors import IdentityMissing, InvalidInput, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.asgi.protected_resource import ProtectedResource
+from steeltrap.surfaces.auth.identity import ClaimNames
+from steeltrap.surfaces.auth.oidc import KEYS_SECONDS, PAUSE_SECONDS, IssuerKeys, OidcTokens
 from surfaces.issuer import AUDIENCE, Issuer, issuing, private_key, public_jwk
 from surfaces.serving import served
 

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
+import steeltrap
 from embedding import HashedWords
-from recollect import runtime
-from recollect.errors import InvalidInput, NotFound
-from recollect.model import OutcomeKind
-from recollect.surfaces.cli.app import app
-from recollect.surfaces.python import open_memory
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import InvalidInput, NotFound
+from steeltrap.model import OutcomeKind
+from steeltrap.runtime import local as runtime
+from steeltrap.surfaces.cli.app import app
+from steeltrap.surfaces.python import open_memory
+from steeltrap.toolsets import CATALOGUE
 
 
 def test_what_is_saved_is_there_when_the_folder_is_opened_again(tmp_path: Path) -> None:
-    with recollect.open_memory(tmp_path, embedder=HashedWords()) as memory:
+    with steeltrap.open_memory(tmp_path, embedder=HashedWords()) as memory:
         saved = memory.core.save(content="User prefers dark mode")
-    with recollect.open_memory(str(tmp_path), embedder=HashedWords()) as memory:
+    with steeltrap.open_memory(str(tmp_path), embedder=HashedWords()) as memory:
         assert memory.call("core.get", id=saved["id"])["content"] == "User prefers dark mode"
 
 
 def test_without_arguments_python_opens_what_the_command_line_uses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path))
-    monkeypatch.setenv("RECOLLECT_USER", "ana")
-    monkeypatch.setenv("RECOLLECT_AGENT", "helper")
+    monkeypatch.setenv("STEELTRAP_DATA", str(tmp_path))
+    monkeypatch.setenv("STEELTRAP_USER", "ana")
+    monkeypatch.setenv("STEELTRAP_AGENT", "helper")
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords())
     with open_memory() as memory:
         memory.categories.store_memory(content="Ana likes tea", category="preference")
@@ -39,8 +39,8 @@ def test_without_arguments_python_opens_what_the_command_line_uses(
 
 
 def test_what_is_given_goes_before_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path / "other"))
-    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    monkeypatch.setenv("STEELTRAP_DATA", str(tmp_path / "other"))
+    monkeypatch.setenv("STEELTRAP_USER", "ana")
     with open_memory(tmp_path, user="bob", embedder=HashedWords()) as memory:
         memory.core.save(content="Bob likes coffee")
     with open_memory(tmp_path, embedder=HashedWords()) as memory:
@@ -94,5 +94,5 @@ def test_users_are_kept_apart_and_threads_may_share(tmp_path: Path) -> None:
 
 
 def test_an_embedder_may_be_named(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER"):
+    with pytest.raises(InvalidInput, match="STEELTRAP_EMBEDDER"):
         open_memory(tmp_path, embedder="no such model")

@@ -13,18 +13,18 @@ from mcp.client import Client
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.engine.save import Draft
-from recollect.engine.save import save as engine_save
-from recollect.errors import InvalidInput, Throttled, Unavailable
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.runtime import open_door
-from recollect.settings import read_settings
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import TrustedHeaders
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.mcp import create_server
-from recollect.surfaces.python import Memory
+from steeltrap.engine.save import Draft
+from steeltrap.engine.save import save as engine_save
+from steeltrap.errors import InvalidInput, Throttled, Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.surfaces.mcp import create_server
+from steeltrap.surfaces.python import Memory
 from surfaces.events import as_messages, as_v1, as_v2
 from surfaces.serving import served
 
@@ -95,7 +95,7 @@ def test_a_direct_invocation_is_told_and_a_queues_message_comes_again(open_limit
     assert answers[1]["error"]["code"] == "throttled"
     assert answers[1]["error"]["retry_after"] == 60
     message = {**direct, "tool": "save", "arguments": {"content": "Later."}}
-    queue = tool_handler("save", open=lambda: door, settings=read_settings({"RECOLLECT_QUEUE_CALLERS": "true"}))
+    queue = tool_handler("save", open=lambda: door, settings=read_settings({"STEELTRAP_QUEUE_CALLERS": "true"}))
     assert queue(as_messages(message), None)["batchItemFailures"] == [{"itemIdentifier": "message-0"}]
 
 
@@ -245,8 +245,8 @@ def test_without_settings_there_are_no_counters(open_limited: Opening) -> None:
 
 @pytest.mark.parametrize("name", ["calls_per_minute", "max_memories", "max_bytes"])
 def test_a_limit_below_nothing_is_refused_by_its_name(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()} must be an integer of at least 0"):
-        read_settings({f"RECOLLECT_{name.upper()}": "-1"})
+    with pytest.raises(InvalidInput, match=f"STEELTRAP_{name.upper()} must be an integer of at least 0"):
+        read_settings({f"STEELTRAP_{name.upper()}": "-1"})
 
 
 def test_a_store_that_cannot_be_measured_fails_the_write_as_ever(open_limited: Opening) -> None:

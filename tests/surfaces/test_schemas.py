@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from recollect.surfaces.schemas import FORMATS, openapi, schemas
-from recollect.tools import Tool
-from recollect.toolsets import CATALOGUE
+from steeltrap.surfaces.schemas import FORMATS, openapi, schemas
+from steeltrap.tools import Tool
+from steeltrap.toolsets import CATALOGUE
 
 TOOLS = pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
 INPUT = {

@@ -9,12 +9,12 @@ import httpx
 import pytest
 from mcp.client import Client
 
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.surfaces.http import create_app
-from recollect.surfaces.identity import LocalUser
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.mcp import create_server
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.surfaces.mcp import create_server
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
 from surfaces.serving import served
@@ -56,7 +56,7 @@ WAYS = pytest.mark.parametrize("way", [by_http, by_lambda_v1, by_lambda_v2, by_l
 @pytest.fixture(autouse=True)
 def plain_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log as it is without a command line, which sends it to its own stderr."""
-    logger = logging.getLogger("recollect")
+    logger = logging.getLogger("steeltrap")
     monkeypatch.setattr(logger, "propagate", True)
     monkeypatch.setattr(logger, "handlers", [])
 
@@ -64,12 +64,12 @@ def plain_log(monkeypatch: pytest.MonkeyPatch) -> None:
 @WAYS
 def test_a_call_is_logged_without_its_words(door: Door, way: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    caplog.set_level(logging.DEBUG, logger="recollect")
+    caplog.set_level(logging.DEBUG, logger="steeltrap")
     way(door, "save", {"content": f"I play the {WORD}.", "tags": [WORD]})
     way(door, "search", {"query": WORD})
     way(door, "save", {"content": "x", "scope": f"{WORD} !"})
     way(door, "search", {"query": "x", WORD: WORD})
-    lines = [record.getMessage() for record in caplog.records if record.name == "recollect"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "steeltrap"]
     assert [line.split(" ")[:2] for line in lines] == [
         ["core.save", "ok"],
         ["core.search", "ok"],

@@ -24,7 +24,7 @@ import snapshot_restore_py
 for hook, arguments, named in reversed(snapshot_restore_py.get_before_snapshot()):
     hook(*arguments, **named)
 
-from recollect.surfaces.lambda_opening import opened_door
+from steeltrap.surfaces.aws_lambda.opening import opened_door
 door = opened_door()
 assert door.embedder._model is not None
 clients = door.store.tables._clients
@@ -49,9 +49,9 @@ _ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_ACCESS_KEY_ID": "x",
     "AWS_SECRET_ACCESS_KEY": "x",
-    "RECOLLECT_STORE": "aws",
-    "RECOLLECT_OPENSEARCH_URL": "https://search.example",
-    "RECOLLECT_OPENSEARCH_AUTH": "es",
+    "STEELTRAP_STORE": "aws",
+    "STEELTRAP_OPENSEARCH_URL": "https://search.example",
+    "STEELTRAP_OPENSEARCH_AUTH": "es",
 }
 
 

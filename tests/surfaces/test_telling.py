@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.settings import read_settings
-from recollect.surfaces.lambda_ import tool_handler
-from recollect.surfaces.lambda_asgi import app_handler, mcp_handler
-from recollect.surfaces.lambda_index import index_handler
-from recollect.surfaces.lambda_maintenance import maintenance_handler
-from recollect.surfaces.lambda_stream import stream_handler
-from recollect.surfaces.lambda_telling import Telling, level_of
+from steeltrap.errors import InvalidInput
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.settings import read_settings
+from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.surfaces.aws_lambda.index import index_handler
+from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
+from steeltrap.surfaces.aws_lambda.stream import stream_handler
+from steeltrap.surfaces.aws_lambda.telemetry import Telling, level_of
+from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT
 from surfaces.conftest import FailingStore, Tell
 from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
 
 ME = Caller("ana", "default")
 WORD = "xylophone"
-CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="recollect-save")
+CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="steeltrap-save")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def metrics(capsys: pytest.CaptureFixture[str]) -> Tell:
 @pytest.fixture
 def handler(door: Door, telling: Telling) -> Callable[..., Any]:
     """The handler of an operation over a door that tells."""
-    known = read_settings({"RECOLLECT_QUEUE_CALLERS": "true"})
+    known = read_settings({"STEELTRAP_QUEUE_CALLERS": "true"})
     observed = replace(door, observe=telling.observe)
     return lambda operation: tool_handler(operation, open=lambda: observed, settings=known, telling=telling)
 
@@ -66,7 +66,7 @@ def test_a_call_is_a_line_with_its_ids_and_none_of_its_words(
     for line in (first, second, third):
         assert line["correlation_id"] == "gateway-1"
         assert line["function_request_id"] == "lambda-1"
-        assert line["function_name"] == "recollect-save"
+        assert line["function_name"] == "steeltrap-save"
         assert line["xray_trace_id"] == "1-2-3"
     assert WORD not in json.dumps(lines())
 
@@ -76,7 +76,7 @@ def test_each_call_has_its_metrics(handler: Callable[..., Any], metrics: Tell) -
     handler("search")(as_v2("/v1/core/search", json.dumps({"query": WORD}), ME), CONTEXT)
     handler("search")(as_v2("/v1/core/search", json.dumps({"query": ""}), ME), CONTEXT)
     saved, found, refused, by_code = told = metrics()
-    assert [one["_aws"]["CloudWatchMetrics"][0]["Namespace"] for one in told] == ["recollect"] * 4
+    assert [one["_aws"]["CloudWatchMetrics"][0]["Namespace"] for one in told] == ["steeltrap"] * 4
     dimensions = [sorted(one["_aws"]["CloudWatchMetrics"][0]["Dimensions"][0]) for one in told]
     assert dimensions == [["operation", "service"]] * 3 + [["code", "service"]]
     assert (saved["operation"], saved["tool"], saved["calls"], saved["errors"]) == ("save", "core.save", [1], [0])
@@ -162,7 +162,7 @@ def test_what_fails_a_function_is_logged_once_and_fails_it(telling: Telling, lin
 
 def test_maintenance_is_told_of_too(door: Door, telling: Telling, lines: Tell) -> None:
     maintenance_handler(open=lambda: door, telling=telling)({}, CONTEXT)
-    logging.getLogger("recollect").warning("one word")
+    logging.getLogger("steeltrap").warning("one word")
     [line] = lines()
     assert line["correlation_id"] == "lambda-1"
 
@@ -171,11 +171,11 @@ def test_an_observer_that_fails_spoils_no_answer(door: Door, caplog: pytest.LogC
     def observe(_: object) -> None:
         raise ZeroDivisionError
 
-    caplog.set_level(logging.ERROR, logger="recollect")
+    caplog.set_level(logging.ERROR, logger="steeltrap")
     assert replace(door, observe=observe).invoke("core.save", {"content": "x"}, ME).error is None
 
 
-@pytest.mark.parametrize(("given", "level"), [({}, "info"), ({"RECOLLECT_LOG": "error"}, "error")])
+@pytest.mark.parametrize(("given", "level"), [({}, "info"), ({"STEELTRAP_LOG": "error"}, "error")])
 def test_a_function_logs_each_call_unless_the_settings_say_otherwise(given: dict[str, str], level: str) -> None:
     assert level_of(read_settings(given)) == level
 
@@ -192,7 +192,7 @@ def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telling: Telling,
 _START = """
 import importlib.util, json, os, random, socket, sys
 from pathlib import Path
-import recollect.surfaces.lambda_asgi, recollect.surfaces.http, recollect.surfaces.mcp_http
+import steeltrap.surfaces.aws_lambda.asgi, steeltrap.surfaces.asgi.app, steeltrap.surfaces.asgi.mcp_http
 
 def refuse(*_, **__):
     raise AssertionError("a function starts without connections and without chance")
@@ -220,8 +220,8 @@ assert "aws_xray_sdk" not in sys.modules
 
 
 def test_a_function_starts_without_connections_or_chance_and_never_imports_the_xray_sdk(tmp_path: Path) -> None:
-    environment = {"RECOLLECT_DATA": str(tmp_path), "PYTHONPATH": str(ROOT / "shared"), "AWS_REGION": "us-east-1"}
-    environment["RECOLLECT_OIDC_ISSUER"] = "https://issuer.example"
+    environment = {"STEELTRAP_DATA": str(tmp_path), "PYTHONPATH": str(ROOT / "shared"), "AWS_REGION": "us-east-1"}
+    environment["STEELTRAP_OIDC_ISSUER"] = "https://issuer.example"
     done = subprocess.run(
         [sys.executable, "-c", _START], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )

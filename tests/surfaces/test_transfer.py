@@ -9,13 +9,13 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine import import_ as importing
-from recollect.errors import Conflict, NotFound
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.ports import Change
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.transfer import import_ as importing
+from steeltrap.errors import Conflict, NotFound
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.ports import Change
+from steeltrap.toolsets import CATALOGUE
 
 ME = Caller("ana", "agent", "c" * 2000)
 TIMES = {"created_at": "2026-01-01T10:00:00", "updated_at": "2026-01-01"}

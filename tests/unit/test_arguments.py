@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect import arguments
-from recollect.errors import InvalidInput
-from recollect.tools import Tool, plain_schema
-from recollect.toolsets import CATALOGUE
+from steeltrap import arguments
+from steeltrap.errors import InvalidInput
+from steeltrap.tools import Tool, plain_schema
+from steeltrap.toolsets import CATALOGUE
 
 SAVE = CATALOGUE.tool("core.save")
 SEARCH = CATALOGUE.tool("core.search")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bounds import Bounds, bounds_of, has_more_values
-from recollect.errors import TooLarge
-from recollect.toolsets import CATALOGUE
+from steeltrap.errors import TooLarge
+from steeltrap.rules.bounds import Bounds, bounds_of, has_more_values
+from steeltrap.toolsets import CATALOGUE
 
 MIB = 1024 * 1024
 NASTY = st.text(alphabet='",:[]{}\\ añ𝄞', max_size=8)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.engine.diversity import Diversity
+from steeltrap.rules.diversity import Diversity
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import pytest
 from botocore import exceptions as foreign
 from botocore.exceptions import BotoCoreError, ClientError
 
-from recollect.adapters import aws_client
-from recollect.adapters.dynamodb import crossing
-from recollect.errors import Internal, RecollectError, Throttled, TooLarge, Unavailable
+from steeltrap.adapters import aws_client
+from steeltrap.adapters.dynamodb.client import errors as crossing
+from steeltrap.errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
 
 _WARNINGS = {"UnsupportedTLSVersionWarning", "ImminentRemovalWarning"}
 _KINDS = [
@@ -78,7 +78,7 @@ def test_every_error_that_dynamodb_declares_for_what_we_ask_is_in_one_place_of_t
     ],
 )
 def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
-    error: Exception, kind: type[RecollectError], retryable: bool
+    error: Exception, kind: type[SteeltrapError], retryable: bool
 ) -> None:
     ours = crossing.translate(error)
     assert type(ours) is kind

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from clock import NOON
-from recollect.engine.retrieve_memory import Retrieved
-from recollect.errors import InvalidInput
-from recollect.model import Hit, Memory, Message
-from recollect.toolsets.episode_markdown import ago, details, render
+from steeltrap.engine.conversations.retrieve_memory import Retrieved
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Hit, Memory, Message
+from steeltrap.toolsets.episode_markdown import ago, details, render
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from math import sqrt
 import pytest
 
 from clock import NOON
-from recollect.engine.segmentation import Turn, Vector, episodes, vector
-from recollect.model import MAX_MESSAGES_BYTES
+from steeltrap.model import MAX_MESSAGES_BYTES
+from steeltrap.rules.segmentation import Turn, Vector, episodes, vector
 
 MINUTE = timedelta(minutes=1)
 QUARTER = timedelta(minutes=15)

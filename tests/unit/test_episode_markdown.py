@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from recollect.engine.budget import estimate_tokens
-from recollect.engine.retrieve_memory import Retrieved
-from recollect.errors import InvalidInput
-from recollect.model import Hit, Memory, Message
-from recollect.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, ago, details, render
-from recollect.toolsets.lines import one_line
+from steeltrap.engine.conversations.retrieve_memory import Retrieved
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Hit, Memory, Message
+from steeltrap.rules.budget import estimate_tokens
+from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, ago, details, render
+from steeltrap.toolsets.lines import one_line
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,20 @@ from typing import Any, cast
 
 import pytest
 
-from recollect.adapters.dynamodb.feeding import feed
-from recollect.errors import Internal, RecollectError, Throttled, Unavailable
-from recollect.ports import Document, Index, Parked, Tombstone
+from steeltrap.adapters.dynamodb.stream.feeding import feed
+from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
+from steeltrap.ports import Document, Index, Parked, Tombstone
 
 
 class Refusing:
     """Takes everything but the ids that it was told to refuse."""
 
-    def __init__(self, **refused: RecollectError) -> None:
+    def __init__(self, **refused: SteeltrapError) -> None:
         self.refused = refused
-        self.down: RecollectError | None = None
+        self.down: SteeltrapError | None = None
         self.taken: list[tuple[str, int]] = []
 
-    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, RecollectError]:
+    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
         if self.down is not None:
             raise self.down
         self.taken += [(each.id, each.index_version) for each in documents if each.id not in self.refused]

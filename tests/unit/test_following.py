@@ -7,9 +7,9 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from recollect.adapters.dynamodb.following import Follower
-from recollect.adapters.dynamodb.indexing import Indexer
-from recollect.errors import Unavailable
+from steeltrap.adapters.dynamodb.stream.following import Follower
+from steeltrap.adapters.dynamodb.stream.indexing import Indexer
+from steeltrap.errors import Unavailable
 
 
 class Stream:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.importance import importance, weighed
-from recollect.model import Usage, to_micros
+from steeltrap.model import Usage, to_micros
+from steeltrap.rules.importance import importance, weighed
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 DAYS = st.floats(0, 3650)

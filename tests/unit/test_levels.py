@@ -2,7 +2,7 @@
 
 import pytest
 
-from recollect.toolsets.associative.levels import Full, Levelled, ResponseLevel, Standard, at, preview
+from steeltrap.toolsets.associative.levels import Full, Levelled, ResponseLevel, Standard, at, preview
 
 
 class Item(Levelled):

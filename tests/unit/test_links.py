@@ -6,10 +6,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import Placed
-from recollect.adapters.sqlite import SqliteStore
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller("ana", "assistant")
 

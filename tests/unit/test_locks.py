@@ -64,7 +64,7 @@ def test_nothing_is_installed_here_that_is_not_locked() -> None:
     known = {(canonicalize_name(r.name), str(r.specifier)) for lock in LOCKS for r, _ in _locked(lock)}
     for found in distributions():
         name = canonicalize_name(found.metadata["Name"])
-        if name not in ("recollect", "setuptools"):
+        if name not in ("steeltrap", "setuptools"):
             assert (name, f"=={found.version}") in known, f"{name} {found.version} is not locked: run `make install`"
 
 

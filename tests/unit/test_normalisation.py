@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.engine import normalisation
-from recollect.engine.analysis import fold_case, text_digest, tokens
-from recollect.engine.normalisation import JOINER, MOST_MARKS, normalised, stream_safe
+from steeltrap.rules import normalisation
+from steeltrap.rules.analysis import fold_case, text_digest, tokens
+from steeltrap.rules.normalisation import JOINER, MOST_MARKS, normalised, stream_safe
 
 MARKS = "\u0300\u0316\u0344\u0345\u05b0\u0f71\u0f73\u3099\uff9e\uff9f"
 CROWDED = st.text(st.sampled_from(MARKS + "a\u1f82\u00e9\u304b\uff76"), max_size=200)

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from clock import NOON, SettableClock
 from contracts.entries import entry, memory, replacement
-from recollect.adapters.process import ProcessCounters
-from recollect.engine.quota import MEASURED_AGAIN, MEASURED_FOR, Growth, Quota, Quotas, growth_of
-from recollect.errors import Throttled, Unavailable
-from recollect.model import Link
-from recollect.ports import Close, Create, Replace, UserRef
+from steeltrap.adapters.process import ProcessCounters
+from steeltrap.engine.quota import MEASURED_AGAIN, MEASURED_FOR, Growth, Quota, Quotas, growth_of
+from steeltrap.errors import Throttled, Unavailable
+from steeltrap.model import Link
+from steeltrap.ports import Close, Create, Replace, UserRef
 
 ANA = UserRef(user_id="ana")
 

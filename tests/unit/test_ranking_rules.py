@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.fusion import Fused, fuse
-from recollect.engine.ranking import rank, speaker_of, without_names, words
-from recollect.model import Candidate
+from steeltrap.model import Candidate
+from steeltrap.rules.fusion import Fused, fuse
+from steeltrap.rules.ranking import rank, speaker_of, without_names, words
 
 
 def _told(terms: Sequence[float]) -> dict[int, float]:

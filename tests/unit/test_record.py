@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import record
-from recollect.errors import InvalidInput
-from recollect.model import Importance, Link, Memory, Message
+from steeltrap import record
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Importance, Link, Memory, Message
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 TIME = st.datetimes(timezones=st.just(UTC))

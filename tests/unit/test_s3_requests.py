@@ -9,9 +9,9 @@ from botocore import exceptions as foreign
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from recollect.adapters.s3 import BucketFiles, crossing
-from recollect.errors import Internal, RecollectError, Throttled, Unavailable
-from recollect.ports import UserRef
+from steeltrap.adapters.s3 import BucketFiles, crossing
+from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
+from steeltrap.ports import UserRef
 
 _OPERATIONS = ("PutObject", "GetObject", "ListObjectsV2", "ListObjectVersions", "DeleteObjects")
 _CODES = (
@@ -58,7 +58,7 @@ def test_every_error_that_s3_declares_for_what_we_ask_is_in_one_place_of_the_map
 )
 def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
     error: ClientError | foreign.BotoCoreError,
-    kind: type[RecollectError],
+    kind: type[SteeltrapError],
     retryable: bool,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -73,7 +73,7 @@ def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> BucketFiles:
     """Files over a client that `stub` answers for."""
-    files = BucketFiles("recollect-stubbed")
+    files = BucketFiles("steeltrap-stubbed")
     client = botocore.session.get_session().create_client(
         "s3", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
     )
@@ -101,7 +101,7 @@ def test_a_file_is_sent_with_its_checksum(files: BucketFiles, stub: Stubber) -> 
         "put_object",
         {},
         {
-            "Bucket": "recollect-stubbed",
+            "Bucket": "steeltrap-stubbed",
             "Key": f"exports/{UserRef(user_id='ana').key}/a.json",
             "Body": b"hello",
             "ChecksumSHA256": "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=",

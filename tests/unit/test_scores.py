@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from recollect.engine import bm25, novelty
-from recollect.engine.fusion import calibrated, fuse
-from recollect.engine.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
-from recollect.model import Candidate, Memory, Neighbour, Surroundings, Usage
+from steeltrap.model import Candidate, Memory, Neighbour, Surroundings, Usage
+from steeltrap.rules import bm25, novelty
+from steeltrap.rules.fusion import calibrated, fuse
+from steeltrap.rules.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
 
 COUNTS = st.integers(1, 10_000)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.settings import Settings, read_settings
+from steeltrap.errors import InvalidInput
+from steeltrap.settings import Settings, read_settings
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -18,9 +18,9 @@ def test_an_empty_environment_gives_the_defaults() -> None:
 
 def test_values_come_from_the_environment_and_overrides_go_first() -> None:
     environment = {
-        "RECOLLECT_USER": "ana",
-        "RECOLLECT_VECTOR_WEIGHT": "0.7",
-        "RECOLLECT_RETENTION_DAYS": "0",
+        "STEELTRAP_USER": "ana",
+        "STEELTRAP_VECTOR_WEIGHT": "0.7",
+        "STEELTRAP_RETENTION_DAYS": "0",
         "HOME": "x",
     }
     settings = read_settings(environment, user="bob", agent=None, data="folder")
@@ -29,48 +29,48 @@ def test_values_come_from_the_environment_and_overrides_go_first() -> None:
 
 
 def test_an_empty_value_is_no_value() -> None:
-    assert read_settings({"RECOLLECT_USER": ""}).user == "local"
+    assert read_settings({"STEELTRAP_USER": ""}).user == "local"
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("RECOLLECT_OPENSEARCH_AUTH", "aoss"),
-        ("RECOLLECT_OPENSEARCH_URL", "https://x1.eu-west-1.aoss.amazonaws.com"),
-        ("RECOLLECT_OPENSEARCH_URL", "https://X1.US-EAST-1.AOSS-FIPS.amazonaws.com:443/"),
-        ("RECOLLECT_OPENSEARCH_URL", "https://x1.cn-north-1.aoss.amazonaws.com.cn"),
-        ("RECOLLECT_OPENSEARCH_URL", "https://x1.aoss.eu-west-1.on.aws"),
+        ("STEELTRAP_OPENSEARCH_AUTH", "aoss"),
+        ("STEELTRAP_OPENSEARCH_URL", "https://x1.eu-west-1.aoss.amazonaws.com"),
+        ("STEELTRAP_OPENSEARCH_URL", "https://X1.US-EAST-1.AOSS-FIPS.amazonaws.com:443/"),
+        ("STEELTRAP_OPENSEARCH_URL", "https://x1.cn-north-1.aoss.amazonaws.com.cn"),
+        ("STEELTRAP_OPENSEARCH_URL", "https://x1.aoss.eu-west-1.on.aws"),
     ],
 )
 def test_opensearch_serverless_is_refused_with_what_to_use_instead(name: str, value: str) -> None:
     with pytest.raises(InvalidInput, match=rf"^{name}: OpenSearch Serverless can't hold .* managed domain"):
-        read_settings({"RECOLLECT_STORE": "aws", name: value})
+        read_settings({"STEELTRAP_STORE": "aws", name: value})
 
 
 def test_a_managed_domain_is_no_serverless_collection() -> None:
     url = "https://search-aoss-x1.eu-west-1.es.amazonaws.com"
-    assert read_settings({"RECOLLECT_OPENSEARCH_URL": url, "RECOLLECT_OPENSEARCH_AUTH": "es"}).opensearch_url == url
+    assert read_settings({"STEELTRAP_OPENSEARCH_URL": url, "STEELTRAP_OPENSEARCH_AUTH": "es"}).opensearch_url == url
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("RECOLLECT_EMBEDDER", "magic"),
-        ("RECOLLECT_VECTOR_WEIGHT", "heavy"),
-        ("RECOLLECT_RETENTION_DAYS", "-1"),
-        ("RECOLLECT_SHORT_TERM_HOURS", "0"),
-        ("RECOLLECT_CACHE_MB", "lots"),
-        ("RECOLLECT_LOG", "loud"),
-        ("RECOLLECT_EMBEDDER_DIMENSION", "99999"),
-        ("RECOLLECT_EMBEDDER_UNRELATED", "1"),
-        ("RECOLLECT_VECTOR_WEIGHT", "7"),
-        ("RECOLLECT_RETENTION_DAYS", "inf"),
-        ("RECOLLECT_RETENTION_DAYS", "nan"),
-        ("RECOLLECT_SHORT_TERM_HOURS", "1e300"),
-        ("RECOLLECT_STORE", "cassandra"),
-        ("RECOLLECT_OPENSEARCH_AUTH", "basic"),
-        ("RECOLLECT_OPENSEARCH_ENGINE", "nmslib"),
-        ("RECOLLECT_OPENSEARCH_REFRESH", "now"),
+        ("STEELTRAP_EMBEDDER", "magic"),
+        ("STEELTRAP_VECTOR_WEIGHT", "heavy"),
+        ("STEELTRAP_RETENTION_DAYS", "-1"),
+        ("STEELTRAP_SHORT_TERM_HOURS", "0"),
+        ("STEELTRAP_CACHE_MB", "lots"),
+        ("STEELTRAP_LOG", "loud"),
+        ("STEELTRAP_EMBEDDER_DIMENSION", "99999"),
+        ("STEELTRAP_EMBEDDER_UNRELATED", "1"),
+        ("STEELTRAP_VECTOR_WEIGHT", "7"),
+        ("STEELTRAP_RETENTION_DAYS", "inf"),
+        ("STEELTRAP_RETENTION_DAYS", "nan"),
+        ("STEELTRAP_SHORT_TERM_HOURS", "1e300"),
+        ("STEELTRAP_STORE", "cassandra"),
+        ("STEELTRAP_OPENSEARCH_AUTH", "basic"),
+        ("STEELTRAP_OPENSEARCH_ENGINE", "nmslib"),
+        ("STEELTRAP_OPENSEARCH_REFRESH", "now"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str) -> None:
@@ -91,14 +91,14 @@ def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str)
 )
 def test_a_refusal_says_what_the_setting_takes(name: str, value: str, takes: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read_settings({f"RECOLLECT_{name}": value})
-    assert refused.value.message == f"RECOLLECT_{name} must be {takes}; got {value!r}."
+        read_settings({f"STEELTRAP_{name}": value})
+    assert refused.value.message == f"STEELTRAP_{name} must be {takes}; got {value!r}."
 
 
 def test_a_setting_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"^RECOLLECT_COLOUR is not a setting\.$"):
+    with pytest.raises(InvalidInput, match=r"^STEELTRAP_COLOUR is not a setting\.$"):
         read_settings({}, colour="red")
 
 
 def test_a_key_is_not_shown() -> None:
-    assert "secret" not in repr(read_settings({"RECOLLECT_EMBEDDER_KEY": "secret"}))
+    assert "secret" not in repr(read_settings({"STEELTRAP_EMBEDDER_KEY": "secret"}))

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from clock import SettableClock
-from recollect.adapters.embedders.wordllama import WordLlamaEmbedder
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.call import Call, Deadline
-from recollect.engine.limits import check_scope
-from recollect.engine.save import Draft, save
-from recollect.engine.suggest_scope import DESCRIBED, suggest_scope
-from recollect.model import Caller
+from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.save import Draft, save
+from steeltrap.engine.suggest_scope import DESCRIBED, suggest_scope
+from steeltrap.model import Caller
+from steeltrap.rules.limits import check_scope
 
 
 @pytest.fixture

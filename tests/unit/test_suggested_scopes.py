@@ -8,11 +8,11 @@ import pytest
 
 from clock import SettableClock
 from embedding import Placed
-from recollect.adapters.sqlite import SqliteStore
-from recollect.engine.suggest_scope import DESCRIBED
-from recollect.invoke import Door
-from recollect.model import Caller
-from recollect.toolsets import CATALOGUE
+from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.engine.suggest_scope import DESCRIBED
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.toolsets import CATALOGUE
 
 ASKED = "the text to file"
 LONG = "a" * 640 + "b" * 60

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from recollect.engine.entry import meaning
-from recollect.engine.summary import SUMMARY_CHARACTERS, summary
-from recollect.model import Memory, Message
+from steeltrap.engine.entry import meaning
+from steeltrap.model import Memory, Message
+from steeltrap.rules.summary import SUMMARY_CHARACTERS, summary
 
 
 def talk(*said: tuple[str, str]) -> list[Message]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect.engine.summary import summary
-from recollect.model import Message
+from steeltrap.model import Message
+from steeltrap.rules.summary import summary
 
 TWO = "ruminations lumbers."
 THREE = "romper limber totem."

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.engine.analysis import STOP_WORDS, fold_case, query_tokens, text_digest, tokens
-from recollect.engine.budget import estimate_tokens, fit
-from recollect.engine.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
-from recollect.engine.sentences import cut, extract, sentences
+from steeltrap.rules.analysis import STOP_WORDS, fold_case, query_tokens, text_digest, tokens
+from steeltrap.rules.budget import estimate_tokens, fit
+from steeltrap.rules.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
+from steeltrap.rules.sentences import cut, extract, sentences
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 """Any characters that Python can hold, halves of surrogate pairs included."""

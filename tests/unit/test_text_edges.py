@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recollect.engine.analysis import fold_case, query_tokens, text_digest, tokens
-from recollect.engine.budget import estimate_tokens, fit
-from recollect.engine.chunking import chunks
-from recollect.engine.novelty import is_japanese
+from steeltrap.rules.analysis import fold_case, query_tokens, text_digest, tokens
+from steeltrap.rules.budget import estimate_tokens, fit
+from steeltrap.rules.chunking import chunks
+from steeltrap.rules.novelty import is_japanese
 
 # Analysis
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from recollect.adapters.dynamodb.table import Deadline
-from recollect.adapters.dynamodb.usage import UsageBuffer, flush
+from steeltrap.adapters.dynamodb.client.table import Deadline
+from steeltrap.adapters.dynamodb.writes.usage import UsageBuffer, flush
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ import re
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from recollect.ports import UserRef
+from steeltrap.ports import UserRef
 
 # Characters that an encoding by separators or quotes would trip over.
 IDS = st.text(st.sampled_from('abA/:#|\\"[], \n\0é語') | st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -1,0 +1,173 @@
+"""What a client of the server sees, beside `invoke` in the same moments of the same run.
+
+`steeltrap serve` and `steeltrap mcp` run in processes of their own, over copies of the folder that `invoke` reads here.
+Latency is one client's: each text goes through every way in turn. It contains the client's own work (http.client,
+about 0.2 ms). Throughput is of searches:
+
+- invoke: calls per second of this process alone, by as many threads as there are clients. Two threads of Python share
+  one interpreter, so this is what one process can do.
+- HTTP and MCP over HTTP: answers per second of one server process while a process beside it plays all clients.
+
+The clients' process takes its share of the same processors; `client_ms` says how much per request.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import cycle
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from steeltrap.engine.save import Draft
+from steeltrap.engine.transfer.import_ import import_drafts
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, JsonObject
+from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
+
+from .corpus import Corpus
+from .load import Borne, Load
+from .place import opened
+from .report import milliseconds
+from .servers import http_client, http_server, stdio_server
+from .stores import Store
+
+TITLES: Final = {
+    "size": "memories",
+    "search": "a search, ms (by HTTP: <= 1.5 more than invoke)",
+    "save": "a durable save, ms",
+    "healthz": "a probe, ms (<= 1 is good)",
+    "per_second": "searches a second by clients (ratio at 16: >= 0.6)",
+}
+CLIENTS: Final = (1, 4, 16, 64)
+_CALLER: Final = Caller("bench", "default")
+_LIMIT: Final = 10
+_WARM: Final = 20
+_LOAD_QUESTIONS: Final = 200
+
+Way = Callable[[str], object]
+"""One way to do something with a text."""
+
+
+def measure(size: int, calls: int, seconds: float) -> JsonObject:
+    """The figures: `calls` of each kind, one at a time, then `seconds` of load by each number of clients."""
+    corpus = Corpus()
+    texts = list(corpus.texts(size))
+    questions = corpus.questions(texts, calls + _WARM)
+    new = list(corpus.texts(calls + _WARM, part=1))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
+        with opened(folder / "loaded", Store.SQLITE) as place:
+            _load(place.door, texts)
+        for name in ("here", "served", "piped"):
+            shutil.copytree(folder / "loaded", folder / name)
+        door = stack.enter_context(opened(folder / "here", Store.SQLITE)).door
+        port = stack.enter_context(http_server(folder / "served", _CALLER))
+        client = stack.enter_context(http_client(port))
+        pipe = stack.enter_context(stdio_server(folder / "piped", _CALLER))
+        searches = _latencies(
+            {
+                "invoke": lambda said: _invoke(door, "core.search", _search(said)),
+                "http": lambda said: client.post("/v1/core/search", json.dumps(_search(said))),
+                "mcp_http": lambda said: client.post("/mcp/core", _mcp(said)),
+                "mcp_stdio": lambda said: pipe.ask(_mcp(said)),
+            },
+            questions,
+        )
+        probes = _latencies({"http": lambda _: client.get("/healthz")}, questions)
+        rates = {str(count): _rates(door, port, questions[:_LOAD_QUESTIONS], count, seconds) for count in CLIENTS}
+        saves = _latencies(
+            {
+                "invoke": lambda said: _invoke(door, "core.save", {"content": said}),
+                "http": lambda said: client.post("/v1/core/save", json.dumps({"content": said})),
+            },
+            new,
+        )
+    return {"size": size, "search": searches, "save": saves, "healthz": probes, "per_second": rates}
+
+
+def _load(door: Door, texts: list[str]) -> None:
+    seen: Counter[Any] = Counter()
+    for start in range(0, len(texts), BLOCK_ITEMS):
+        drafts = [Draft(content=text) for text in texts[start : start + BLOCK_ITEMS]]
+        import_drafts(door.call_for(_CALLER, seconds=120), drafts, seen)
+
+
+def _latencies(ways: dict[str, Way], texts: list[str]) -> JsonObject:
+    """Median and 95th percentile by way; beside `invoke`, the ratio to it and what the way adds (median of pairs)."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for turn, said in enumerate(texts):
+        for name, way in ways.items():
+            began = time.perf_counter()
+            way(said)
+            if turn >= _WARM:
+                times[name].append(time.perf_counter() - began)
+    rows: JsonObject = {}
+    for name, taken in times.items():
+        rows[name] = {"p50": milliseconds(taken, 0.5), "p95": milliseconds(taken, 0.95)}
+        if name != "invoke" and "invoke" in rows:
+            added = [one - bare for one, bare in zip(taken, times["invoke"], strict=True)]
+            ratio = rows[name]["p50"] / rows["invoke"]["p50"]
+            rows[name] |= {"ratio": round(ratio, 2), "adds": milliseconds(added, 0.5)}
+    return rows
+
+
+def _rates(door: Door, port: int, questions: list[str], clients: int, seconds: float) -> JsonObject:
+    invoked = _invoked_per_second(door, questions, clients, seconds)
+    rest = _borne(Load(port, "/v1/core/search", [json.dumps(_search(said)) for said in questions], clients, seconds))
+    mcp = _borne(Load(port, "/mcp/core", [_mcp(said) for said in questions], clients, seconds))
+    http_rate, mcp_rate = rest.answers / rest.seconds, mcp.answers / mcp.seconds
+    return {
+        "invoke": round(invoked),
+        "http": round(http_rate),
+        "ratio": round(http_rate / invoked, 2),
+        "mcp_http": round(mcp_rate),
+        "mcp_ratio": round(mcp_rate / invoked, 2),
+        "client_ms": round(rest.processor_seconds / rest.answers * 1000, 3),
+    }
+
+
+def _invoked_per_second(door: Door, questions: list[str], threads: int, seconds: float) -> float:
+    ends = time.perf_counter() + seconds
+
+    def work() -> int:
+        for done, said in enumerate(cycle(questions), 1):
+            _invoke(door, "core.search", _search(said))
+            if time.perf_counter() > ends:
+                return done
+        raise ValueError("no questions")
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        done = sum(future.result() for future in [pool.submit(work) for _ in range(threads)])
+    return done / (time.perf_counter() - began)
+
+
+def _borne(load: Load) -> Borne:
+    command = [sys.executable, "-m", "bench.load"]
+    done = subprocess.run(command, input=json.dumps(asdict(load)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return Borne(**json.loads(done.stdout))
+
+
+def _invoke(door: Door, tool: str, arguments: JsonObject) -> None:
+    result = door.invoke(tool, arguments, _CALLER)
+    if result.error is not None:
+        raise result.error
+
+
+def _search(question: str) -> JsonObject:
+    return {"query": question, "limit": _LIMIT}
+
+
+def _mcp(question: str) -> str:
+    params = {"name": "search", "arguments": _search(question)}
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})

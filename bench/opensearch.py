@@ -1,0 +1,83 @@
+"""What benchmarks hold ours against: the least request that finds anything by both legs, and opensearch-py's bulk.
+
+Benchmarks alone need opensearch-py.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection, helpers
+
+from steeltrap.adapters.opensearch.documents import numbers, to_lines
+from steeltrap.adapters.opensearch.index import OpenSearchIndex
+from steeltrap.adapters.opensearch.indices import Indices
+from steeltrap.adapters.opensearch.signing import SERVICE, Signer
+from steeltrap.adapters.opensearch.terms import document_id, token_term
+from steeltrap.adapters.opensearch.wire import CONNECTIONS, Wire
+from steeltrap.model import Embedding
+from steeltrap.ports import Document, Tombstone
+
+_HITS: Final = 100
+_SECONDS: Final = 60.0
+
+
+class Bare:
+    """Requests as anybody would write them over the index that is searched."""
+
+    def __init__(self, url: str, alias: str, signer: Signer | None = None) -> None:
+        auth = Urllib3AWSV4SignerAuth(signer.credentials, signer.region, SERVICE) if signer else None
+        self._client = OpenSearch(
+            hosts=[url], connection_class=Urllib3HttpConnection, http_auth=auth, pool_maxsize=CONNECTIONS, max_retries=0
+        )
+        self._alias = alias
+        self._wire = Wire(url, signer)
+        self._beside = Indices(self._wire, f"bulk-{alias}")
+
+    def search(self, user: str, tokens: Iterable[str], embedding: Embedding) -> Any:
+        """A hundred of a user's documents by words and a hundred by vectors, ids and scores only, in one request."""
+        own = {"term": {"user": user}}
+        words = " ".join(token_term(user, token) for token in tokens)
+        knn = {"vector": numbers(embedding), "k": _HITS, "filter": own}
+        legs: list[Any] = [
+            {"bool": {"filter": [own], "must": [{"match": {"tokens": words}}]}},
+            {"nested": {"path": "chunks", "score_mode": "max", "query": {"knn": {"chunks.embedding": knn}}}},
+        ]
+        header = json.dumps({"index": self._alias, "routing": user})
+        lines = [f"{header}\n{json.dumps({'size': _HITS, '_source': False, 'query': leg})}\n" for leg in legs]
+        return self._client.msearch(body="".join(lines))
+
+    def bulk(self, documents: Sequence[Document | Tombstone], dimension: int) -> float:
+        """Seconds of opensearch-py's helper for writing documents to an index of the same form and finding them."""
+        actions = [_action(document) for document in documents]
+
+        def write(index: str) -> None:
+            helpers.bulk(self._client, actions, index=index, request_timeout=_SECONDS)
+
+        return self._timed(write, dimension)
+
+    def ours(self, documents: Sequence[Document | Tombstone], dimension: int) -> float:
+        """The same by our own index."""
+
+        def write(index: str) -> None:
+            refused = OpenSearchIndex(self._wire, self._beside).write(documents, timeout=_SECONDS)
+            for error in refused.values():
+                raise error
+
+        return self._timed(write, dimension)
+
+    def _timed(self, write: Callable[[str], None], dimension: int) -> float:
+        index = self._beside.build(dimension, "bulk")
+        try:
+            began = time.perf_counter()
+            write(index)
+            self._client.indices.refresh(index=index)
+            return time.perf_counter() - began
+        finally:
+            self._beside.remove()
+
+
+def _action(document: Document | Tombstone) -> dict[str, Any]:
+    fields = json.loads(to_lines(document, "").splitlines()[1])
+    return {"_id": document_id(document.user, document.id), "routing": document.user, **fields}

@@ -1,0 +1,120 @@
+"""Where a benchmark keeps its memories: gone when it ends."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from steeltrap.adapters.dynamodb.client.errors import translate
+from steeltrap.adapters.dynamodb.client.table import READ_SECONDS
+from steeltrap.adapters.opensearch import Indices
+from steeltrap.invoke import Door
+from steeltrap.ports import Document, Tombstone
+from steeltrap.runtime import aws
+from steeltrap.runtime import local as runtime
+from steeltrap.settings import Settings, read_settings
+from steeltrap.surfaces.cli.opening import log_to_stderr
+
+from .bare import BareIndex
+from .stores import Store
+
+SETTLED: Final = timedelta(minutes=10)
+"""How long ago it is, once it is settled, that something was written: longer than any store looks at latest writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A door, the settings that opened it, and `settle`, after which all that was written is in the index alone.
+
+    `bare` is that index without steeltrap, where there is one.
+    """
+
+    door: Door
+    settings: Settings
+    settle: Callable[[], None]
+    bare: BareIndex | None = None
+
+
+class LaterClock:
+    """The computer's clock, set ahead."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return runtime.SystemClock().now() + self.ahead
+
+
+@contextmanager
+def opened(folder: Path, store: Store) -> Iterator[Place]:
+    """An empty store: in a folder, or with tables and an index of its own on the parts that the settings name."""
+    if store is Store.SQLITE:
+        settings = read_settings(data=folder, store=store.value)
+        log_to_stderr(settings.log)
+        door = runtime.open_door(settings)
+        try:
+            yield Place(door, settings, lambda: None)
+        finally:
+            door.store.close()
+        return
+    settings = _apart(folder)
+    log_to_stderr(settings.log)
+    embedder = runtime.open_embedder(settings)
+    runtime.set_up(settings, embedder)
+    following = runtime.open_indexer(settings)
+    upkeep = runtime.open_upkeep(settings, embedder)
+
+    clock = LaterClock()
+
+    def settle() -> None:
+        following.drain()
+        upkeep.index.refresh()
+        clock.ahead += SETTLED
+
+    def documents(user: str) -> list[Document | Tombstone]:
+        return list(upkeep.truth.documents(user))
+
+    try:
+        door = runtime.open_door(settings, embedder=embedder, clock=clock)
+        from .opensearch import Bare  # opensearch-py is needed here alone
+
+        index = Bare(settings.opensearch_url, settings.opensearch_index, aws.signer(settings))
+        bare = BareIndex(index, door.embedder, documents)
+        try:
+            yield Place(door, settings, settle, bare)
+        finally:
+            door.store.close()
+    finally:
+        following.close()
+        upkeep.close()
+        _tear_down(settings)
+
+
+def _apart(folder: Path) -> Settings:
+    name = f"steeltrap-bench-{os.getpid()}"
+    return read_settings(
+        data=folder, store=Store.AWS.value, memory_table=name, usage_table=f"{name}-usage", opensearch_index=name
+    )
+
+
+def _tear_down(settings: Settings) -> None:
+    """Remove tables and indices, those that are there. Raises Unavailable."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    client = aws.connect(settings)(READ_SECONDS)
+    try:
+        for name in (settings.memory_table, settings.usage_table):
+            if aws.has_table(client, name):
+                client.delete_table(TableName=name)
+    except (BotoCoreError, ClientError) as error:
+        raise translate(error) from None
+    finally:
+        client.close()
+    wire = aws.open_wire(settings)
+    try:
+        Indices(wire, settings.opensearch_index).remove()
+    finally:
+        wire.close()

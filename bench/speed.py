@@ -1,0 +1,257 @@
+"""Search, save and import through the door, each beside the peer's in the same moments of the same run."""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from steeltrap.engine.save import Draft
+from steeltrap.engine.transfer.import_ import import_drafts
+from steeltrap.errors import InvalidInput
+from steeltrap.invoke import Door
+from steeltrap.model import Caller
+from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
+from steeltrap.surfaces.cli.progress import shown
+from steeltrap.surfaces.cli.server import raise_descriptor_limit
+
+from .corpus import Corpus
+from .peer import LangGraph
+from .place import Place, opened
+from .report import milliseconds
+from .servers import http_client, http_server
+from .stores import Store
+
+TITLES: Final = {
+    "size": "memories",
+    "users": "users",
+    "search_p50_ms": "hybrid search, median, ms",
+    "search_p95_ms": "hybrid search, 95th percentile, ms",
+    "http_search_p50_ms": "the same for a client over HTTP, median, ms",
+    "http_adds_ms": "what HTTP adds to a search, median, ms (<= 1.5 is good)",
+    "retrieve_p50_ms": "retrieve_memory, median, ms",
+    "retrieve_ratio": "retrieve_ratio, retrieve_memory / search (<= 1.5 is good)",
+    "save_per_s": "durable saves with look-around, a second",
+    "import_per_s": "bulk import with embeddings, a second",
+    "bare_p50_ms": "the index's own two legs in one request, median, ms",
+    "bare_ratio": "bare_ratio, search / the index's own (<= 2.2 is good)",
+    "followed_per_s": "from the table's stream into the index, a second",
+    "indexed_per_s": "written to the index, a second",
+    "bulk_per_s": "the same by opensearch-py's bulk helper, a second",
+    "bulk_ratio": "bulk_ratio, ours / the helper's (>= 0.8 is good)",
+    "bytes": "file bytes",
+    "bytes_ratio": "file bytes / bytes of texts and vectors",
+    "resident_mb": "resident memory before the peer, MB",
+    "peer_search_p50_ms": "LangGraph SqliteStore, vector search, median, ms",
+    "peer_search_p95_ms": "the same, 95th percentile, ms",
+    "peer_save_per_s": "LangGraph SqliteStore, puts a second",
+    "search_ratio": "search_ratio, ours / peer (<= 1 is good)",
+    "save_ratio": "save_ratio, ours / peer (>= 1 is good)",
+}
+_PEERS: Final = ("langgraph",)
+_LIMIT: Final = 10
+_SECONDS: Final = 25.0
+"""How long each of saves and searches is measured at most."""
+_SAVES: Final = 200
+_SEARCHES: Final = 500
+_RETRIEVALS: Final = 200
+_SERVED: Final = 200
+_WARM: Final = 5
+_RECENT: Final = 10
+"""How many memories were saved just now while searches are held against the bare index."""
+
+
+Act = Callable[[Caller, str], object]
+"""Something that one user does with a text."""
+
+
+@dataclass(slots=True)
+class Pair:
+    """Seconds of each operation, ours and the peer's."""
+
+    ours: list[float] = field(default_factory=list)
+    peers: list[float] = field(default_factory=list)
+
+
+def measure(size: int, users: int, against: str | None, store: Store = Store.SQLITE) -> dict[str, Any]:
+    """The figures; the peer's are None without `against`. Raises InvalidInput for an unknown peer."""
+    if against not in (None, *_PEERS):
+        raise InvalidInput(f"There is no peer `{against}`; there is: {', '.join(_PEERS)}.")
+    if users > size:
+        raise InvalidInput(f"{size:,} memories can't be spread over {users:,} users; raise --size.")
+    raise_descriptor_limit()
+    corpus = Corpus()
+    texts = list(corpus.texts(size))
+    callers = [Caller(f"user-{number}", "default") for number in range(users)]
+    shares = [texts[number::users] for number in range(users)]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
+        place = stack.enter_context(opened(folder / "ours", store))
+        door = place.door
+        loading = _load(door, callers, shares)
+        feeding = _seconds(place.settle)
+        room = _bytes(door, callers, texts)
+        questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
+        for question, caller in zip(questions[:_WARM], callers, strict=False):
+            _search(door, caller, question)
+        resident = _resident_mb()
+        peer = None
+        if against is not None:
+            peer = LangGraph(folder / "peer.db", door.embedder)
+            stack.callback(peer.close)
+            for caller, share in zip(callers, shares, strict=True):
+                peer.load(caller, share)
+        new = list(corpus.texts(_SAVES + _WARM + _RECENT, part=1))
+        bare = _bare(place, callers, questions, new[-_RECENT:], feeding, size) if place.bare else {}
+        del new[-_RECENT:]
+        saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
+        place.settle()
+        searches = _alternate(partial(_search, door), None if peer is None else peer.search, callers, questions)
+        recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
+        served = _over_http(door, folder / "ours", callers[0], questions) if store is Store.SQLITE else {}
+    figures = {**_figures(saves, searches, size / loading), **served, **_retrieval(recalls)}
+    return {"size": size, "users": users, **figures, **bare, **room, "resident_mb": resident}
+
+
+def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]:
+    p50, save_per_s = milliseconds(searches.ours, 0.5), len(saves.ours) / sum(saves.ours)
+    figures: dict[str, Any] = {
+        "search_p50_ms": p50,
+        "search_p95_ms": milliseconds(searches.ours, 0.95),
+        "save_per_s": round(save_per_s, 1),
+        "import_per_s": round(import_per_s),
+    }
+    peer = dict.fromkeys(("peer_search_p50_ms", "peer_search_p95_ms", "peer_save_per_s", "search_ratio", "save_ratio"))
+    if not searches.peers:
+        return figures | peer
+    peer_p50, peer_save_per_s = milliseconds(searches.peers, 0.5), len(saves.peers) / sum(saves.peers)
+    return figures | {
+        "peer_search_p50_ms": peer_p50,
+        "peer_search_p95_ms": milliseconds(searches.peers, 0.95),
+        "peer_save_per_s": round(peer_save_per_s, 1),
+        "search_ratio": round(p50 / peer_p50, 3),
+        "save_ratio": round(save_per_s / peer_save_per_s, 3),
+    }
+
+
+def _bare(
+    place: Place, callers: list[Caller], questions: list[str], recent: list[str], feeding: float, size: int
+) -> dict[str, Any]:
+    """A search over settled memories and some recent ones beside the index's own request, and how it is fed."""
+    assert place.bare is not None
+    indexed, bulk = place.bare.bulk(callers)
+    for turn, said in enumerate(recent):
+        _save(place.door, callers[turn % len(callers)], said)
+    pair = _alternate(partial(_search, place.door), place.bare.search, callers, questions)
+    p50, bare_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
+    return {
+        "bare_p50_ms": bare_p50,
+        "bare_ratio": round(p50 / bare_p50, 3),
+        "followed_per_s": round(size / feeding),
+        "indexed_per_s": round(indexed),
+        "bulk_per_s": round(bulk),
+        "bulk_ratio": round(indexed / bulk, 3),
+    }
+
+
+def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -> dict[str, Any]:
+    """What a client of `steeltrap serve` sees of the first user's searches, beside the same searches here."""
+    with http_server(folder, caller) as port, http_client(port) as client:
+
+        def ask(_: Caller, question: str) -> None:
+            client.post("/v1/core/search", json.dumps({"query": question, "limit": _LIMIT}))
+
+        pair = _alternate(partial(_search, door), ask, [caller], questions[:_SERVED])
+    adds = [over - here for over, here in zip(pair.peers, pair.ours, strict=True)]
+    return {"http_search_p50_ms": milliseconds(pair.peers, 0.5), "http_adds_ms": milliseconds(adds, 0.5)}
+
+
+def _retrieval(recalls: Pair) -> dict[str, Any]:
+    """What weighing by retrievability adds to a search of the same moment."""
+    p50 = milliseconds(recalls.peers, 0.5)
+    return {"retrieve_p50_ms": p50, "retrieve_ratio": round(p50 / milliseconds(recalls.ours, 0.5), 3)}
+
+
+def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
+    """Seconds of the bulk import of everything."""
+    door.embedder.embed(["so that the model is loaded"], purpose="document", timeout=60)
+    done = 0
+    began = time.perf_counter()
+    with shown("Importing", sum(map(len, shares))) as advance:
+        for caller, share in zip(callers, shares, strict=True):
+            seen: Counter[Any] = Counter()
+            for start in range(0, len(share), BLOCK_ITEMS):
+                drafts = [Draft(content=text) for text in share[start : start + BLOCK_ITEMS]]
+                done += import_drafts(door.call_for(caller, seconds=120), drafts, seen).written
+                advance(done, done)
+    return time.perf_counter() - began
+
+
+def _alternate(ours: Act, peers: Act | None, callers: list[Caller], texts: list[str]) -> Pair:
+    """Time both with the same texts in turn, so that what else the machine does meets both."""
+    pair = Pair()
+    ends = time.perf_counter() + _SECONDS
+    for turn, said in enumerate(texts):
+        caller = callers[turn % len(callers)]
+        times = [_timed(act, caller, said) for act in (ours, peers) if act is not None]
+        if turn < _WARM:
+            continue
+        pair.ours.append(times[0])
+        pair.peers += times[1:]
+        if time.perf_counter() > ends:
+            break
+    return pair
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _timed(act: Act, caller: Caller, said: str) -> float:
+    began = time.perf_counter()
+    act(caller, said)
+    return time.perf_counter() - began
+
+
+def _search(door: Door, caller: Caller, question: str) -> None:
+    _ask(door, "core.search", {"query": question, "limit": _LIMIT}, caller)
+
+
+def _retrieve(door: Door, caller: Caller, question: str) -> None:
+    _ask(door, "core.retrieve_memory", {"query": question, "limit": _LIMIT}, caller)
+
+
+def _save(door: Door, caller: Caller, content: str) -> None:
+    _ask(door, "core.save", {"content": content}, caller)
+
+
+def _ask(door: Door, tool: str, arguments: dict[str, Any], caller: Caller) -> None:
+    result = door.invoke(tool, arguments, caller)
+    if result.error is not None:
+        raise result.error
+
+
+def _bytes(door: Door, callers: list[Caller], texts: list[str]) -> dict[str, Any]:
+    counts = [door.call_for(caller, seconds=60).space.statistics() for caller in callers]
+    stored = sum(count["bytes"] for count in counts)
+    needed = sum(len(text.encode()) for text in texts)
+    needed += 4 * door.embedder.dimension * sum(count["chunks"] for count in counts)
+    return {"bytes": stored, "bytes_ratio": round(stored / needed, 2)}
+
+
+def _resident_mb() -> float | None:
+    """What this process holds in memory now; None where the system doesn't tell."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            pages = int(file.read().split()[1])
+    except OSError:
+        return None
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 1_000_000, 1)

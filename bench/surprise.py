@@ -1,0 +1,110 @@
+"""Surprise: over real conversations, and over what was said before in other words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from steeltrap.model import Caller
+from steeltrap.rules.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
+from steeltrap.surfaces.cli.opening import Opened, opened
+from steeltrap.surfaces.cli.output import say, write_json
+from steeltrap.surfaces.cli.progress import shown
+
+from .locomo import drafts, read
+from .paraphrases import PARAPHRASES
+from .rewording import REWORDINGS, reworded
+
+_APART: Final = (0, 10, 50, 100, 200, 400, 800)
+_TOGETHER: Final = (800, 1_600, 3_200, 6_400)
+"""Sizes that only all conversations in one space reach."""
+
+
+def measure(path: Path, most: int | None = None) -> dict[str, Any]:
+    """The distributions by name. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
+    spoken = [[draft.content for draft in drafts(one["conversation"])] for one in read(path)[:most]]
+    unnamed = [[turn.partition(": ")[2] or turn for turn in turns] for turns in spoken]
+    firsts = [first for first, _ in PARAPHRASES]
+    said_again = {"in other words": [second for _, second in PARAPHRASES]}
+    for how in REWORDINGS:
+        said_again[how] = [reworded(first, how) for first in firsts]
+    with TemporaryDirectory(prefix="steeltrap-bench-") as folder, opened(data=Path(folder)) as own:
+        apart = _apart(own, "speaker: text", spoken)
+        together = _saved(own, "together", [turn for turns in spoken for turn in turns])
+        without_names = _apart(own, "text", unnamed)
+        again = {how: _saved(own, how, firsts + texts)[len(firsts) :] for how, texts in said_again.items()}
+    changed = {
+        how: [value for value, first, text in zip(values, firsts, said_again[how], strict=True) if text != first]
+        for how, values in again.items()
+    }
+    return {
+        "turns": {
+            "LoCoMo, a space a conversation": _distribution([value for turns in apart for value in turns]),
+            "LoCoMo, all in one space": _distribution(together),
+            "LoCoMo, without speakers' names": _distribution([value for turns in without_names for value in turns]),
+        },
+        "said_again": {how: _distribution(values) for how, values in changed.items()},
+        "turns_by_memories_stored": _by_size(apart, _APART) | _by_size([together], _TOGETHER),
+    }
+
+
+def show(figures: Mapping[str, Any], as_json: bool) -> None:
+    """JSON for programs, tables in Markdown for people."""
+    if as_json:
+        return write_json(dict(figures))
+    _print_table("surprise of", figures["turns"] | figures["said_again"])
+    say("")
+    _print_table("LoCoMo, by memories stored before", figures["turns_by_memories_stored"])
+    return None
+
+
+def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    deciles = [f"{10 * n}%" for n in range(1, 10)]
+    head = [title, "texts", f"{KEY_MOMENT} or more", f"under {SURPRISE_OF_THE_FAMILIAR}", *deciles]
+    say(f"| {' | '.join(head)} |")
+    say("|---" + "|--:" * (len(head) - 1) + "|")
+    for name, row in rows.items():
+        cells = [name, f"{row['texts']:,}", f"{row['key_moments']}%", f"{row['familiar']}%"]
+        say(f"| {' | '.join([*cells, *(f'{value:.2f}' for value in row['deciles'])])} |")
+
+
+def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
+    """The surprise of each turn, every conversation in a space of its own."""
+    found: list[list[float]] = []
+    with shown(f"LoCoMo, {user}", len(spoken)) as advance:
+        for number, turns in enumerate(spoken, 1):
+            found.append(_saved(own, f"{user} {number}", turns))
+            advance(number, sum(map(len, found)))
+    return found
+
+
+def _saved(own: Opened, user: str, texts: Sequence[str]) -> list[float]:
+    """The surprise of each text, saved in this order into the user's own space."""
+    by_user = replace(own, caller=Caller(user, "default"))
+    return [by_user.ask("core.save", content=text)["surprise"] for text in texts]
+
+
+def _by_size(spaces: Sequence[Sequence[float]], bounds: Sequence[int]) -> dict[str, dict[str, Any]]:
+    parts = {
+        f"{low:,} to {high - 1:,}": [value for space in spaces for value in space[low:high]]
+        for low, high in pairwise(bounds)
+    }
+    return {size: _distribution(values) for size, values in parts.items() if values}
+
+
+def _distribution(values: Sequence[float]) -> dict[str, Any]:
+    """How many, the percentages of key moments and of the familiar, and the nine deciles."""
+    deciles = quantiles(values, n=10, method="inclusive") if len(values) > 1 else [*values] * 9
+    return {
+        "texts": len(values),
+        "key_moments": _percent(value >= KEY_MOMENT for value in values),
+        "familiar": _percent(value < SURPRISE_OF_THE_FAMILIAR for value in values),
+        "deciles": [round(value, 4) for value in deciles],
+    }
+
+
+def _percent(flags: Iterable[bool]) -> float:
+    return round(100 * fmean(flags), 1)

@@ -1,0 +1,28 @@
+"""steeltrap: long-term memory for AI agents.
+
+    >>> from steeltrap import open_memory
+    >>> memory = open_memory("data")
+    >>> memory.call("core.save", content="User prefers dark mode")
+    >>> memory.call("core.search", query="what theme does the user like?")
+
+What lives where: `model` nouns, `engine` verbs, `toolsets` dialects, `adapters` stores and embedders,
+`surfaces` protocols. `invoke` is the one door, `runtime` the one place that wires the parts together.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .surfaces.python import Memory as Memory
+    from .surfaces.python import open_memory as open_memory
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "open_memory"]
+
+
+def __getattr__(name: str) -> Any:
+    # Importing the catalogue must need no adapter, so the wiring is loaded when it is asked for.
+    if name == "open_memory":
+        from .surfaces.python import open_memory
+
+        return open_memory
+    raise AttributeError(f"module 'steeltrap' has no attribute {name!r}")

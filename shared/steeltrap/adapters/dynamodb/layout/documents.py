@@ -1,0 +1,101 @@
+"""What an index is told of a memory: from its item, and from the records of the table's stream."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ....model import Memory, to_micros
+from ....ports import Document, Tombstone
+from ..client.table import Deadline, Tables
+from . import items, keys
+from .filters import fold_tag
+from .typed import Item, from_wire, number, text
+
+
+def document(item: Item, image: bytes | None, search: bytes | None) -> Document | Tombstone:
+    """The document of a memory's item; a tombstone for what is deleted or forgotten."""
+    id, w = keys.id_of(text(item, "k")), number(item, "w")
+    if image is None:
+        return Tombstone(user=text(item, "u"), id=id, index_version=w)
+    memory = items.from_image(image)
+    if memory.deleted_at is not None:
+        return Tombstone(user=text(item, "u"), id=id, index_version=w)
+    tokens, embeddings = items.unpacked(search, number(item, "chunks")) if search else ((), ())
+    return Document(
+        user=text(item, "u"),
+        id=id,
+        index_version=w,
+        turn=memory.source == "conversation",
+        tier=memory.tier,
+        content_type=memory.content_type,
+        scope=memory.scope,
+        created_at=to_micros(memory.created_at),
+        category=memory.category,
+        agent_id=memory.agent_id,
+        agent_label=memory.agent_label,
+        conversation_id=memory.conversation_id,
+        position=number(item, "position"),
+        speaker=text(item, "speaker") if "speaker" in item else None,
+        occurred_at=None if memory.occurred_at is None else to_micros(memory.occurred_at),
+        expires_at=None if memory.expires_at is None else to_micros(memory.expires_at),
+        episode=memory.is_episode,
+        pinned=memory.pinned,
+        surprise=memory.surprise,
+        importance=None if memory.importance is None else memory.importance.score,
+        tags=tuple(map(fold_tag, memory.tags)),
+        metadata=memory.metadata,
+        tokens=tokens,
+        embeddings=embeddings,
+        links=_targets(memory),
+    )
+
+
+def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadline) -> Iterator[Document | Tombstone]:
+    """The documents of a user's memory items, their pieces fetched. Those replaced meanwhile are left out: what
+    came in their place has a record of its own."""
+    wanted = [piece for item in some for name in ("image", "search") for piece in items.pieces_of(item, name)]
+    pieces = tables.get(user, wanted, (), deadline) if wanted else {}
+    for item in some:
+        image, search = (items.content(item, name, pieces) for name in ("image", "search"))
+        if (image is None and "image_at" in item) or (search is None and "search_at" in item):
+            continue
+        yield document(item, image, search)
+
+
+def told_by(tables: Tables, record: Mapping[str, Any], *, timeout: float) -> Document | Tombstone | None:
+    """What a record of the table's stream says to an index; None for records of other items than memories, and
+    where a later record says more.
+
+    An item that is gone, by its time to live too, leaves a tombstone one version on.
+    """
+    change = record["dynamodb"]
+    item = from_wire(change.get("NewImage") or change.get("OldImage") or {})
+    if not text(item, "k").startswith(keys.MEMORIES):
+        return None
+    user = text(item, "u")
+    if "NewImage" in change:
+        return next(documents(tables, user, [item], Deadline.after(timeout)), None)
+    return Tombstone(user=user, id=keys.id_of(text(item, "k")), index_version=number(item, "w") + 1)
+
+
+def everything(tables: Tables, user: str, *, timeout: float, after: str = "") -> Iterator[Document | Tombstone]:
+    """All documents and tombstones of a user as they are now, by id, from behind one; `timeout` is for each block."""
+    block: list[Item] = []
+    found = tables.items(
+        user,
+        "k BETWEEN :first AND :last",
+        {":first": keys.memory(after) + " ", ":last": keys.memory("~")},
+        Deadline.after(3600),
+    )
+    for item in found:
+        block.append(item)
+        if len(block) == _BLOCK:
+            yield from documents(tables, user, block, Deadline.after(timeout))
+            block.clear()
+    yield from documents(tables, user, block, Deadline.after(timeout))
+
+
+_BLOCK = 100
+
+
+def _targets(memory: Memory) -> tuple[str, ...]:
+    return tuple(target for link in memory.links if (target := keys.canonical(link.target_id)))

@@ -1,0 +1,151 @@
+"""A `Filter` as conditions over the index by creation, and the same over documents at hand."""
+
+import json
+from hashlib import blake2b
+from typing import Any, Final
+
+from ....model import Filter, JsonObject, to_micros
+from ....ports import Document
+from .keys import MEMORIES, newest_first
+from .typed import Value
+
+_PLAIN = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
+EPISODE: Final = "episode"
+"""Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
+_END = "~"
+"""Behind every character of a key."""
+
+
+class Conditions:
+    """What a query asks for: the range of keys, a filter expression, its names and values."""
+
+    def __init__(self, filter: Filter, now: int) -> None:
+        self.values: dict[str, Value] = {":now": now}
+        self.names: dict[str, str] = {"#expires_at": "expires_at"}
+        self._said = ["(attribute_not_exists(#expires_at) OR #expires_at > :now)"]
+        self._plain(filter)
+        self._scope(filter)
+        self._sets(filter)
+        self.range = _range(filter)
+        self.admits_none = any(fact(key, value) is None for key, value in filter.metadata.items())
+
+    @property
+    def expression(self) -> str:
+        return " AND ".join(self._said)
+
+    def _plain(self, filter: Filter) -> None:
+        for name in _PLAIN:
+            if (value := getattr(filter, name)) is not None:
+                self._say(name, "=", value)
+        if filter.occurred_after is not None:
+            self._say("occurred_at", ">=", to_micros(filter.occurred_after), ":after")
+        if filter.occurred_before is not None:
+            self._say("occurred_at", "<", to_micros(filter.occurred_before), ":before")
+
+    def _scope(self, filter: Filter) -> None:
+        if filter.scope is None:
+            return
+        self.names["#scope"] = "scope"
+        self.values[":scope"] = filter.scope
+        if filter.include_child_scopes:
+            self.values[":below"] = f"{filter.scope}/"
+            self._said.append("(#scope = :scope OR begins_with(#scope, :below))")
+        else:
+            self._said.append("#scope = :scope")
+
+    def _sets(self, filter: Filter) -> None:
+        if filter.categories:
+            self.names["#category"] = "category"
+            some = {f":category{i}": category for i, category in enumerate(filter.categories)}
+            self.values |= some
+            self._said.append("(" + " OR ".join(f"#category = {place}" for place in some) + ")")
+        asked: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
+        asked += [("facts", found) for k, v in filter.metadata.items() if (found := fact(k, v)) is not None]
+        for i, (name, member) in enumerate(asked):
+            self.names[f"#{name}"] = name
+            self.values[f":member{i}"] = member
+            self._said.append(f"contains(#{name}, :member{i})")
+        if not filter.episodes:
+            # Turns are never listed, and neither is then any episode.
+            self.names["#facts"] = "facts"
+            self.values[":episode"] = EPISODE
+            self._said.append("(attribute_not_exists(#facts) OR NOT contains(#facts, :episode))")
+
+    def _say(self, name: str, comparison: str, value: Value, place: str | None = None) -> None:
+        self.names[f"#{name}"] = name
+        self.values[place or f":{name}"] = value
+        self._said.append(f"#{name} {comparison} {place or f':{name}'}")
+
+
+def _range(filter: Filter) -> tuple[str, str]:
+    first, last = MEMORIES, MEMORIES + _END
+    if filter.created_before is not None:
+        first = MEMORIES + newest_first(to_micros(filter.created_before) - 1)
+    if filter.created_after is not None:
+        last = MEMORIES + newest_first(to_micros(filter.created_after)) + _END
+    return first, last
+
+
+def sees(filter: Filter, document: Document, now: int) -> bool:
+    """Whether a reader sees it without any condition; turns where the filter includes them."""
+    if document.expires_at is not None and document.expires_at <= now:
+        return False
+    if not document.turn:
+        return True
+    return _includes_said(filter, document)
+
+
+def _includes_said(filter: Filter, document: Document) -> bool:
+    return filter.include_turns and filter.turns_of in (None, document.conversation_id)
+
+
+def admits(filter: Filter, document: Document, now: int) -> bool:
+    """Whether a reader sees it and the filter's conditions hold."""
+    return (
+        sees(filter, document, now)
+        and (filter.episodes or not document.episode or _includes_said(filter, document))
+        and all(getattr(filter, name) in (None, getattr(document, name)) for name in _PLAIN)
+        and (not filter.categories or document.category in filter.categories)
+        and _in_scope(filter, document.scope)
+        and _between(document.created_at, filter.created_after, filter.created_before)
+        and _between(document.occurred_at, filter.occurred_after, filter.occurred_before)
+        and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in document.tags}
+        and _has(document.metadata, filter.metadata)
+    )
+
+
+def fold_tag(tag: str) -> str:
+    """The form in which tags are compared."""
+    return tag.strip().casefold()
+
+
+def fact(key: str, value: Any) -> str | None:
+    """What stands for a plain value of metadata under a key; None for a list or an object, which nothing equals."""
+    if isinstance(value, list | dict):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    said = json.dumps([key, value], ensure_ascii=False)
+    return blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def _has(metadata: JsonObject, asked: JsonObject) -> bool:
+    return all(key in metadata and _same(metadata[key], value) for key, value in asked.items())
+
+
+def _same(stored: Any, asked: Any) -> bool:
+    if isinstance(stored, list | dict) or isinstance(asked, list | dict):
+        return False
+    return isinstance(stored, bool) == isinstance(asked, bool) and bool(stored == asked)
+
+
+def _in_scope(filter: Filter, scope: str) -> bool:
+    if filter.scope in (None, scope):
+        return True
+    return filter.include_child_scopes and scope.startswith(f"{filter.scope}/")
+
+
+def _between(at: int | None, after: Any, before: Any) -> bool:
+    if after is None and before is None:
+        return True
+    return at is not None and (after is None or at >= to_micros(after)) and (before is None or at < to_micros(before))

@@ -1,0 +1,137 @@
+"""What the index found and the latest writes as one answer: one set of statistics, one score, one cut. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from heapq import nsmallest
+
+from ....model import NO_TERMS, Candidate, Matches, Neighbour, Query, Surroundings
+from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
+from ....rules import bm25
+from ..layout.filters import admits, sees
+from ..layout.vectors import nearest
+from .overlay import Recent
+
+
+def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches:
+    """The best of each leg, with true scores in both by the statistics of all that the user sees."""
+    tokens = tuple(dict.fromkeys(query.tokens))
+    seen = [d for d in recent.documents.values() if sees(query.filter, d, now)]
+    admitted = [d for d in seen if admits(query.filter, d, now)]
+    counted = {d.id: Counter(d.tokens) for d in seen} if tokens else {}
+    scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
+    found = [c for c in indexed.candidates if not recent.has(c.id)]
+    found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in admitted]
+    return Matches(
+        candidates=tuple(_cut([scorer.scored(c) for c in found], query)),
+        stored=indexed.stored + len(seen),
+        admitted=indexed.admitted + len(admitted),
+    )
+
+
+def frequencies(query: Query, indexed: Indexed, recent: Recent, now: int) -> dict[str, int]:
+    """How many of the memories that the user sees have each distinct token of a query."""
+    tokens = tuple(dict.fromkeys(query.tokens))
+    seen = Counter(t for d in recent.documents.values() if sees(query.filter, d, now) for t in set(d.tokens))
+    having = indexed.frequencies or (0,) * len(tokens)
+    return {token: count + seen[token] for token, count in zip(tokens, having, strict=True)}
+
+
+def surroundings(
+    probe: Probe, indexed: IndexedSurroundings, recent: Recent, *, now: int, floor: float, top_k: int
+) -> Surroundings:
+    """The nearest memory anywhere, and those near enough in the probe's scope."""
+    around = [
+        (IndexedNeighbour(d.id, _cosine(probe, d), d.created_at, d.index_version), d.scope)
+        for d in recent.documents.values()
+        if not d.turn and d.id != probe.leave_out and (d.expires_at is None or d.expires_at > now)
+    ]
+    anywhere = [n for n in indexed.anywhere if not recent.has(n.id)] + [n for n, _ in around]
+    near = [n for n in indexed.near if not recent.has(n.id)]
+    near += [n for n, scope in around if n.cosine >= floor and probe.scope in (None, scope)]
+    [*first] = nsmallest(1, anywhere, key=_nearest_first)
+    return Surroundings(
+        nearest=Neighbour(first[0].id, first[0].cosine) if first else None,
+        near=tuple(Neighbour(n.id, n.cosine) for n in nsmallest(top_k, near, key=_nearest_first)),
+    )
+
+
+class _Scorer:
+    """BM25 by the statistics of the indexed documents and of those written since."""
+
+    def __init__(
+        self, query: Query, tokens: Sequence[str], indexed: Indexed, recent: Sequence[tuple[int, Counter[str]]]
+    ) -> None:
+        self._by_term = query.by_term
+        documents = indexed.stored + len(recent)
+        length = indexed.length + sum(length for length, _ in recent)
+        having = indexed.frequencies or (0,) * len(tokens)
+        self._average = max(1.0, length / max(1, documents))
+        self._tokens = tokens
+        self._idf = [
+            bm25.idf(count + sum(1 for _, counts in recent if token in counts), documents)
+            for token, count in zip(tokens, having, strict=True)
+        ]
+
+    def scored(self, found: IndexedCandidate) -> Candidate:
+        """A candidate with its BM25 score, and what each token adds to it where that is asked for."""
+        terms = [
+            float(bm25.term_score(count, found.length, self._average, idf)) if count else 0.0
+            for count, idf in zip(found.frequencies, self._idf, strict=True)
+        ]
+        tells = self._by_term and found.conversation is not None
+        return Candidate(
+            id=found.id,
+            cosine=found.cosine,
+            bm25=sum(terms) if self._tokens else None,
+            created=found.created,
+            pinned=found.pinned,
+            surprise=found.surprise,
+            terms={i: score for i, score in enumerate(terms) if score} if tells else NO_TERMS,
+            conversation=None if found.conversation is None else _number(found.conversation),
+            position=found.position,
+            speaker=found.speaker,
+            importance=found.importance,
+        )
+
+
+def _candidate(d: Document, query: Query, tokens: Sequence[str], counts: Counter[str]) -> IndexedCandidate:
+    return IndexedCandidate(
+        id=d.id,
+        index_version=d.index_version,
+        created=d.created_at,
+        cosine=None if query.embedding is None else nearest(query.embedding, d.embeddings),
+        frequencies=tuple(counts[token] for token in tokens),
+        length=len(d.tokens),
+        pinned=d.pinned,
+        surprise=d.surprise,
+        importance=d.importance,
+        conversation=d.conversation_id,
+        position=d.position,
+        speaker=d.speaker,
+    )
+
+
+def _cut(scored: Sequence[Candidate], query: Query) -> Iterable[Candidate]:
+    """The best of each leg; of those that tie for the last place the newest, then by id."""
+    by_words = [c for c in scored if c.bm25]
+    if query.per_leg is not None:
+        by_words = nsmallest(query.per_leg, by_words, key=lambda c: (-(c.bm25 or 0.0), -c.created, c.id))
+    if query.embedding is None:
+        return by_words
+    by_meaning = list(scored)
+    if query.per_leg is not None:
+        by_meaning = nsmallest(query.per_leg, scored, key=lambda c: (-(c.cosine or 0.0), -c.created, c.id))
+    return {c.id: c for c in (*by_meaning, *by_words)}.values()
+
+
+def _cosine(probe: Probe, document: Document) -> float:
+    return max((nearest(vector, document.embeddings) for vector in probe.embeddings), default=0.0)
+
+
+def _nearest_first(neighbour: IndexedNeighbour) -> tuple[float, int, str]:
+    return (-neighbour.cosine, -neighbour.created, neighbour.id)
+
+
+def _number(conversation: str) -> int:
+    return int.from_bytes(blake2b(conversation.encode(), digest_size=6).digest(), "big")

@@ -1,0 +1,191 @@
+"""Both the index and the latest writes, asked side by side; what is wrong with either is said."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from ....errors import SteeltrapError, Unavailable
+from ....model import Matches, Query, Surroundings
+from ....ports import Index, Indexed, IndexedSurroundings, Probe
+from ....rules import bm25
+from ..client.table import READ_SECONDS, Deadline
+from . import merging, overlay
+from .overlay import Recent, Seen
+from .partition import Partition
+
+T = TypeVar("T")
+
+INDEX_SECONDS: Final = 4.0
+_REMEMBERED: Final = 10_000
+_LOOKS: Final = 5
+"""How often in a window the last write below it is looked for."""
+_NOTHING: Final = Indexed(candidates=(), stored=0, admitted=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the index is not asked for: what was written from `since` on, and what has changed since then."""
+
+    since: int
+    changed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The version of the last write that the index alone can know, when it was looked for (microseconds), and the
+    oldest of the writes after it."""
+
+    version: int
+    at: int
+    oldest: int | None
+
+    def holds(self, since: int, now: int, window: int) -> bool:
+        """Whether it still is the last one below `since`: what others write is younger than that for most of the
+        window, if their clocks are."""
+        return 0 <= now - self.at < window // _LOOKS and (self.oldest is None or self.oldest >= since)
+
+
+class Bearings:
+    """What a user's last search met, so that the next one asks right at once, and less. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(self, user: str, since: int) -> tuple[Bounds, Last]:
+        with self._lock:
+            bounds, last = self._met.get(user, (Bounds(since), Last(version=0, at=0, oldest=None)))
+        return Bounds(max(since, bounds.since), bounds.changed), last
+
+    def keep(self, user: str, bounds: Bounds, last: Last) -> None:
+        with self._lock:
+            self._met[user] = bounds, last
+            self._met.move_to_end(user)
+            while len(self._met) > _REMEMBERED:
+                self._met.popitem(last=False)
+
+
+class Searcher:
+    """One user's search. `window` is how far back the overlay reaches, in microseconds."""
+
+    def __init__(self, partition: Partition, index: Index, bearings: Bearings, window: int) -> None:
+        self._partition = partition
+        self._index = index
+        self._bearings = bearings
+        self._window = window
+
+    def search(self, query: Query) -> Matches:
+        """The best of both. Raises Unavailable when the latest writes can't be read."""
+        now = self._partition.now()
+        deadline = Deadline.after(READ_SECONDS)
+        if len(set(query.tokens)) > bm25.MOST_TERMS:
+            # Which tokens are rare, both have to say before either is asked for them.
+            counting = replace(query, embedding=None, per_leg=0)
+            recent, _, indexed, _ = self._both(self._asking(counting, now, deadline), now, deadline)
+            counts = merging.frequencies(query, indexed or _NOTHING, recent, now)
+            query = replace(query, tokens=tuple(bm25.rarest(counts)))
+        recent, before, indexed, failed = self._both(self._asking(query, now, deadline), now, deadline)
+        if not recent.is_open:
+            return Matches(candidates=(), stored=0, admitted=0)
+        found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
+        return replace(found, degraded=self._why(indexed, failed, before))
+
+    def _asking(self, query: Query, now: int, deadline: Deadline) -> Callable[[Bounds], Indexed]:
+        def ask(bounds: Bounds) -> Indexed:
+            return self._index.search(
+                self._partition.key,
+                query,
+                now=now,
+                timeout=min(INDEX_SECONDS, deadline.left()),
+                before=bounds.since,
+                leave_out=sorted(bounds.changed),
+            )
+
+        return ask
+
+    def look_around(
+        self, probes: Sequence[Probe], *, floor: float, top_k: int, timeout: float = READ_SECONDS
+    ) -> tuple[list[Surroundings], Seen | None]:
+        """What lies around each probe, and what was seen to be there (None while the user is being forgotten).
+
+        Raises Unavailable when the index does not answer: half of an answer would make what is known look new.
+        """
+        now = self._partition.now()
+        deadline = Deadline.after(timeout)
+
+        def ask(bounds: Bounds) -> list[IndexedSurroundings]:
+            return self._index.look_around(
+                self._partition.key,
+                probes,
+                now=now,
+                floor=floor,
+                top_k=top_k,
+                timeout=min(INDEX_SECONDS, deadline.left()),
+                before=bounds.since,
+                leave_out=sorted(bounds.changed),
+            )
+
+        began = time.monotonic()
+        recent, before, indexed, failed = self._both(ask, now, deadline)
+        if indexed is None:
+            raise failed or Unavailable("The search index does not answer; try again.", part="index")
+        if not recent.is_open:
+            return [Surroundings(nearest=None) for _ in probes], None
+        found = [
+            merging.surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
+            for probe, around in zip(probes, indexed, strict=True)
+        ]
+        # An index that lags may tell of what was purged long ago.
+        is_right = all(before <= (around.newest or 0) for around in indexed)
+        return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset(), began)
+
+    def _both(
+        self, ask: Callable[[Bounds], T], now: int, deadline: Deadline
+    ) -> tuple[Recent, int, T | None, SteeltrapError | None]:
+        """The latest writes, the version of the last write that the index alone can know, and the index's word on
+        all the rest, or why it has none."""
+        partition = self._partition
+        asked, last = self._bearings.recall(partition.key, now - self._window)
+        looking = None
+        if not last.holds(asked.since, now, self._window):
+            looking = partition.pool.submit(overlay.last_before, partition, asked.since, deadline)
+        asking = partition.pool.submit(ask, asked)
+        recent = overlay.recent(partition, asked.since, deadline)
+        right = Bounds(recent.since, recent.changed)
+        answer = _outcome(asking)
+        if answer[1] is None and right != asked:
+            answer = _outcome(partition.pool.submit(ask, right))
+        if recent.cut is not None:
+            last = Last(recent.cut, now, recent.oldest)
+        elif looking is not None:
+            last = Last(looking.result(), now, recent.oldest)
+        self._bearings.keep(partition.key, right, last)
+        return recent, last.version, *answer
+
+    def _why(self, indexed: Indexed | None, failed: SteeltrapError | None, before: int) -> str | None:
+        """What is wrong, or None; `before` is as `_both` says."""
+        if indexed is None:
+            why = failed.message if failed else "The search index does not answer."
+            reach = f"what was written in the last {self._window // 60_000_000} minutes"
+            return f"{why} Only {reach} was searched."
+        if before > (indexed.newest or 0):
+            return "index_lagging: the search index is behind; what was written some minutes ago may be missing."
+        return indexed.degraded
+
+
+def _told_of(found: Iterable[Surroundings]) -> Iterator[str]:
+    for around in found:
+        yield from (neighbour.id for neighbour in around.near)
+        if around.nearest is not None:
+            yield around.nearest.id
+
+
+def _outcome(asking: "Future[T]") -> tuple[T | None, SteeltrapError | None]:
+    error = asking.exception()
+    if isinstance(error, SteeltrapError):
+        return None, error
+    return asking.result(), None

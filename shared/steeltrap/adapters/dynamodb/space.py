@@ -1,0 +1,217 @@
+"""One user's memories in DynamoDB, found through an index."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from ...model import (
+    Association,
+    Embedding,
+    Filter,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    ScopeUse,
+    Session,
+    Surroundings,
+    Usage,
+    from_micros,
+    to_micros,
+)
+from ...ports import Change, Entry, Pair, Probe, TextKey
+from .client.table import Deadline
+from .client.transaction import MOST_ACTIONS
+from .layout import items, keys
+from .layout.typed import number, text
+from .reads import counting, likeness, listing
+from .reads.overlay import Seen
+from .reads.partition import Partition
+from .reads.searching import Searcher
+from .writes import guarding, linking, purging, reembedding, sessions, turns, usage
+from .writes.writing import commit
+
+_SPEAKERS_SECONDS: Final = 60.0
+
+
+class Speakers:
+    """Who speaks, remembered for a minute: a search asks each time, and names come and go slowly. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, frozenset[str]]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, partition: Partition) -> frozenset[str]:
+        now = time.monotonic()
+        with self._lock:
+            at, names = self._known.get(partition.key, (-_SPEAKERS_SECONDS, frozenset()))
+        if now - at < _SPEAKERS_SECONDS:
+            return names
+        names = counting.speakers(partition)
+        with self._lock:
+            if len(self._known) > 10_000:
+                self._known.clear()
+            self._known[partition.key] = (now, names)
+        return names
+
+    def forget(self, key: str) -> None:
+        """Ask anew the next time: something was written."""
+        with self._lock:
+            self._known.pop(key, None)
+
+
+class DynamoSpace:
+    """A `Space` over a user's partition. Safe for threads."""
+
+    atomic_updates: int | None = MOST_ACTIONS // 2  # an image and its revision each
+
+    def __init__(
+        self, partition: Partition, searcher: Searcher, speakers: Speakers, buffer: Callable[[], usage.UsageBuffer]
+    ) -> None:
+        self._partition = partition
+        self._searcher = searcher
+        self._speakers = speakers
+        self._buffer = buffer
+        self._seen: Seen | None = None
+
+    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+        if not changes:
+            return
+        deadline = Deadline.after(timeout)
+
+        def look_around(probe: Probe, floor: float) -> Surroundings:
+            [found], _ = self._searcher.look_around([probe], floor=floor, top_k=1, timeout=deadline.left())
+            return found
+
+        seen, self._seen = self._seen, None
+        try:
+            commit(self._partition, changes, look_around, deadline, seen)
+        finally:
+            self._speakers.forget(self._partition.key)
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        if not ids:
+            return {}
+        known = {id: keys.canonical(id) for id in ids}
+        found = self._partition.memories(filter(None, known.values()))
+        now = from_micros(self._partition.now())
+        return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        return self._partition.each(self._copies, texts)
+
+    def search(self, query: Query) -> Matches:
+        return self._searcher.search(query)
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        if not probes:
+            return []
+        # A save that looked around needn't read once more what it saw.
+        found, self._seen = self._searcher.look_around(probes, floor=floor, top_k=top_k)
+        return found
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        return listing.page(self._partition, filter, limit=limit, offset=offset)
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        return listing.walk(self._partition, after, turns)
+
+    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
+        return likeness.alike(pairs, self._visible_vectors, floor, Deadline.after(timeout))
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+        return likeness.distinct(ids, self._visible_vectors, floor, limit, Deadline.after(timeout))
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        now = from_micros(self._partition.now())
+        return [turn for turn in turns.of(self._partition, conversation_id) if turn.is_visible(now)]
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        return turns.idle(self._partition, to_micros(since), self._partition.now(), limit)
+
+    def pending(self) -> list[str]:
+        return turns.pending(self._partition)
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        known = {keys.memory(one): id for id in ids if (one := keys.canonical(id))}
+        found = self._partition.get(known, items.SEARCH)
+        there = [item for key, item in found.items() if key in known and item.get("chunks")]
+        searches = self._partition.contents(there, "search")
+        read = {
+            known[text(item, "k")]: items.unpacked(search, number(item, "chunks"))[1]
+            for item, search in zip(there, searches, strict=True)
+            if search is not None
+        }
+        return {id: read[id] for id in ids if id in read}
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        return linking.associations(self._partition, ids, self._partition.now()) if ids else {}
+
+    def speakers(self) -> frozenset[str]:
+        return self._speakers.of(self._partition)
+
+    def scopes(self) -> dict[str, ScopeUse]:
+        return counting.scopes(self._partition)
+
+    def sessions(self) -> list[Session]:
+        return sessions.read(self._partition)
+
+    def add_session(self, session: Session, *, timeout: float) -> bool:
+        return sessions.add(self._partition, session, Deadline.after(timeout))
+
+    def remove_session(self, id: str, *, timeout: float) -> bool:
+        return sessions.remove(self._partition, id, Deadline.after(timeout))
+
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
+        known = keys.canonical(id)
+        return purging.earlier(self._partition, known, after, limit) if known else []
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        buffer = self._buffer()
+        with buffer.settled():
+            return buffer.on_top_of(usage.read(self._partition, ids), ids)
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        self._buffer().add(ids, at)
+
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        self._buffer().review(id, previous, card)
+
+    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+        deadline = Deadline.after(timeout)
+        usage.settle(self._partition, self._buffer(), id, deadline)  # `previous` may still be in the buffer
+        return usage.keep_review(self._partition, id, previous, card, deadline)
+
+    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+        self._buffer().drop(ids)
+        try:
+            return purging.purge(self._partition, ids, Deadline.after(timeout))
+        finally:
+            self._speakers.forget(self._partition.key)
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        return counting.stale(self._partition, to_micros(deleted_before))
+
+    def traces(self, id: str) -> list[str]:
+        return purging.traces(self._partition, id)
+
+    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+        return reembedding.reembed(self._partition, anew)
+
+    def statistics(self) -> Mapping[str, int]:
+        return counting.statistics(self._partition)
+
+    def _visible_vectors(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        vectors = self.embeddings(ids)
+        visible = self.get(list(vectors))
+        return {id: vectors[id] for id in visible}
+
+    def _copies(self, text: TextKey) -> int:
+        places = (
+            (item["scope"], item.get("agent_id"), item.get("conversation_id"))
+            for item in guarding.copies(self._partition, text.fold)
+        )
+        return sum(place == (text.scope, text.agent_id, text.conversation_id) for place in places)

@@ -1,0 +1,115 @@
+"""What must be there when a memory is changed, and what must not when one is created.
+
+A guarded creation looks first and writes then, in a transaction that counts the user's guarded creations on: of two
+that looked at the same time one is refused and looks again.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....errors import Conflict, NotFound
+from ....model import Surroundings, from_micros
+from ....ports import Create, Entry, Probe, Replace
+from ..client.table import Deadline
+from ..client.transaction import Action
+from ..layout import keys
+from ..layout.tables import FOLD
+from ..layout.typed import Item, number, text
+from ..layout.vectors import nearest
+from ..reads.partition import Partition
+
+LookAround = Callable[[Probe, float], Surroundings]
+
+
+def turn(read: Item | None) -> Action:
+    """Count a guarded creation on, unless another came first."""
+    count = number(read, "guards") if read else 0
+    if not count:
+        return Action(keys.GUARD, "attribute_not_exists(#k)", set={"guards": 1})
+    return Action(keys.GUARD, "#guards = :guards", {":guards": count}, set={"guards": count + 1})
+
+
+def check(
+    partition: Partition, writes: Sequence[Create | Replace], look_around: LookAround, deadline: Deadline
+) -> None:
+    """Raises Conflict for the first guarded creation that has a duplicate, stored or before it in the commit."""
+    before: list[Entry] = []
+    for write in writes:
+        guard = write.guard if isinstance(write, Create) else None
+        if guard is not None and guard.same_text:
+            _refuse_same_text(partition, write.entry, before, deadline)
+        if guard is not None and guard.threshold is not None:
+            _refuse_near(write.entry, guard.threshold, before, look_around)
+        if write.entry.memory.source != "conversation" and write.entry.memory.is_visible(from_micros(partition.now())):
+            before.append(write.entry)
+
+
+def check_version(write: Replace, there: Item | None) -> None:
+    """Raises NotFound, or Conflict when another version is there than the write expects."""
+    id = write.entry.memory.id
+    if there is None or "gone" in there:
+        raise NotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+    version = number(there, "version")
+    if version != write.expected:
+        raise Conflict(
+            f"Memory {id} is at version {version}, not {write.expected}: read it again and repeat the change.",
+            id=id,
+            version=version,
+        )
+
+
+def taken(id: str) -> Conflict:
+    """What a creation is told whose id is there."""
+    return Conflict(f"A memory with id {id} exists already.", id=id)
+
+
+def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
+    """Raises Conflict when a commit writes one memory twice."""
+    seen: set[str] = set()
+    for write in writes:
+        id = write.entry.memory.id
+        if id not in seen:
+            seen.add(id)
+            continue
+        if isinstance(write, Create):
+            raise taken(id)
+        raise Conflict(
+            f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
+            id=id,
+            version=write.expected + 1,
+        )
+
+
+def copies(partition: Partition, fold: bytes, deadline: Deadline | None = None) -> list[Item]:
+    """Where visible memories and turns have a text, given by its digest."""
+    values: Any = {":fold": fold.hex(), ":now": partition.now()}
+    visible = "attribute_not_exists(expires_at) OR expires_at > :now"
+    return list(partition.items("fold = :fold", values, deadline, IndexName=FOLD, FilterExpression=visible))
+
+
+def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry], deadline: Deadline) -> None:
+    there = [
+        (item["created_at"], keys.id_of(text(item, "k")))
+        for item in copies(partition, entry.fold, deadline)
+        if item["scope"] == entry.memory.scope and text(item, "listed").startswith(keys.MEMORIES)
+    ]
+    ids = [id for _, id in sorted(there)]
+    ids += [e.memory.id for e in before if e.fold == entry.fold and e.memory.scope == entry.memory.scope]
+    if ids:
+        raise Conflict("The same text is stored in this scope already.", id=ids[0], same_text=True)
+
+
+def _refuse_near(entry: Entry, threshold: float, before: Sequence[Entry], look_around: LookAround) -> None:
+    probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
+    near = [(n.cosine, n.id) for n in look_around(probe, threshold).near]
+    for other in before:
+        if other.memory.scope == entry.memory.scope and other.embeddings and entry.embeddings:
+            cosine = max(nearest(vector, other.embeddings) for vector in entry.embeddings)
+            near += [(cosine, other.memory.id)] if cosine >= threshold else []
+    if near:
+        cosine, id = max(near, key=lambda pair: pair[0])
+        raise Conflict(
+            f"Duplicate content detected (similarity: {cosine:.2f} >= {threshold:g})",
+            id=id,
+            similarity=round(cosine, 4),
+        )

@@ -1,0 +1,176 @@
+"""Forgetting for good: a tombstone in the memory's place at once, then all that hangs on it, then the links to it.
+
+A purge that was cut short is finished by the next one: the tombstone remembers until the end that there is work,
+and which links it had.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from ....errors import Unavailable
+from ....model import Memory, Revision
+from ....ports import TOMBSTONE_SECONDS
+from ..client.table import Cancelled, Deadline
+from ..client.transaction import Action, run
+from ..layout import items, keys
+from ..layout.typed import Item, number, text
+from ..reads.partition import Partition
+from . import linking, users
+
+_READ = ("k", "w", "made", "gone", "rest", "image", "image_at")
+_ATTEMPTS = 20
+_SECONDS = 5.0
+
+
+def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[str]:
+    """Remove memories and all that hangs on them; the ids that were there."""
+    known = list(dict.fromkeys(id for id in map(keys.canonical, ids) if id))
+    if not known or not users.count_purge(partition, deadline):
+        return []
+    gone = [id for id in known if _bury(partition, id, deadline)]
+    # Whoever saw one of them before it was buried is told too: links are looked for only once.
+    users.count_purge(partition, deadline)
+    for id in known:
+        _clear(partition, id, deadline)
+    return gone
+
+
+def traces(partition: Partition, id: str) -> list[str]:
+    """Where an id is still known; a tombstone and what a user wrote are no traces."""
+    known = keys.canonical(id)
+    if not known:
+        return []
+    there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), Deadline.after(_SECONDS))
+    found = ["memory"] if there and "gone" not in there[keys.memory(known)] else []
+    for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
+        if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
+            found.append(name)
+    naming = linking.sources(partition, known)
+    images = partition.memories(naming).values()
+    if any(_names(image, known) for image in images):
+        found.append("links of images")
+    if any(_names(r.memory, known) for source in naming for r in earlier(partition, source)):
+        found.append("links of earlier images")
+    return found
+
+
+def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
+    """The items of the images that updates replaced behind a version, oldest first; none of what is not there any
+    more.
+    """
+    there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
+    if there is None or "gone" in there:
+        return []
+    # An update that did not happen may have left the image that it would have replaced.
+    before = number(there, "version")
+    last = keys.revision(id, before - 1)
+    first = keys.revision(id, after + 1)
+    if first > last:
+        return []
+    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
+    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
+
+
+def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
+    """Put a tombstone in a memory's place; False where there is none."""
+    key = keys.memory(id)
+    for _ in range(_ATTEMPTS):
+        there = partition.tables.get(partition.key, [key], _READ, deadline).get(key)
+        if there is None or "gone" in there:
+            return False
+        [image] = partition.contents([there], "image", deadline)
+        w = partition.stamp(number(there, "w"))
+        ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
+        stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
+        stone["rest"] = frozenset({"", *(_targets([items.from_image(image)]) if image else ())})
+        with suppress(Cancelled):
+            run(
+                partition.tables,
+                partition.key,
+                [Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)],
+                deadline,
+            )
+            return True
+    raise _busy()
+
+
+def _clear(partition: Partition, id: str, deadline: Deadline) -> None:
+    """Remove what hangs on a memory that is gone, and the links that name it."""
+    key = keys.memory(id)
+    stone = partition.tables.get(partition.key, [key], _READ, deadline).get(key)
+    if stone is not None and "gone" not in stone:
+        return
+    rest = stone.get("rest") if stone else None
+    targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
+    replaced = list(partition.under(keys.revisions(id), deadline))
+    images = partition.contents(replaced, "image", deadline)
+    targets |= _targets(items.from_image(image) for image in images if image)
+    hanging = [text(item, "k") for item in partition.under(keys.parts(id), deadline, ProjectionExpression="k")]
+    hanging += [text(item, "k") for item in replaced] + [keys.link(target, id) for target in targets]
+    naming = linking.sources(partition, id, deadline)
+    for source in naming:
+        _unname(partition, source, id, deadline)
+    hanging += [keys.link(id, source) for source in naming]
+    partition.tables.delete_all(partition.key, hanging, deadline)
+    partition.tables.delete_usage(partition.key, [id], deadline)
+    if rest is not None:
+        done = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [done], deadline)
+
+
+def _unname(partition: Partition, source: str, gone: str, deadline: Deadline) -> None:
+    """Drop the links to a memory from another one's images."""
+    for item in partition.under(keys.revisions(source), deadline):
+        _cut(partition, item, gone, deadline)
+    for _ in range(_ATTEMPTS):
+        key = keys.memory(source)
+        item = partition.tables.get(partition.key, [key], (), deadline).get(key)  # type: ignore[assignment]
+        if item is None or "gone" in item:
+            return
+        with suppress(Cancelled):
+            _cut(partition, item, gone, deadline)
+            return
+    raise _busy()
+
+
+def _cut(partition: Partition, item: Item, gone: str, deadline: Deadline) -> None:
+    """Write an image anew without its links to a memory. Raises Cancelled when it changed meanwhile."""
+    [image] = partition.contents([item], "image", deadline)
+    if image is None or not _names(memory := items.from_image(image), gone):
+        return
+    changed, pieces = items.with_image(item, linking.without(memory, {gone}))
+    partition.tables.put_all(pieces, deadline)
+    condition, values = "attribute_exists(#k)", {}
+    if "w" in item:
+        condition, values = "#w = :seen", {":seen": item["w"]}
+        changed["w"] = partition.stamp(number(item, "w"))
+    removed = [name for name in ("image", "image_at") if name not in changed]
+    action = Action(text(item, "k"), condition, values, set=changed, remove=removed, own="w" in changed)
+    try:
+        run(partition.tables, partition.key, [action], deadline)
+    except Cancelled:
+        partition.tables.delete_all(partition.key, [str(piece["k"]) for piece in pieces], deadline)
+        raise
+    partition.tables.delete_all(partition.key, items.pieces_of(item, "image"), deadline)
+
+
+def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
+    """The images that updates replaced behind a version, oldest first."""
+    found = revisions(partition, id, after, limit)
+    images = partition.contents(found, "image")
+    return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
+
+
+def _targets(images: Iterable[Memory]) -> set[str]:
+    return {keys.canonical(link.target_id) for image in images for link in image.links} - {""}
+
+
+def _names(memory: Memory, id: str) -> bool:
+    return any(keys.canonical(link.target_id) == id for link in memory.links)
+
+
+def _busy() -> Unavailable:
+    return Unavailable("Other writes kept coming first; try again.", part="store")

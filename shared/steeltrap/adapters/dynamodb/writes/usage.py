@@ -1,0 +1,177 @@
+"""How memories are read: buffered, so that reading never waits for a write.
+
+Counts are added, a card is replaced only where it is still the one the review began from. What is in the buffer when
+a process dies is lost, by contract.
+"""
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from ....errors import SteeltrapError
+from ....model import Usage, from_micros, to_micros
+from ... import reading
+from ...reading import Pending
+from ..client.table import READ_SECONDS, Cancelled, Deadline
+from ..client.transaction import Action, run
+from ..layout import keys
+from ..layout.typed import Item, Value, number, text
+from ..reads.partition import Partition
+
+_log = logging.getLogger("steeltrap")
+
+_MANY: Final = 1_000
+"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
+_BLOCK: Final = 10
+"""How many move at once: searches have the same threads to wait with, and readers wait for a move."""
+_BLOCK_SECONDS: Final = 0.5
+"""A block is not begun with less time than this: what is cut short is lost."""
+
+
+class UsageBuffer(reading.UsageBuffer):
+    """The buffer of one user.
+
+    While pending numbers move into the table, a reader would miss them or count them twice: readers and a move
+    wait for each other, and readers go first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = threading.Condition()
+        self._readers = 0
+        self._moving = False
+        self.was_used = True
+        """Whether somebody asked for it since the last flush; whoever did may be about to add to it."""
+
+    def is_idle(self) -> bool:
+        with self._turn:
+            return not (self or self._moving or self._readers)
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """No number moves meanwhile."""
+        with self._turn:
+            self._readers += 1
+            self._turn.wait_for(lambda: not self._moving)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._readers -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def moving(self, deadline: Deadline) -> Iterator[bool]:
+        """Nobody reads meanwhile. False when its turn did not come in time."""
+        with self._turn:
+            mine = self._turn.wait_for(
+                lambda: not self._moving and not self._readers, timeout=deadline.before(_BLOCK_SECONDS)
+            )
+            self._moving = self._moving or mine
+        try:
+            yield mine
+        finally:
+            if mine:
+                with self._turn:
+                    self._moving = False
+                    self._turn.notify_all()
+
+
+def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline, *, just_read: bool = False) -> None:
+    """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
+    best effort."""
+    while deadline.before(_BLOCK_SECONDS):
+        with buffer.moving(deadline) as mine:
+            pending = buffer.take(_BLOCK) if mine and deadline.before(_BLOCK_SECONDS) else {}
+            if not pending:
+                return
+            _move(partition, pending, deadline, just_read)
+    if just_read:
+        drop_all(buffer, deadline)  # by the next flush it would not be a moment ago
+
+
+def settle(partition: Partition, buffer: UsageBuffer, id: str, deadline: Deadline) -> None:
+    """Write down what was read of one memory."""
+    with buffer.moving(deadline) as mine:
+        if mine:
+            _move(partition, buffer.take_one(id), deadline, just_read=False)
+
+
+def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
+    """Forget what is pending, behind what is being written down."""
+    with buffer.moving(deadline):
+        buffer.take()
+
+
+def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline, just_read: bool) -> None:
+    told = [(known, more) for id, more in pending.items() if (known := keys.canonical(id))]
+    ids = {id for id, _ in told}
+    try:
+        there = ids if just_read else _still_there(partition, ids, deadline)
+        partition.each(lambda each: _write(partition, *each, deadline), [each for each in told if each[0] in there])
+    except SteeltrapError as error:
+        _log.warning("reading statistics were not kept: %s", error.message)
+
+
+def _still_there(partition: Partition, ids: Iterable[str], deadline: Deadline) -> Set[str]:
+    """Those that were not purged since they were read: of them nothing may come to be written again."""
+    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), deadline)
+    return {keys.id_of(key) for key, item in found.items() if "gone" not in item}
+
+
+def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
+    """Put a card in place of `previous`. False when another came first, or the memory is not there."""
+    there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
+    if not keys.canonical(id):
+        return False
+    try:
+        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], deadline)
+    except Cancelled:
+        return False
+    return True
+
+
+def read(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
+    """What is known of the reading of these memories."""
+    deadline = Deadline.after(READ_SECONDS)
+    known = {keys.canonical(id): id for id in ids}
+    known.pop("", None)
+    if len(known) < _MANY:
+        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, deadline).values()
+    else:
+        found = partition.tables.usage_items(partition.key, deadline)
+    return {known[text(item, "k")]: _usage(item) for item in found if text(item, "k") in known}
+
+
+def _usage(item: Item) -> Usage:
+    return Usage(
+        access_count=number(item, "count"),
+        last_accessed_at=from_micros(number(item, "at")) if "at" in item else None,
+        card=text(item, "card") if "card" in item else None,
+    )
+
+
+def _write(partition: Partition, id: str, more: Pending, deadline: Deadline) -> None:
+    if more.count and more.at:
+        request: Any = {
+            "TableName": partition.tables.usage,
+            "Key": {"u": {"S": partition.key}, "k": {"S": id}},
+            # Of two processes the last to flush may have read first; some seconds' difference is no matter.
+            "UpdateExpression": "ADD #count :count SET #at = :at",
+            "ExpressionAttributeNames": {"#count": "count", "#at": "at"},
+            "ExpressionAttributeValues": {":count": {"N": str(more.count)}, ":at": {"N": str(to_micros(more.at))}},
+        }
+        partition.tables.call("update_item", request, deadline)
+    for previous, card in more.reviews:
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [_review(partition, id, previous, card)], deadline)
+
+
+def _review(partition: Partition, id: str, previous: str | None, card: str) -> Action:
+    table = partition.tables.usage
+    if previous is None:
+        return Action(id, "attribute_not_exists(#card)", set={"card": card}, table=table, own=True)
+    values: dict[str, Value] = {":previous": previous}
+    return Action(id, "#card = :previous", values, set={"card": card}, table=table, own=True)

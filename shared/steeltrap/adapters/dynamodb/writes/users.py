@@ -1,0 +1,156 @@
+"""The user's own item: who it is, which embedder made the vectors; how a user comes to be and is forgotten."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from ....errors import SteeltrapError
+from ....ports import TOMBSTONE_SECONDS, UserRef
+from ..client.table import READ_SECONDS, Cancelled, Deadline, Tables
+from ..client.transaction import Action, run
+from ..layout import items, keys
+from ..layout.tables import EVERYONE
+from ..layout.typed import Item, from_wire, number, text
+from ..reads.partition import Partition
+from . import counters
+
+_BLOCK: Final = 100
+
+
+def creation(partition: Partition) -> Action:
+    """Make the user's own item; refused when it is there."""
+    item: Item = {
+        "u": partition.key,
+        "k": keys.USER,
+        "w": keys.LAST_WRITE,
+        "everyone": "user",
+        "user_id": partition.user.user_id,
+        "tenant": partition.user.tenant,
+        "embedder": partition.embedder,
+        "dimension": partition.dimension,
+        "purges": 0,
+    }
+    return Action(keys.USER, "attribute_not_exists(#k)", put=item)
+
+
+def unpurged(user: Item) -> Action:
+    """Check that nothing was purged since the user's item was read."""
+    return Action(keys.USER, "#purges = :purges", {":purges": user["purges"]})
+
+
+def count_purge(partition: Partition, deadline: Deadline) -> bool:
+    """Let writes that began before know of a purge. False when there is no such user."""
+    request: Any = {
+        "TableName": partition.tables.memory,
+        "Key": {"u": {"S": partition.key}, "k": {"S": keys.USER}},
+        "UpdateExpression": "SET purges = purges + :one",
+        "ConditionExpression": "attribute_exists(k)",
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    }
+    try:
+        partition.tables.call("update_item", request, deadline)
+    except Cancelled:
+        return made_anew(partition, deadline) and count_purge(partition, deadline)
+    return True
+
+
+def made_anew(partition: Partition, deadline: Deadline) -> bool:
+    """Make the item of a user of whom something is there without it. False when there is nothing.
+
+    Of a write and a forgetting that meet, the write may come last and leave that; the next commit makes it, too.
+    """
+    if not _is_left(partition, deadline):
+        return False
+    with suppress(Cancelled):
+        run(partition.tables, partition.key, [creation(partition)], deadline)
+    return True
+
+
+def everyone(tables: Tables) -> Iterator[UserRef]:
+    """All users; someone who came a moment ago may be missing."""
+    request: Any = {
+        "TableName": tables.memory,
+        "IndexName": EVERYONE,
+        "KeyConditionExpression": "everyone = :user",
+        "ExpressionAttributeValues": {":user": {"S": "user"}},
+    }
+    while True:
+        page = tables.call("query", request, Deadline.after(READ_SECONDS))
+        for item in map(from_wire, page["Items"]):
+            yield UserRef(user_id=text(item, "user_id"), tenant=text(item, "tenant"))
+        if "LastEvaluatedKey" not in page:
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def forget(partition: Partition, deadline: Deadline) -> bool:
+    """Remove everything of a user. False when there was nothing.
+
+    Nothing of it is read from the first moment on; whoever writes meanwhile finishes the forgetting first.
+    """
+    forget_counters(partition, deadline)
+    mark = Action(keys.USER, "attribute_exists(#k)", set={"forgetting": 1})
+    try:
+        run(partition.tables, partition.key, [mark], deadline)
+    except Cancelled:
+        return made_anew(partition, deadline) and forget(partition, deadline)
+    finish_forgetting(partition, deadline)
+    return True
+
+
+def forget_counters(partition: Partition, deadline: Deadline) -> None:
+    """Remove what was counted of a user, who may have called and saved nothing."""
+    counted = counters.partition(partition.key)
+    known = [text(item, "k") for item in partition.tables.usage_items(counted, deadline)]
+    partition.tables.delete_usage(counted, known, deadline)
+
+
+def finish_forgetting(partition: Partition, deadline: Deadline) -> None:
+    """Remove all items of a user whose forgetting was begun; the user's own is the last."""
+    tables, user = partition.tables, partition.key
+    ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
+    doomed: list[str] = []
+    for item in tables.items(user, "k >= :first", {":first": " "}, deadline, ProjectionExpression="k, w, made, gone"):
+        key = text(item, "k")
+        if key.startswith(keys.MEMORIES):
+            _bury(partition, item, ttl, deadline)
+        elif key != keys.USER:
+            doomed.append(key)
+        if len(doomed) >= _BLOCK:
+            tables.delete_all(user, doomed, deadline)
+            doomed.clear()
+    tables.delete_all(user, doomed, deadline)
+    forget_usage(partition, deadline)
+    tables.delete_all(user, [keys.USER], deadline)
+
+
+def forget_usage(partition: Partition, deadline: Deadline) -> None:
+    """Remove how a user's memories were read."""
+    read = [text(item, "k") for item in partition.tables.usage_items(partition.key, deadline)]
+    partition.tables.delete_usage(partition.key, read, deadline)
+
+
+def _is_left(partition: Partition, deadline: Deadline) -> bool:
+    """Whether anything is stored of a user, tombstones aside."""
+    tables, user = partition.tables, partition.key
+    kept = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
+    there = tables.items(user, "k >= :first", {":first": " "}, deadline, **kept)
+    return any(True for _ in there) or any(True for _ in tables.usage_items(user, deadline))
+
+
+def _bury(partition: Partition, item: Item, ttl: int, deadline: Deadline) -> None:
+    if "gone" in item:
+        return
+    id = keys.id_of(text(item, "k"))
+    w = partition.stamp(number(item, "w"))
+    stone = items.tombstone(partition.key, id, w=w, made=number(item, "made"), ttl=ttl)
+    partition.tables.put_all([stone], deadline)
+
+
+def move_embedder(partition: Partition, deadline: Deadline) -> None:
+    """Record that the user's vectors are the embedder's of this store. Raises SteeltrapError."""
+    values: Any = {"embedder": partition.embedder, "dimension": partition.dimension}
+    try:
+        run(partition.tables, partition.key, [Action(keys.USER, "attribute_exists(#k)", set=values)], deadline)
+    except Cancelled:
+        raise SteeltrapError("The user was forgotten meanwhile; there is nothing to embed anew.") from None

@@ -1,0 +1,281 @@
+"""A commit: what is read before it, what is checked, and how it is written.
+
+One round trip reads, one writes: a put for a memory that stands alone, a transaction for more. What a transaction
+can't hold goes before it (pieces, links as seen from their targets, earlier images), where it does no harm should
+the transaction not come; beyond 100 actions a commit is several transactions, checked as far as can be before.
+
+    read: the user, targets of links, what is replaced      counters of conversations, side by side
+      └─> pieces and links that don't fit                   unconditional, harmless alone
+            └─> the transaction                             refused: read again, or Conflict
+                  └─> pieces that were replaced go
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from ....errors import Conflict, NotFound, SteeltrapError
+from ....model import Surroundings
+from ....ports import Change, Close, Create, Entry, Probe, Replace
+from ..client.table import Cancelled, Deadline
+from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
+from ..layout import items, keys
+from ..layout.typed import Item, number, text
+from ..reads.overlay import Seen
+from ..reads.partition import USER, Partition
+from . import guarding, linking, turns, users
+
+LookAround = Callable[[Probe, float], Surroundings]
+Write = Create | Replace
+
+_READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards")
+_PAUSE = 0.02
+_FEW = 10
+"""So many writes fit into one transaction with all their links."""
+_SMALL = items.Room(image=1024, search=0)
+
+
+def commit(
+    partition: Partition,
+    changes: Sequence[Change],
+    look_around: LookAround,
+    deadline: Deadline,
+    seen: Seen | None = None,
+) -> None:
+    """Write all of the changes; what was `seen` a moment ago is not read again. Raises Conflict, NotFound,
+    SteeltrapError."""
+    _Commit(partition, changes, look_around, deadline, seen).run()
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What one attempt writes: `early` before the actions, without a condition; `late` goes after them."""
+
+    early: list[Item] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+
+
+class _Commit:
+    def __init__(
+        self,
+        partition: Partition,
+        changes: Sequence[Change],
+        look_around: LookAround,
+        deadline: Deadline,
+        seen: Seen | None,
+    ) -> None:
+        self._partition = partition
+        self._writes: list[Write] = [change for change in changes if not isinstance(change, Close)]
+        closing = [change for change in changes if isinstance(change, Close)]
+        self._closed = [id for id in (keys.canonical(i) for change in closing for i in change.turn_ids) if id]
+        self._look_around = look_around
+        self._deadline = deadline
+        self._seen = seen
+        self._read: dict[str, Item] = {}
+        self._positions: dict[str, int] | None = None
+        self._done: set[str] = set()
+        self._met: set[str] = set()
+
+    def run(self) -> None:
+        guarding.refuse_repeated(self._writes)
+        while True:
+            try:
+                self._attempt()
+                return
+            except Again:
+                # Whoever came first is not met again at once.
+                time.sleep(min(random.uniform(0, _PAUSE), self._deadline.left()))
+
+    def _attempt(self) -> None:
+        there = self._look()
+        writes = [w for w in linking.without_dangling(self._writes, there) if w.entry.memory.id not in self._done]
+        self._check(writes)
+        plan = self._plan(writes, items.Room())
+        if len(plan.actions) <= MOST_ACTIONS and sum(action.size for action in plan.actions) > MOST_BYTES:
+            plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds
+        try:
+            self._write(plan)
+        except (Again, Conflict, NotFound):
+            self._take_back(plan)
+            raise
+        if plan.late:
+            self._partition.tables.delete_all(self._partition.key, plan.late, self._deadline)
+
+    def _look(self) -> set[str]:
+        """Read what the changes touch; answers the ids that are there. Counters of conversations go on meanwhile."""
+        wanted = {keys.memory(write.entry.memory.id) for write in self._writes if self._must_know(write)}
+        wanted |= {keys.memory(id) for id in self._closed} | self._met
+        if any(isinstance(write, Create) and write.guard for write in self._writes):
+            wanted.add(keys.GUARD)
+        targets = {target for write in self._writes for target in _looked_up(write)}
+        counting = None
+        if self._positions is None:
+            said = [write.entry.memory for write in self._writes if isinstance(write, Create)]
+            counting = turns.places(self._partition, said, self._deadline)
+        there = self._recalled(targets) if not wanted else None
+        if there is None:
+            there = self._fetched({*wanted, *map(keys.memory, targets)})
+        if counting is not None:
+            self._positions = counting()
+        if not self._partition.admit(self._user):
+            users.finish_forgetting(self._partition, self._deadline)
+            raise Again
+        return there
+
+    def _recalled(self, targets: set[str]) -> set[str] | None:
+        """What a look-around saw, once, if that is all there is to know. A purge since then is refused in the end,
+        as long as one transaction holds all."""
+        seen, self._seen = self._seen, None
+        if seen is None or not seen.is_fresh() or not targets <= seen.ids or len(self._writes) >= _FEW:
+            return None
+        self._read, self._user = {}, seen.user
+        return targets
+
+    def _fetched(self, wanted: set[str]) -> set[str]:
+        names = tuple(dict.fromkeys((*_READ, *USER)))
+        partition = self._partition
+        self._read = partition.tables.get(partition.key, {*wanted, keys.USER}, names, self._deadline)
+        self._user = self._read.pop(keys.USER, None)
+        return {keys.id_of(key) for key, item in self._read.items() if "gone" not in item}
+
+    def _must_know(self, write: Write) -> bool:
+        # Of many creations one that must fail is found before any is written.
+        return isinstance(write, Replace) or len(self._writes) >= MOST_ACTIONS
+
+    def _check(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            there = self._read.get(keys.memory(write.entry.memory.id))
+            if isinstance(write, Replace):
+                guarding.check_version(write, there)
+            elif there is not None and "gone" not in there:
+                raise guarding.taken(write.entry.memory.id)
+        guarding.check(self._partition, writes, self._look_around, self._deadline)
+
+    def _plan(self, writes: Sequence[Write], room: items.Room) -> _Plan:
+        plan = _Plan()
+        extra: dict[str, Item] = {}
+        for write in writes:
+            self._add(plan, write, room)
+            extra |= linking.hints(self._partition.key, write)
+            for revision in linking.earlier(write):
+                kept = items.revision(self._partition.key, revision, room)
+                extra[str(kept.item["k"])] = kept.item
+                plan.early += kept.pieces
+        for id in dict.fromkeys(self._closed):
+            waits = self._read.get(keys.memory(id), {}).get("open")
+            if waits is not None and not str(waits).startswith(keys.PENDING):
+                _close(plan, id)
+        self._fit(plan, writes, extra)
+        return plan
+
+    def _add(self, plan: _Plan, write: Write, room: items.Room) -> None:
+        memory = write.entry.memory
+        key = keys.memory(memory.id)
+        there = self._read.get(key)
+        w = self._partition.stamp(number(there, "w") if there else 0)
+        position = (self._positions or {}).get(memory.id)
+        if isinstance(write, Replace) and there is not None and "position" in there:
+            position = number(there, "position")
+        new = items.written(self._partition.key, write.entry, w=w, position=position, room=room)
+        plan.early += new.pieces
+        if isinstance(write, Create):
+            plan.actions.append(self._creation(write.entry, new.item, there, position))
+            return
+        assert there is not None
+        plan.late += items.pieces_of(there, "image")
+        if "chunks" in new.item:
+            plan.late += items.pieces_of(there, "search")
+        changed = {name: value for name, value in new.item.items() if name not in ("u", "k")}
+        plan.actions.append(
+            Action(key, "#w = :seen", {":seen": there["w"]}, set=changed, remove=new.removed(), own=True)
+        )
+
+    def _creation(self, entry: Entry, item: Item, there: Item | None, position: int | None) -> Action:
+        # What is created anew where something was forgotten is as old as that for an index that lags.
+        item["made"] = there["made"] if there else item["w"]
+        if position is not None and entry.memory.conversation_id is not None:
+            item["position"] = position
+            if entry.memory.source == "conversation":
+                item["open"] = keys.said(entry.memory.conversation_id, position, entry.memory.id)
+        if there is None:
+            return Action(text(item, "k"), "attribute_not_exists(#k)", put=item, own=True)
+        return Action(text(item, "k"), "#w = :seen", {":seen": there["w"]}, put=item, own=True)
+
+    def _fit(self, plan: _Plan, writes: Sequence[Write], extra: dict[str, Item]) -> None:
+        """Put what goes along into the transaction while there is room, in the order of what it is worth."""
+        if self._user is None:
+            self._go_along(plan, [users.creation(self._partition)])
+        elif extra and any(linking.targets(write) for write in writes):
+            # A purge that comes between would leave a link to what is gone.
+            self._go_along(plan, [users.unpurged(self._user)], needed=False)
+        if any(isinstance(write, Create) and write.guard for write in writes):
+            self._go_along(plan, [guarding.turn(self._read.get(keys.GUARD))])
+        self._go_along(plan, [Action(key, put=item) for key, item in extra.items()])
+
+    def _go_along(self, plan: _Plan, more: list[Action], *, needed: bool = True) -> None:
+        actions = [*plan.actions, *more]
+        if len(actions) <= MOST_ACTIONS and sum(action.size for action in actions) <= MOST_BYTES:
+            plan.actions = [*more, *plan.actions]
+        elif needed:
+            conditional = [action for action in more if action.condition]
+            for action in conditional:
+                _run(self._partition, [action], self._deadline)
+            plan.early += [a.put for a in more if not a.condition and a.put is not None]
+
+    def _write(self, plan: _Plan) -> None:
+        if plan.early:
+            self._partition.tables.put_all(plan.early, self._deadline)
+        for group in groups(plan.actions):
+            try:
+                run(self._partition.tables, self._partition.key, group, self._deadline)
+            except Cancelled as cancelled:
+                self._refuse(group, cancelled)
+            self._done |= {keys.id_of(action.key) for action in group if action.key.startswith(keys.MEMORIES)}
+
+    def _refuse(self, group: Sequence[Action], cancelled: Cancelled) -> None:
+        """Say why a transaction was refused, or that it should be tried again."""
+        by_id = {write.entry.memory.id: write for write in self._writes}
+        for action, reason in zip(group, cancelled.reasons, strict=True):
+            if reason is None or not action.key.startswith(keys.MEMORIES):
+                continue
+            # What stands there now is read by the next attempt, which goes in a forgotten memory's place.
+            self._met.add(action.key)
+            write, there = by_id.get(keys.id_of(action.key)), reason[1]
+            if there is None or "gone" in there:
+                continue
+            if isinstance(write, Create):
+                raise guarding.taken(write.entry.memory.id)
+            if isinstance(write, Replace):
+                guarding.check_version(write, there)
+        raise Again from None
+
+    def _take_back(self, plan: _Plan) -> None:
+        """Remove the pieces that nothing names: the write did not happen."""
+        pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
+        with suppress(SteeltrapError):
+            unnamed = [key for key in pieces if key.split("#")[1] not in self._done]
+            self._partition.tables.delete_all(self._partition.key, unnamed, self._deadline)
+
+
+def _run(partition: Partition, actions: Sequence[Action], deadline: Deadline) -> None:
+    try:
+        run(partition.tables, partition.key, actions, deadline)
+    except Cancelled:
+        raise Again from None
+
+
+def _looked_up(write: Write) -> Iterable[str]:
+    """The targets that must be there: an import's may come later."""
+    return () if isinstance(write, Create) and write.links_ahead else linking.targets(write)
+
+
+def _close(plan: _Plan, id: str) -> None:
+    key = keys.memory(id)
+    for i, action in enumerate(plan.actions):
+        if action.key == key:
+            plan.actions[i] = replace(action, remove=[*action.remove, "open"])
+            return
+    plan.actions.append(Action(key, "attribute_exists(#k)", remove=["open"]))

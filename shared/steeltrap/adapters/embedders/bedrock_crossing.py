@@ -1,0 +1,232 @@
+"""The one map by which the errors of botocore and Amazon Bedrock cross over.
+
+passing     tried again within the call: throttled, busy, a lost connection
+lasting     no retry helps until somebody mends the settings, the account or the machine
+neither     a later call may succeed
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ...errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt failed, as the end of a sentence.
+
+    `quotes` says that the foreign error may have what was sent in it, and must not be kept as the cause.
+    """
+
+    reason: str
+    passing: bool = False
+    lasting: bool = False
+    quotes: bool = False
+    cause: Exception | None = None
+
+    def error(self) -> Unavailable:
+        """The error of ours; raise it from `cause`."""
+        return Unavailable(f"Amazon Bedrock {self.reason}.", retryable=not self.lasting, part="embedder")
+
+
+OUT_OF_TIME: Final = Failure("did not answer in time; try again")
+SLOW: Final = Failure("did not answer in time; try again", passing=True)
+LOST: Final = Failure("broke the connection off; try again", passing=True)
+UNREACHABLE: Final = Failure("can't be reached: check the network and the region (AWS_REGION)", passing=True)
+UNTRUSTED: Final = Failure("has no certificate that this machine trusts", lasting=True)
+BUSY: Final = Failure("is busy; try again later", passing=True)
+FAILED: Final = Failure("failed; try again later", passing=True)
+USED_UP: Final = Failure("has no quota left for this account; try again later, or have the quota raised")
+TOO_LONG: Final = Failure("takes no text of this length; send a shorter one", lasting=True, quotes=True)
+REFUSED: Final = Failure(
+    "refuses the request: check STEELTRAP_EMBEDDER_MODEL and STEELTRAP_EMBEDDER_DIMENSION",
+    lasting=True,
+    quotes=True,
+)
+FORBIDDEN: Final = Failure(
+    "refuses access to the model: allow the action bedrock:InvokeModel on it, and enable the model for this "
+    "account and region",
+    lasting=True,
+)
+UNKNOWN: Final = Failure(
+    "does not know the model in this region: check STEELTRAP_EMBEDDER_MODEL and AWS_REGION", lasting=True
+)
+NOT_LET_IN: Final = Failure("can't be asked without valid AWS credentials: give some, or renew them", lasting=True)
+CLOCK: Final = Failure("refuses the signature's time: set this machine's clock right", lasting=True)
+NO_REGION: Final = Failure("can't be found without a region that has it: set AWS_REGION", lasting=True)
+MISCONFIGURED: Final = Failure("can't be reached as AWS is configured on this machine: mend that", lasting=True)
+OUTDATED: Final = Failure(
+    'is unknown to this version of boto3: run `pip install --upgrade "steeltrap[bedrock]"`', lasting=True
+)
+MISTAKEN: Final = Failure("could not be asked: a fault of steeltrap, please report it", lasting=True, quotes=True)
+
+CODES: Final[Mapping[str, Failure]] = {
+    # Modelled for the service
+    "AccessDeniedException": FORBIDDEN,
+    "ConflictException": FAILED,
+    "InternalServerException": FAILED,
+    "ModelErrorException": FAILED,
+    "ModelNotReadyException": BUSY,
+    "ModelStreamErrorException": FAILED,
+    "ModelTimeoutException": SLOW,
+    "ResourceNotFoundException": UNKNOWN,
+    "ServiceQuotaExceededException": USED_UP,
+    "ServiceUnavailableException": BUSY,
+    "ThrottlingException": BUSY,
+    "ValidationException": REFUSED,
+    # Common to all of AWS
+    "ExpiredToken": NOT_LET_IN,
+    "ExpiredTokenException": NOT_LET_IN,
+    "IncompleteSignature": NOT_LET_IN,
+    "IncompleteSignatureException": NOT_LET_IN,
+    "InternalFailure": FAILED,
+    "InvalidClientTokenId": NOT_LET_IN,
+    "InvalidSignatureException": NOT_LET_IN,
+    "MissingAuthenticationToken": NOT_LET_IN,
+    "MissingAuthenticationTokenException": NOT_LET_IN,
+    "NotAuthorized": FORBIDDEN,
+    "OptInRequired": FORBIDDEN,
+    "RequestExpired": CLOCK,
+    "ServiceUnavailable": BUSY,
+    "Throttling": BUSY,
+    "TooManyRequestsException": BUSY,
+    "UnrecognizedClientException": NOT_LET_IN,
+    "ValidationError": REFUSED,
+}
+
+_LENGTH: Final = re.compile(r"too long|too many input tokens|maxLength", re.IGNORECASE)
+"""How Bedrock says that a text is over a limit of its model: it has no code of its own."""
+
+
+@cache
+def foreign() -> Mapping[type[Exception], Failure]:
+    """Every way botocore fails, by the nearest base class.
+
+    Its root, BotoCoreError, is left out on purpose: a branch that a new version grows has to be placed.
+    """
+    from botocore import exceptions as e
+
+    places: Mapping[Failure, tuple[type[Exception], ...]] = {
+        SLOW: (e.ConnectTimeoutError, e.ReadTimeoutError),
+        LOST: (
+            e.HTTPClientError,
+            e.IncompleteReadError,
+            e.ChecksumError,
+            e.FlexibleChecksumError,
+            e.ConnectionError,
+            OSError,
+        ),
+        UNREACHABLE: (e.EndpointConnectionError, e.ProxyConnectionError),
+        UNTRUSTED: (e.SSLError,),
+        NOT_LET_IN: (
+            e.NoCredentialsError,
+            e.NoAuthTokenError,
+            e.PartialCredentialsError,
+            e.CredentialRetrievalError,
+            e.TokenRetrievalError,
+            e.UnknownTokenProviderError,
+            e.UnknownCredentialError,
+            e.RefreshWithMFAUnsupportedError,
+            e.MetadataRetrievalError,
+            e.SSOError,
+        ),
+        NO_REGION: (
+            e.BaseEndpointResolverError,
+            e.EndpointProviderError,
+            e.UnknownRegionError,
+            e.InvalidRegionError,
+            e.ServiceNotInRegionError,
+        ),
+        MISCONFIGURED: (
+            e.ProfileNotFound,
+            e.ConfigNotFound,
+            e.ConfigParseError,
+            e.InvalidConfigError,
+            e.InvalidDefaultsMode,
+            e.InvalidRetryConfigurationError,
+            e.InvalidProxiesConfigError,
+            e.InvalidChecksumConfigError,
+            e.InvalidSTSRegionalEndpointsConfigError,
+            e.InvalidS3UsEast1RegionalEndpointConfigError,
+            e.InvalidS3AddressingStyleError,
+            e.InvalidEndpointConfigurationError,
+            e.InvalidEndpointDiscoveryConfigurationError,
+            e.InvalidIMDSEndpointError,
+            e.InvalidIMDSEndpointModeError,
+            e.MissingDependencyException,
+            e.MD5UnavailableError,
+        ),
+        OUTDATED: (
+            e.DataNotFoundError,
+            e.ApiVersionNotFoundError,
+            e.UnknownSignatureVersionError,
+            e.UnsupportedSignatureVersionError,
+            e.UnknownServiceStyle,
+            e.UndefinedModelAttributeError,
+        ),
+        MISTAKEN: (
+            e.ValidationError,
+            e.ParamValidationError,
+            e.MissingParametersError,
+            e.InvalidExpressionError,
+            e.UnknownClientMethodError,
+            e.PaginationError,
+            e.OperationNotPageableError,
+            e.UnseekableStreamError,
+            e.WaiterError,
+            e.WaiterConfigError,
+            e.StubResponseError,
+            e.InvalidHostLabelError,
+            e.InvalidDNSNameError,
+            e.UnsupportedS3ArnError,
+            e.UnsupportedS3ControlArnError,
+            e.UnsupportedOutpostResourceError,
+            e.UnsupportedS3ConfigurationError,
+            e.UnsupportedS3AccesspointConfigurationError,
+            e.UnsupportedS3ControlConfigurationError,
+        ),
+    }
+    later = {name: place for name, place in _LATER.items() if hasattr(e, name)}
+    return {
+        **{kind: place for place, kinds in places.items() for kind in kinds},
+        **{getattr(e, name): place for name, place in later.items()},
+    }
+
+
+_LATER: Final[Mapping[str, Failure]] = {
+    "AwsChunkedWrapperError": MISTAKEN,
+    "CapacityNotAvailableError": BUSY,
+    "LoginError": NOT_LET_IN,
+    "UnsupportedServiceProtocolsError": OUTDATED,
+}
+"""Those that not every botocore has that will do."""
+
+
+def crossing(error: Exception) -> Failure | None:
+    """What a foreign exception means here; None for one that nobody has placed."""
+    from botocore.exceptions import ClientError
+
+    if isinstance(error, ClientError):
+        return refusal(error.response)
+    known = foreign()
+    return next((known[kind] for kind in type(error).__mro__ if kind in known), None)
+
+
+def refusal(answer: Mapping[str, Any]) -> Failure:
+    """What an answer other than 200 means, by its code; by its status when nobody has placed the code."""
+    details = answer.get("Error", {})
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    code = str(details.get("Code", ""))
+    placed = CODES.get(code)
+    if placed is REFUSED and _LENGTH.search(str(details.get("Message", ""))):
+        return TOO_LONG
+    if placed is not None:
+        return placed
+    if status in (408, 429):
+        return BUSY
+    if status >= 500:
+        return FAILED
+    return FORBIDDEN if status in (401, 403) else REFUSED

@@ -1,0 +1,134 @@
+"""Users' files under a data folder, in `exports`, beside their memories."""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Final
+
+from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
+from ...ports import UserRef
+from ..data_folder import DataFolder
+from ..file_names import both_file_and_folder, check_name
+from .walking import files, folder_below, mode, open_file
+
+_UNFINISHED: Final = ".unfinished-"
+
+
+class FolderFiles:
+    """One folder per user, named by the digest that names the user's memories."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._data = DataFolder(folder)
+
+    def files(self, user_id: str, *, tenant: str = "") -> "UserFolder":
+        return UserFolder(self._data, _home(user_id, tenant))
+
+    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+        *above, own = _home(user_id, tenant)
+        self._data.require()
+        with _crossing(), suppress(FileNotFoundError), folder_below(self.folder, above) as folder:
+            if stat.S_ISLNK(mode(own, folder)):
+                # Not what a link names, but the link.
+                os.unlink(own, dir_fd=folder)
+                return True
+            there = any(UserFolder(self._data, (*above, own)).names())
+            shutil.rmtree(own, dir_fd=folder)
+            return there
+        return False
+
+
+class UserFolder:
+    """One user's files. Made without touching the disk; the folder comes to be with the first file."""
+
+    def __init__(self, data: DataFolder, home: tuple[str, ...]) -> None:
+        self._data = data
+        self._home = home
+
+    def write(self, name: str, content: bytes) -> None:
+        self._data.make()
+        with _crossing_missing(), self._folder_of(name, make=True) as (folder, last):
+            there = mode(last, folder)
+            if stat.S_ISLNK(there):
+                raise _leads_out(name)
+            if stat.S_ISDIR(there):
+                raise both_file_and_folder(name)
+            part = f"{_UNFINISHED}{token_hex(8)}"
+            try:
+                with os.fdopen(open_file(part, folder, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(part, last, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(part, dir_fd=folder)
+
+    def read(self, name: str, *, most: int) -> bytes:
+        self._data.require()
+        try:
+            with (
+                self._folder_of(name) as (folder, last),
+                os.fdopen(open_file(last, folder, os.O_RDONLY), "rb") as file,
+            ):
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise FileNotFoundError
+                content = file.read(most + 1)
+        except FileNotFoundError:
+            raise NotFound(f"No file `{name}` among the exported files.") from None
+        if len(content) > most:
+            raise TooLarge(f"The file `{name}` has more than {most:,} bytes.")
+        return content
+
+    def names(self) -> list[str]:
+        self._data.require()
+        with _crossing(), suppress(FileNotFoundError), folder_below(self._data.path, self._home) as folder:
+            return sorted(name for name in files(folder) if not os.path.basename(name).startswith(_UNFINISHED))
+        return []
+
+    @contextmanager
+    def _folder_of(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder that a file is in, and its name there. Raises FileNotFoundError, SteeltrapError."""
+        *folders, last = check_name(name).split("/")
+        with _crossing(name), folder_below(self._data.path, self._home, make=make) as home:
+            # A file in place of one of these folders is the name's fault, not the disk's.
+            try:
+                with folder_below(home, folders, make=make) as folder:
+                    yield folder, last
+            except (NotADirectoryError, IsADirectoryError):
+                raise both_file_and_folder(name) from None
+
+
+def _home(user_id: str, tenant: str) -> tuple[str, ...]:
+    key = UserRef(user_id=user_id, tenant=tenant).key
+    return "exports", key[:2], key
+
+
+def _leads_out(name: str) -> InvalidInput:
+    return InvalidInput(f"`{name}` leads out of the folder of exported files: a link is in the way.")
+
+
+@contextmanager
+def _crossing(name: str = "exports") -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _leads_out(name) from error
+        raise Unavailable(f"The folder of exported files can't be used ({error.strerror}).", part="store") from error
+
+
+@contextmanager
+def _crossing_missing() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Unavailable("The folder of exported files was removed meanwhile; try again.", part="store") from error

@@ -1,0 +1,227 @@
+"""One alias of OpenSearch as the index of every user."""
+
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ...errors import SteeltrapError
+from ...model import Query
+from ...ports import Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
+from ..word_digests import word_digest
+from . import answers, queries
+from .documents import has_direction, to_lines
+from .errors import STALE, failure, refusal
+from .indices import Indices
+from .look_around import LookAround
+from .queries import Body
+from .view import View
+from .wire import Wire, bulk
+
+_log = logging.getLogger("steeltrap")
+
+BULK_BYTES: Final = 4 * 1024 * 1024
+BODIES: Final = 100
+_REMEMBERED: Final = 4096
+_MISSING: Final = 404
+_CHECK_SECONDS: Final = 5.0
+_NEEDED: Final = ",".join(
+    f"responses.{part}"
+    for part in (
+        *("hits.hits._score", "hits.hits.fields", "hits.hits.sort", "aggregations"),
+        *("error.type", "status", "timed_out", "_shards.failed"),
+    )
+)
+
+
+class OpenSearchIndex:
+    """An `Index` behind an alias. Safe for threads; what it remembers of users only makes it choose better."""
+
+    def __init__(self, wire: Wire, indices: Indices) -> None:
+        self._wire = wire
+        self._indices = indices
+        self.alias = indices.alias
+        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        user: str,
+        query: Query,
+        *,
+        now: int,
+        timeout: float,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> Indexed:
+        ends = time.monotonic() + timeout
+        view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        tokens = list(dict.fromkeys(query.tokens))
+        legs: dict[str, Body] = {}
+        if query.per_leg is None:
+            legs["all"] = queries.every_match(view, query, tokens, None)
+        elif query.per_leg > 0:
+            if tokens:
+                legs["keyword"] = queries.keyword_leg(view, query, tokens, self._recall(user))
+            if query.embedding is not None:
+                legs["semantic"] = queries.semantic_leg(view, query, query.embedding)
+        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], timeout)
+        if (wrong := failure(statistics)) is not None:
+            raise wrong
+        by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
+        if query.per_leg is None:
+            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], ends)
+        seen = statistics["aggregations"]["seen"]
+        stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
+        self._remember(user, stored, length)
+        return Indexed(
+            candidates=tuple(_candidates(by_leg, tokens, query)),
+            stored=stored,
+            admitted=int(seen["admitted"]["doc_count"]),
+            length=length,
+            frequencies=tuple(bucket["doc_count"] for bucket in seen["having"]["buckets"]) if tokens else (),
+            newest=answers.newest(statistics),
+            degraded=degraded,
+        )
+
+    def look_around(
+        self,
+        user: str,
+        probes: Sequence[Probe],
+        *,
+        now: int,
+        floor: float,
+        top_k: int,
+        timeout: float,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> list[IndexedSurroundings]:
+        if not probes:
+            return []
+        view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        asking = LookAround(view, probes, floor, top_k)
+        return asking.read(self._ask(user, asking.bodies, timeout))
+
+    def write(
+        self, documents: Sequence[Document | Tombstone], *, timeout: float, again: bool = False
+    ) -> dict[int, SteeltrapError]:
+        """As the port says; `again` writes what is there in the same version too."""
+        ends = time.monotonic() + timeout
+        wrong: dict[int, SteeltrapError] = {}
+        first = 0
+        aliases = self._indices.write_set(timeout=timeout)
+        lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
+        for block in _blocks(lines):
+            try:
+                items = bulk(self._wire, b"".join(block), timeout=ends - time.monotonic())
+            except SteeltrapError as error:
+                if not first:
+                    raise
+                return wrong | dict.fromkeys(range(first, len(documents)), error)
+            if any(item["status"] == _MISSING for item in items):
+                self._indices.relearn()  # an index that was being built is searched by now, or given up
+            for at, item in enumerate(items):
+                if (refused := _refused(item)) is not None:
+                    wrong[first + at // len(aliases)] = refused
+            first += len(block)
+        return wrong
+
+    def check(self) -> None:
+        """Raises Unavailable when no index is behind the alias, or a part of it doesn't answer."""
+        whole = {"allow_partial_search_results": "false"}
+        self._wire.send("POST", f"/{self.alias}/_search", {"size": 0}, timeout=_CHECK_SECONDS, params=whole)
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def _ask(self, user: str, bodies: Sequence[Body], timeout: float) -> list[Mapping[str, Any]]:
+        """The parts of a `_msearch`, in order, over one user's shard."""
+        ends = time.monotonic() + timeout
+        address = {"routing": user, "preference": user, "allow_partial_search_results": False}
+        header = json.dumps({"index": self.alias, **address})
+        parts: list[Mapping[str, Any]] = []
+        for start in range(0, len(bodies), BODIES):
+            left = ends - time.monotonic()
+            within = {"timeout": f"{max(1, int(1000 * left))}ms"}
+            lines = [f"{header}\n{json.dumps(body | within)}\n" for body in bodies[start : start + BODIES]]
+            answer = self._wire.send(
+                "POST", "/_msearch", "".join(lines).encode(), timeout=left, params={"filter_path": _NEEDED}
+            )
+            parts += answer["responses"]
+        return parts
+
+    def _rest(
+        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], ends: float
+    ) -> list[Mapping[str, Any]]:
+        """What comes behind a full block of all matches."""
+        rest: list[Mapping[str, Any]] = []
+        while len(block) == queries.MOST:
+            body = queries.every_match(view, query, tokens, block[-1]["sort"][0])
+            [part] = self._ask(view.user, [body], ends - time.monotonic())
+            if (wrong := failure(part)) is not None:
+                raise wrong
+            block = answers.hits(part)
+            rest += block
+        return rest
+
+    def _recall(self, user: str) -> tuple[int, float] | None:
+        with self._lock:
+            return self._known.get(user)
+
+    def _remember(self, user: str, documents: int, length: int) -> None:
+        with self._lock:
+            self._known[user] = (documents, length / max(1, documents))
+            self._known.move_to_end(user)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[Any]], str | None]:
+    """The hits of the legs that answered and a word on the one that did not. Raises when none did."""
+    wrong = {leg: error for leg, part in legs.items() if (error := failure(part)) is not None}
+    if wrong and len(wrong) == len(legs):
+        raise next(iter(wrong.values()))
+    found = {leg: answers.hits(part) for leg, part in legs.items() if leg not in wrong}
+    if not wrong:
+        return found, None
+    [(leg, error)] = wrong.items()
+    _log.warning("the index's %s leg failed: %s", leg, error.message)
+    return found, f"the {leg} search failed ({error.message})"
+
+
+def _candidates(
+    by_leg: Mapping[str, Sequence[Mapping[str, Any]]], tokens: Sequence[str], query: Query
+) -> list[IndexedCandidate]:
+    digests = [word_digest(token) for token in tokens]
+    scored = query.embedding is not None and has_direction(query.embedding)
+    level = None if query.embedding is None else 0.0
+    found: dict[str, IndexedCandidate] = {}
+    for hits in by_leg.values():
+        for hit in hits:
+            id = answers.identity(hit)
+            if id not in found:
+                found[id] = answers.candidate(hit, digests, scored=scored, level=level)
+    return list(found.values())
+
+
+def _blocks(lines: Sequence[bytes]) -> list[list[bytes]]:
+    """Documents in requests of a bounded size; one that is larger by itself goes alone."""
+    blocks: list[list[bytes]] = []
+    room = 0
+    for line in lines:
+        if not blocks or len(line) > room:
+            blocks.append([])
+            room = BULK_BYTES
+        blocks[-1].append(line)
+        room -= len(line)
+    return blocks
+
+
+def _refused(item: Mapping[str, Any]) -> SteeltrapError | None:
+    status = int(item["status"])
+    if status < 300 or status == STALE:
+        return None
+    return refusal(status, str(item.get("error", {}).get("type", "")))

@@ -1,0 +1,173 @@
+"""The indices behind an alias: made from one template, built anew beside the old one, switched at once.
+
+    steeltrap ─────────> steeltrap-1          searched and written
+    steeltrap-next ────> steeltrap-2          written only, while it is built; gone after the switch
+
+A writer learns of a second index within `LEARNED_SECONDS`: who builds one waits so long before reading the
+truth, so that no write falls between.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ...errors import Conflict, NotFound, SteeltrapError
+from .mapping import Engine, Similarity, index_body
+from .wire import Wire
+
+_log = logging.getLogger("steeltrap")
+
+LEARNED_SECONDS: Final = 30.0
+_SECONDS: Final = 30.0
+_META: Final = ("version", "embedder", "dimension", "engine", "similarity")
+_REFUSED: Final = (400, 401, 403)
+"""Statuses for a request that is not allowed: OpenSearch's own, and those of what may stand before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """An index and what it was built for."""
+
+    name: str
+    version: int
+    embedder: str
+    dimension: int
+    engine: str
+    similarity: str
+    reached: str = ""
+    """How far the building was when it was last told, "" before."""
+
+
+class Indices:
+    """Makes, names and switches the indices of one alias. Safe for threads."""
+
+    def __init__(self, wire: Wire, alias: str) -> None:
+        self._wire = wire
+        self.alias = alias
+        self.next = f"{alias}-next"
+        self._lock = threading.Lock()
+        self._learned: tuple[float, tuple[str, ...]] | None = None
+
+    def build(
+        self, dimension: int, embedder: str, *, engine: Engine = "lucene", settings: Mapping[str, Any] | None = None
+    ) -> str:
+        """Make an index, empty; answers its name. The first is searched at once, a later one after `switch`.
+
+        Where OpenSearch refuses scripts in an index, it is made without them. Raises Conflict while another one is
+        being built.
+        """
+        if self._behind(self.next):
+            raise Conflict("Another index is being built: switch to it, or drop it, first.")
+        current = self._behind(self.alias)
+        name = f"{self.alias}-{1 + max([0, *map(self._number, self._all())])}"
+        alias = self.next if current else self.alias
+
+        def make(similarity: Similarity) -> None:
+            body = index_body(dimension, embedder, engine=engine, similarity=similarity, settings=settings)
+            self._make(name, alias, body)
+
+        try:
+            make("scripted")
+        except SteeltrapError as refused:
+            if refused.details.get("status") not in _REFUSED:
+                raise
+            try:
+                make("BM25")
+            except SteeltrapError:
+                raise refused from None
+            _log.warning(
+                "OpenSearch refuses scripted similarities: in %s its own BM25 chooses the candidates of a search by "
+                "words. Scores stay the same.",
+                name,
+            )
+        self.relearn()
+        return name
+
+    def _make(self, name: str, alias: str, body: Mapping[str, Any]) -> None:
+        template = {"index_patterns": [f"{self.alias}-*"], "template": body}
+        self._wire.send("PUT", f"/_index_template/{self.alias}", template, timeout=_SECONDS)
+        self._wire.send("PUT", f"/{name}", {"aliases": {alias: {}}}, timeout=_SECONDS)
+
+    def switch(self) -> str | None:
+        """Search the index that was built; answers the name of the one before. Raises NotFound when there is none."""
+        new = next(iter(self._behind(self.next)), None)
+        if new is None:
+            raise NotFound("No index is being built.")
+        old = self._behind(self.alias)
+        actions: list[dict[str, Any]] = [{"remove": {"index": name, "alias": self.alias}} for name in old]
+        actions += [{"remove": {"index": new, "alias": self.next}}, {"add": {"index": new, "alias": self.alias}}]
+        self._wire.send("POST", "/_aliases", {"actions": actions}, timeout=_SECONDS)
+        self.relearn()
+        return old[0] if old else None
+
+    def drop(self, name: str) -> None:
+        """Remove an index that is not searched. Raises Conflict for the one that is."""
+        if name in self._behind(self.alias):
+            raise Conflict(f"{name} is the index that is searched.")
+        self._wire.send("DELETE", f"/{name}", timeout=_SECONDS, absent=True)
+        self.relearn()
+
+    def remove(self) -> None:
+        """Remove every index of the alias, the one that is searched too, and the template."""
+        for name in {*self._behind(self.alias), *self._behind(self.next)}:
+            self._wire.send("DELETE", f"/{name}", timeout=_SECONDS, absent=True)
+        self._wire.send("DELETE", f"/_index_template/{self.alias}", timeout=_SECONDS, absent=True)
+        self.relearn()
+
+    def current(self) -> Built | None:
+        """The index that is searched; None before the first."""
+        return self._built(self.alias)
+
+    def building(self) -> Built | None:
+        """The index that is being built; None when there is none."""
+        return self._built(self.next)
+
+    def reach(self, built: Built, place: str) -> None:
+        """Keep in the index that is being built how far that is."""
+        meta = {key: getattr(built, key) for key in _META}
+        body = {"_meta": {**meta, "reached": place}}
+        self._wire.send("PUT", f"/{built.name}/_mapping", body, timeout=_SECONDS)
+
+    def write_set(self, *, timeout: float = _SECONDS) -> tuple[str, ...]:
+        """The aliases to write to: the one that is searched, and the one that is being built."""
+        with self._lock:
+            learned = self._learned
+        if learned is None or time.monotonic() - learned[0] > LEARNED_SECONDS:
+            both = (self.alias, self.next) if self._behind(self.next, timeout) else (self.alias,)
+            learned = (time.monotonic(), both)
+            with self._lock:
+                self._learned = learned
+        return learned[1]
+
+    def refresh(self) -> None:
+        """Make all that was written findable now."""
+        for alias in self.write_set():
+            self._wire.send("POST", f"/{alias}/_refresh", timeout=_SECONDS)
+
+    def _built(self, alias: str) -> Built | None:
+        answer = self._wire.send("GET", f"/{alias}/_mapping", timeout=_SECONDS, absent=True)
+        if "error" in answer:
+            return None
+        [(name, found)] = answer.items()
+        # An index that was made before there was a choice has scripts.
+        meta = {"similarity": "scripted"} | found["mappings"]["_meta"]
+        return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
+
+    def _behind(self, alias: str, timeout: float = _SECONDS) -> list[str]:
+        answer = self._wire.send("GET", f"/_alias/{alias}", timeout=timeout, absent=True)
+        return [] if "error" in answer else sorted(answer)
+
+    def _all(self) -> list[str]:
+        return sorted(self._wire.send("GET", f"/{self.alias}-*/_alias", timeout=_SECONDS))
+
+    def _number(self, name: str) -> int:
+        end = name.removeprefix(f"{self.alias}-")
+        return int(end) if end.isdigit() else 0
+
+    def relearn(self) -> None:
+        """Ask anew which indices to write to."""
+        with self._lock:
+            self._learned = None

@@ -1,0 +1,133 @@
+"""Transactions on a user's file, and the one map by which SQLite's errors cross over."""
+
+import errno
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from ...errors import Internal, SteeltrapError, Unavailable
+
+_log = logging.getLogger("steeltrap")
+
+OPEN_SECONDS: Final = 10.0
+CONNECTION_BYTES: Final = 64 * 1024
+"""What an open connection holds, about: its page cache, the schema and prepared statements."""
+Bindings = Sequence[Any] | Mapping[str, Any]
+
+DISK_FULL = "The disk is full: free some space, then try again."
+_BUSY = "The memory store is busy; try again."
+_MENDABLE: Final[dict[type[apsw.Error], str]] = {
+    apsw.BusyError: _BUSY,
+    apsw.LockedError: _BUSY,
+    apsw.InterruptError: "The call took too long and was given up; try again.",
+    apsw.FullError: DISK_FULL,
+    apsw.NoMemError: "The machine is out of memory; try again.",
+    apsw.ProtocolError: _BUSY,
+}
+_LASTING: Final[dict[type[apsw.Error], str]] = {
+    apsw.CorruptError: "is damaged; restore it from a backup or an export. It was left as it is.",
+    apsw.NotADBError: "is not a steeltrap database; move it away or restore it. It was left as it is.",
+    apsw.CantOpenError: "can't be opened; check that the folder exists and may be written to.",
+    apsw.ReadOnlyError: "may not be written to; check its permissions.",
+    apsw.PermissionsError: "may not be read; check its permissions.",
+    apsw.AuthError: "may not be read; check its permissions.",
+    apsw.IOError: "can't be read or written; check the disk.",
+    apsw.NoLFSError: "is too large for this file system.",
+}
+OURS: Final[tuple[type[apsw.Error], ...]] = (
+    apsw.AbortError,
+    apsw.BindingsError,
+    apsw.ConnectionClosedError,
+    apsw.ConnectionNotClosedError,
+    apsw.ConstraintError,
+    apsw.CursorClosedError,
+    apsw.EmptyError,
+    apsw.ExecTraceAbort,
+    apsw.ExecutionCompleteError,
+    apsw.ExtensionLoadingError,
+    apsw.ForkingViolationError,
+    apsw.FormatError,
+    apsw.IncompleteExecutionError,
+    apsw.InternalError,
+    apsw.InvalidContextError,
+    apsw.MismatchError,
+    apsw.MisuseError,
+    apsw.NoFTS5Error,
+    apsw.NotFoundError,
+    apsw.RangeError,
+    apsw.SQLError,
+    apsw.SchemaChangeError,
+    apsw.ThreadingViolationError,
+    apsw.TooBigError,
+    apsw.VFSFileClosedError,
+    apsw.VFSNotImplementedError,
+)
+"""What only a mistake in this adapter raises: Internal, with the cause in the log."""
+
+
+class DiskFull(Unavailable):
+    """There is no room left on the disk."""
+
+    def __init__(self, message: str = DISK_FULL) -> None:
+        super().__init__(message, part="store")
+
+
+@contextmanager
+def crossing(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours; a file that is at fault is named."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise translate(error, path) from error
+    except PermissionError as error:
+        raise Unavailable(
+            f"The file {path.name} {_LASTING[apsw.PermissionsError]}", retryable=False, part="store"
+        ) from error
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull from error
+        raise Unavailable(
+            f"The file {path.name} can't be used ({error.strerror}); check the disk.", retryable=False, part="store"
+        ) from error
+
+
+def translate(error: apsw.Error, path: Path) -> SteeltrapError:
+    """The error of ours that stands for one of SQLite's."""
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return DiskFull()
+    for kind, message in _MENDABLE.items():
+        if isinstance(error, kind):
+            return Unavailable(message, part="store")
+    for kind, message in _LASTING.items():
+        if isinstance(error, kind):
+            return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
+    # SQLite's messages name tables and columns; the values are bound, so that none is in them.
+    _log.error("the memory store failed: %s: %s", type(error).__name__, error)
+    return Internal("The memory store failed in an unexpected way; the log has the cause.")
+
+
+def select(connection: apsw.Connection, statement: str, values: Bindings = ()) -> list[tuple[Any, ...]]:
+    """All rows of a query at once: no read transaction stays open behind it."""
+    return connection.execute(statement, values).fetchall()
+
+
+@contextmanager
+def writing(connection: apsw.Connection, path: Path, timeout: float) -> Iterator[None]:
+    """One transaction that takes the write lock at its start, within `timeout` seconds.
+
+    A read that turns into a write would fail at once under contention, whatever the busy timeout.
+    """
+    with crossing(path):
+        connection.set_busy_timeout(max(1, int(timeout * 1000)))
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise

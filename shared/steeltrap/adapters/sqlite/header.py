@@ -1,0 +1,76 @@
+"""What a file says of itself: whose memories it has, which embedder made its vectors, how many changes it has seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import apsw
+
+from ...errors import Conflict, Unavailable
+from ...ports import UserRef
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the `meta` table of a user's file has to say, so that the file is used."""
+
+    user: UserRef
+    embedder: str
+    dimension: int
+
+    def begin(self, connection: apsw.Connection, path: Path) -> int:
+        """The number of the next change, in a transaction. Raises Unavailable, Conflict."""
+        meta = self.check_owner(connection, path)
+        if "generation" not in meta:
+            # A new file, or one that was wiped: a fresh space begins.
+            meta = {
+                "generation": token_hex(8),
+                "change": 0,
+                "user_id": self.user.user_id,
+                "tenant": self.user.tenant,
+                "embedder": self.embedder,
+                "dimension": self.dimension,
+            }
+            connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
+        self._check_embedder(meta)
+        return int(meta["change"]) + 1
+
+    def check(self, connection: apsw.Connection, path: Path) -> bool:
+        """Whether the file has begun. Raises Unavailable, Conflict."""
+        meta = self.check_owner(connection, path)
+        if meta:
+            self._check_embedder(meta)
+        return bool(meta)
+
+    def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
+        """All that the file says of itself. Raises Unavailable for another user's file."""
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        if meta and owner(meta) != self.user:
+            raise not_the_users(path)
+        return meta
+
+    def _check_embedder(self, meta: Mapping[str, Any]) -> None:
+        stored = (meta["embedder"], meta["dimension"])
+        if stored != (self.embedder, self.dimension):
+            raise Conflict(
+                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to embed them anew.",
+                part="embedder",
+            )
+
+
+def owner(meta: Mapping[str, Any]) -> UserRef:
+    """Whose memories a file has."""
+    return UserRef(user_id=str(meta["user_id"]), tenant=str(meta["tenant"]))
+
+
+def not_the_users(path: Path) -> Unavailable:
+    """What is said of a file that has the name of another user's."""
+    return Unavailable(
+        f"The file {path.name} holds the memories of another user, so it is not served: move it back to its own name, "
+        "or restore the right one.",
+        retryable=False,
+        part="store",
+    )

@@ -1,0 +1,134 @@
+"""Opening a user's file, and knowing whether what was opened is still the file at its path."""
+
+import os
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ...errors import Unavailable
+from .connection import OPEN_SECONDS, crossing
+from .schema import is_foreign, migrate
+
+READER_KIB: Final = 128
+"""A thousand open users must fit: what is searched lies in the index, and the system caches the file."""
+WRITER_KIB: Final = 512
+"""Enough for the pages that every write touches: the ends of the tables and the roots of the indexes."""
+_PAUSE: Final = 0.005
+_LOG_SECONDS: Final = 1.0
+
+Identity = tuple[int, int]
+
+# Closing a file drops the process's POSIX locks on it, those of other connections too. So nobody may connect to
+# a new file between its making and the closing of the descriptor that made it.
+_connecting = threading.Lock()
+
+
+def identity(path: Path) -> Identity | None:
+    """Device and inode of the file at a path; None without a file. A file that replaces another has its own."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection, and which file and which write-ahead log it has open."""
+
+    connection: apsw.Connection
+    path: Path
+    file: Identity
+    log: Identity | None
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that is open."""
+        with crossing(self.path):
+            return identity(self.path) == self.file
+
+    def take_log_along(self) -> None:
+        """Move the log into the file that it belongs to, and remove it, when that file was replaced or removed.
+
+        SQLite finds a log by its name: it would read this one as a part of the file that comes in place.
+        Raises Unavailable while another process needs the log.
+        """
+        log = _beside(self.path, "-wal")
+        with crossing(self.path):
+            if self.log is None or self.is_in_place or identity(log) != self.log:
+                return
+            self.connection.set_busy_timeout(int(_LOG_SECONDS * 1000))
+            busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() or (1, 0, 0)
+            if busy:
+                raise apsw.BusyError("another process needs the log")
+            for path in (log, _beside(self.path, "-shm")):
+                path.unlink(missing_ok=True)
+
+
+def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+    """A connection to a user's file, migrated where needed; a `new` one is made if it is not there.
+
+    WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
+    is deleted. May wait for the write lock of SQLite, so never call it where a writer could wait for the
+    caller. Raises SteeltrapError.
+    """
+    deadline = time.monotonic() + OPEN_SECONDS
+    with crossing(path):
+        while True:
+            connection, file = _connect(path, new)
+            try:
+                _prepare(connection, cache_kib)
+                if identity(path) == file:
+                    return Opened(connection, path, file, identity(_beside(path, "-wal")))
+                connection.close()  # replaced meanwhile: which of the two was opened is not known
+            except apsw.BusyError:
+                connection.close()
+                # Switching a new file to WAL ignores the busy timeout, so two first openers meet here.
+                if time.monotonic() > deadline:
+                    raise
+            except ValueError as newer:
+                connection.close()
+                raise Unavailable(
+                    f"The file {path.name} was written by a newer steeltrap ({newer}); upgrade.",
+                    retryable=False,
+                    part="store",
+                ) from None
+            except BaseException:
+                connection.close()
+                raise
+            if time.monotonic() > deadline:
+                raise apsw.BusyError("replaced again and again")
+            time.sleep(_PAUSE)
+
+
+def _connect(path: Path, new: bool) -> tuple[apsw.Connection, Identity]:
+    with _connecting:
+        if new:
+            with suppress(FileExistsError):
+                # The log takes its mode from the file.
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        file = identity(path)
+        if file is None:
+            raise apsw.CantOpenError("no such file")
+        return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), file
+
+
+def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
+    connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
+    if is_foreign(connection):
+        raise apsw.NotADBError("a database of another program")
+    if connection.pragma("journal_mode") != "wal":
+        connection.pragma("journal_mode", "wal")
+    connection.pragma("synchronous", "full")
+    connection.pragma("secure_delete", "on")
+    connection.pragma("cache_size", -cache_kib)
+    migrate(connection)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)

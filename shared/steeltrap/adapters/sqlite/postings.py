@@ -1,0 +1,113 @@
+"""The keyword leg: which memories have which terms, scored by BM25 over everything at once.
+
+Two parts: sorted arrays made when the index is loaded, and a short unsorted tail for what came since,
+merged in when it has grown.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...rules import bm25
+from ..word_digests import word_digest
+
+_TAIL: Final = 4096
+_ROOM: Final = 256
+_POSTING_BYTES: Final = 8 + 4 + 2
+Posting = tuple[NDArray[np.int32], NDArray[np.uint16]]
+TermScores = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
+
+
+class Postings:
+    """Terms as 64-bit digests, each with the slots that have it and how often."""
+
+    def __init__(self) -> None:
+        self._terms: NDArray[np.uint64] = np.empty(0, np.uint64)
+        self._slots: NDArray[np.int32] = np.empty(0, np.int32)
+        self._counts: NDArray[np.uint16] = np.empty(0, np.uint16)
+        self._tail = _empty_tail(_ROOM)
+        self._tail_size = 0
+
+    def add(self, slot: int, terms: Sequence[bytes]) -> NDArray[np.int64]:
+        """Add the stored terms of memories from a slot on; answers their lengths in tokens."""
+        distinct = np.fromiter((len(of_one) // 10 for of_one in terms), np.int64, len(terms))
+        start, stop = self._tail_size, self._tail_size + int(distinct.sum())
+        if stop > len(self._tail[0]):
+            larger = _empty_tail(2 * stop)
+            for i, part in enumerate(self._tail):
+                larger[i][:start] = part[:start]
+            self._tail = larger
+        digests = b"".join([of_one[: 8 * (len(of_one) // 10)] for of_one in terms])
+        counts = np.frombuffer(b"".join([of_one[8 * (len(of_one) // 10) :] for of_one in terms]), "<u2")
+        self._tail[0][start:stop] = np.frombuffer(digests, "<u8")
+        self._tail[1][start:stop] = np.repeat(np.arange(slot, slot + len(terms)), distinct)
+        self._tail[2][start:stop] = counts
+        self._tail_size = stop
+        up_to = np.concatenate(([0], counts.cumsum(dtype=np.int64)))
+        ends = distinct.cumsum()
+        lengths: NDArray[np.int64] = up_to[ends] - up_to[ends - distinct]
+        return lengths
+
+    def settle(self) -> None:
+        """Merge the tail in when it has grown to a quarter of the rest."""
+        if self._tail_size <= max(_TAIL, len(self._terms) // 4):
+            return
+        size = self._tail_size
+        terms = np.concatenate((self._terms, self._tail[0][:size]))
+        order = np.argsort(terms, kind="stable")
+        self._terms = terms[order]
+        self._slots = np.concatenate((self._slots, self._tail[1][:size]))[order]
+        self._counts = np.concatenate((self._counts, self._tail[2][:size]))[order]
+        self._tail, self._tail_size = _empty_tail(_ROOM), 0
+
+    def scores(
+        self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], TermScores]:
+        """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; and for each
+        token that is scored the slots that have it with what it adds there."""
+        scores = np.zeros(len(lengths))
+        documents = int(np.count_nonzero(among))
+        average = max(1.0, float(lengths @ among) / max(1, documents))
+        terms: TermScores = []
+        found = {token: _admitted(posting, among) for token, posting in self._find(tokens).items()}
+        for token in bm25.rarest({token: len(slots) for token, (slots, _) in found.items()}):
+            slots, counts = found[token]
+            weight = bm25.idf(len(slots), documents)
+            added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
+            scores[slots] += added
+            terms.append((slots, added))
+        return scores, terms
+
+    def size(self) -> int:
+        """Bytes held, about."""
+        return (len(self._terms) + self._tail_size) * _POSTING_BYTES
+
+    def _find(self, tokens: Sequence[str]) -> dict[str, Posting]:
+        """The slots that have each distinct token, and how often."""
+        wanted = list(dict.fromkeys(tokens))
+        digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
+        # Of the tail only what is wanted is sorted, once for all tokens.
+        tail = self._tail[0][: self._tail_size]
+        at = np.flatnonzero(np.isin(tail, digests))
+        at = at[np.argsort(tail[at], kind="stable")]
+        parts = [(self._terms, self._slots, self._counts), (tail[at], self._tail[1][at], self._tail[2][at])]
+        ranges = [(terms.searchsorted(digests), terms.searchsorted(digests, "right")) for terms, _, _ in parts]
+        found: dict[str, Posting] = {}
+        for i, token in enumerate(wanted):
+            cuts = [slice(start[i], stop[i]) for start, stop in ranges]
+            slots = [part[1][cut] for part, cut in zip(parts, cuts, strict=True)]
+            counts = [part[2][cut] for part, cut in zip(parts, cuts, strict=True)]
+            found[token] = np.concatenate(slots), np.concatenate(counts)
+        return found
+
+
+def _admitted(posting: Posting, among: NDArray[np.bool_]) -> Posting:
+    slots, counts = posting
+    admitted = among[slots]
+    return slots[admitted], counts[admitted]
+
+
+def _empty_tail(size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    return np.empty(size, np.uint64), np.empty(size, np.int32), np.empty(size, np.uint16)

@@ -1,0 +1,145 @@
+"""The schema of a user's file, as a list of migrations: a file at version n has had the first n.
+
+`memory.image` is the whole record as JSON and the one source of truth; the columns beside it are what
+filters and lists need. `change` numbers the transaction that last wrote a row, so that an index knows
+what to read again; `purge` remembers the row numbers, and nothing else, of what was removed.
+"""
+
+from typing import Final
+
+import apsw
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+    CREATE TABLE memory (
+      n INTEGER PRIMARY KEY,
+      id BLOB NOT NULL UNIQUE,
+      version INTEGER NOT NULL,
+      change INTEGER NOT NULL,
+      turn INTEGER NOT NULL,
+      tier TEXT NOT NULL,
+      category TEXT,
+      content_type TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      agent_id TEXT,
+      agent_label TEXT,
+      conversation_id TEXT,
+      speaker TEXT,
+      created_at INTEGER NOT NULL,
+      occurred_at INTEGER,
+      expires_at INTEGER,
+      deleted_at INTEGER,
+      pinned INTEGER NOT NULL,
+      surprise REAL,
+      fold BLOB NOT NULL,
+      image TEXT NOT NULL
+    );
+    CREATE INDEX memory_change ON memory (change);
+    CREATE INDEX memory_created ON memory (created_at DESC, id);
+    CREATE INDEX memory_fold ON memory (fold);
+    CREATE INDEX memory_conversation ON memory (conversation_id) WHERE turn;
+    CREATE TABLE search (n INTEGER PRIMARY KEY, terms BLOB NOT NULL, vectors BLOB NOT NULL);
+    CREATE TABLE tag (tag TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tag, n)) WITHOUT ROWID;
+    CREATE INDEX tag_memory ON tag (n);
+    CREATE TABLE link (
+      n INTEGER NOT NULL, target BLOB NOT NULL, strength REAL NOT NULL, manual INTEGER NOT NULL,
+      PRIMARY KEY (n, target)
+    ) WITHOUT ROWID;
+    CREATE INDEX link_target ON link (target);
+    CREATE TABLE revision (
+      n INTEGER NOT NULL, version INTEGER NOT NULL, replaced_at INTEGER NOT NULL, replaced_by TEXT,
+      image TEXT NOT NULL, PRIMARY KEY (n, version)
+    );
+    CREATE TABLE usage (
+      n INTEGER PRIMARY KEY, access_count INTEGER NOT NULL, last_accessed_at INTEGER, card TEXT
+    );
+    CREATE TABLE purge (change INTEGER NOT NULL, n INTEGER NOT NULL);
+    """,
+    """
+    ALTER TABLE memory RENAME TO memory_1;
+    CREATE TABLE memory (
+      n INTEGER PRIMARY KEY,
+      id BLOB NOT NULL UNIQUE,
+      version INTEGER NOT NULL,
+      change INTEGER NOT NULL,
+      turn INTEGER NOT NULL,
+      tier TEXT NOT NULL,
+      category TEXT,
+      content_type TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      agent_id TEXT,
+      agent_label TEXT,
+      conversation_id TEXT,
+      speaker TEXT,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL,
+      occurred_at INTEGER,
+      expires_at INTEGER,
+      deleted_at INTEGER,
+      pinned INTEGER NOT NULL,
+      surprise REAL,
+      importance REAL,
+      fold BLOB NOT NULL,
+      image TEXT NOT NULL
+    );
+    INSERT INTO memory SELECT
+      n, id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id,
+      speaker, created_at, unixepoch(image ->> '$.updated_at') * 1000000, occurred_at, expires_at, deleted_at, pinned,
+      surprise, image ->> '$.importance.score', fold, image
+      FROM memory_1 ORDER BY n;
+    DROP TABLE memory_1;
+    CREATE INDEX memory_change ON memory (change);
+    CREATE INDEX memory_created ON memory (created_at DESC, id);
+    CREATE INDEX memory_fold ON memory (fold);
+    CREATE TABLE open_turn (
+      conversation_id TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (conversation_id, n)
+    ) WITHOUT ROWID;
+    CREATE INDEX open_turn_memory ON open_turn (n);
+    INSERT INTO open_turn SELECT conversation_id, n FROM memory WHERE turn AND conversation_id IS NOT NULL;
+    CREATE TABLE session (id TEXT PRIMARY KEY, created_at INTEGER NOT NULL) WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE memory ADD COLUMN episode INTEGER NOT NULL DEFAULT 0;
+    UPDATE memory SET episode = 1 WHERE NOT turn AND image ->> '$.messages' IS NOT NULL;
+    """,
+)
+
+TABLES: Final = ("memory", "search", "tag", "link", "revision", "usage", "purge", "open_turn", "session", "meta")
+
+
+APPLICATION: Final = 0x7265636F
+"""What tells a file of ours from another program's database: "reco" in its header."""
+
+
+def is_foreign(connection: apsw.Connection) -> bool:
+    """Whether a file has tables that another program made."""
+    # In one transaction: another process may be making the tables right now.
+    connection.execute("BEGIN")
+    try:
+        return bool(
+            connection.pragma("application_id") != APPLICATION
+            and connection.execute("SELECT count(*) FROM sqlite_schema").get
+        )
+    finally:
+        connection.execute("COMMIT")
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring a file to the newest version. Raises ValueError for a file of a newer steeltrap."""
+    version = int(connection.pragma("user_version"))
+    if version > len(MIGRATIONS):
+        raise ValueError(f"the file has schema version {version}, this steeltrap knows {len(MIGRATIONS)}")
+    if version == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        for migration in MIGRATIONS[int(connection.pragma("user_version")) :]:
+            connection.execute(migration)
+        connection.pragma("application_id", APPLICATION)
+        connection.pragma("user_version", len(MIGRATIONS))
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise

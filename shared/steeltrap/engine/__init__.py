@@ -1,0 +1,5 @@
+"""The verbs of memory, one file per operation.
+
+Here: the order of steps of an operation. Not here: pure rules (`rules`), SQL, HTTP, AWS, or how a dialect names things.
+Toolsets and `maintenance` call it; it calls rules and ports.
+"""

@@ -1,0 +1,113 @@
+"""Consolidate: merge 2 to 50 memories into one that says what they said."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..errors import Conflict, InvalidInput
+from ..model import JsonObject, Memory
+from ..ports import Create
+from ..rules.limits import MAX_TAGS, check_id
+from ..rules.sentences import extract, said_once
+from . import save as saving
+from .call import Call
+from .delete import deletion
+from .entry import embed_chunks, entry
+from .get import find_all
+from .save import Draft
+from .update import overtaken
+
+MAX_SOURCES: Final = 50
+SUMMARY_CHARACTERS: Final = 4000
+
+
+def consolidate(
+    call: Call,
+    ids: Sequence[str],
+    *,
+    preserve_originals: bool = True,
+    tags: tuple[str, ...] | None = None,
+    metadata: JsonObject | None = None,
+) -> Memory:
+    """A long-term memory of the sources' texts, verbatim up to 4,000 characters, else their best sentences.
+
+    A sentence that several sources have is kept once, where the first has it.
+    Type, category, scope and label come from the first source, tags are the sorted union unless given.
+    Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction.
+    Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
+    that was used for something else.
+    """
+    distinct = distinct_ids(ids)
+    if not 2 <= len(distinct) <= MAX_SOURCES:
+        raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
+    while True:
+        if (done := saving.already_saved(call)) is not None:
+            _check_made_of(saving.first_image(call, done), distinct)
+            return done  # a repeated idempotency key: the sources may be gone by now
+        sources = find_all(call, distinct)
+        change = _merged(call, sources, tags, metadata)
+        try:
+            deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
+            # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
+            call.commit([change, *deletions], within_quota=preserve_originals)
+        except Conflict as conflict:
+            if not overtaken(conflict):
+                raise
+            call.deadline.left()
+            continue
+        if not preserve_originals and not call.rules.retention:
+            call.space.purge([source.id for source in sources], timeout=call.deadline.left())
+        return change.entry.memory
+
+
+def distinct_ids(ids: Sequence[str]) -> list[str]:
+    """The ids in their one form, each once."""
+    return list(dict.fromkeys(check_id(id) or id for id in ids))
+
+
+def _check_made_of(first: Memory, ids: Sequence[str]) -> None:
+    if first.metadata.get("consolidated_from") != ids:
+        raise Conflict(
+            "This idempotency key was used for something else; use a new key to merge these memories.", id=first.id
+        )
+
+
+def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:
+    first = sources[0]
+    draft = Draft(
+        content=extract("\n".join(_texts(sources)), SUMMARY_CHARACTERS),
+        content_type=first.content_type,
+        category=first.category,
+        scope=first.scope,
+        agent_label=first.agent_label,
+        tags=_union(sources) if tags is None else tags,
+        metadata={
+            **(metadata or {}),
+            "consolidated_from": [source.id for source in sources],
+            "source_count": len(sources),
+            "consolidation_strategy": "extractive",
+            "consolidated_at": call.now().isoformat().replace("+00:00", "Z"),
+        },
+    )
+    memory = saving.compose(call, draft)
+    [embeddings] = embed_chunks(call, [memory.content])
+    [around] = saving.look_around(call, [memory], [embeddings])
+    return Create(entry=entry(saving.with_surroundings(call, memory, draft, around), embeddings))
+
+
+def _texts(sources: Sequence[Memory]) -> list[str]:
+    texts = [source.content for source in sources]
+    # Lines that repeat in code or data are not said twice, they are its form.
+    return said_once(texts) if all(source.content_type == "text" for source in sources) else texts
+
+
+def _union(sources: Sequence[Memory]) -> tuple[str, ...]:
+    """All tags in order; of those that differ in case only, the first one's way of writing it."""
+    kept: dict[str, str] = {}
+    for source in sources:
+        for tag in source.tags:
+            kept.setdefault(tag.casefold(), tag)
+    if len(kept) > MAX_TAGS:
+        raise InvalidInput(
+            f"the memories have {len(kept)} different tags, of which one memory can have {MAX_TAGS}: give its `tags`."
+        )
+    return tuple(sorted(kept.values()))

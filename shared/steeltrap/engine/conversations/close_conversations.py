@@ -1,0 +1,170 @@
+"""Close conversations: what was said becomes episodes, each a memory that sums up its turns.
+
+Turns are kept first and summed up in a second commit, which creates an episode and closes its turns
+together. An episode's id follows from its first turn, so nobody makes the same one twice.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import accumulate, takewhile
+from typing import Final
+from uuid import UUID, uuid5
+
+from ... import telemetry
+from ...errors import Conflict, SteeltrapError
+from ...model import Memory, Message
+from ...ports import Close, Create
+from ...rules import segmentation
+from ...rules.limits import size_of
+from ...rules.summary import summary
+from .. import save as saving
+from ..call import Call, Deadline
+from ..entry import embed_memories, entry
+from ..save import Draft
+
+CONVERSATIONS_PER_CALL: Final = 20
+EPISODES_PER_CALL: Final = 20
+_TURNS_AT_ONCE: Final = EPISODES_PER_CALL * segmentation.MAX_MESSAGES
+
+_log = logging.getLogger("steeltrap")
+
+
+def close_what_is_over(call: Call, conversation_id: str | None = None) -> list[Memory]:
+    """Make the episodes that are due beside another operation: of this conversation, and of up to 20 that
+    have been idle for 15 minutes; at most 20 episodes, the others next time.
+
+    Never fails that operation and leaves it half of its time; what can't be done now is logged.
+    """
+    made: list[Memory] = []
+    try:
+        hurried = replace(call, deadline=_half(call.deadline))
+        if conversation_id is not None:
+            made += close_conversation(hurried, conversation_id)
+        made += close_idle(hurried, episodes=EPISODES_PER_CALL - len(made))
+    except SteeltrapError as error:
+        _log.warning("an episode was not made (%s), it will be next time", error.code)
+    except Exception as fault:
+        telemetry.log_fault("making an episode", fault)
+    return made
+
+
+def close_idle(
+    call: Call, *, conversations: int = CONVERSATIONS_PER_CALL, episodes: int = EPISODES_PER_CALL
+) -> list[Memory]:
+    """Make the episodes of conversations in which nobody wrote for 15 minutes, the longest idle first."""
+    made: list[Memory] = []
+    if episodes > 0:
+        for conversation in call.space.idle_conversations(call.now() - segmentation.PAUSE, limit=conversations):
+            made += close_conversation(call, conversation, episodes=episodes - len(made))
+    return made
+
+
+def close_conversation(
+    call: Call, conversation_id: str, *, episodes: int = EPISODES_PER_CALL, ended: bool = False
+) -> list[Memory]:
+    """Make the episodes of a conversation that are over, at most so many. Raises Unavailable.
+
+    The last of them is over after 15 minutes, or at once in a conversation that has `ended`. Agents that use one
+    conversation id each have their own episodes.
+    """
+    made: list[Memory] = []
+    tries = episodes
+    while tries > 0:
+        due = _due(call, conversation_id, ended)[:tries]
+        for turns in due:
+            tries -= 1
+            memory = _make(call, turns)
+            if memory is None:
+                break  # someone else closed some of these turns: look again
+            made.append(memory)
+        else:
+            break
+    return made
+
+
+def _due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
+    by_agent: dict[str | None, list[Memory]] = {}
+    for turn in call.space.open_turns(conversation_id):
+        by_agent.setdefault(turn.agent_id, []).append(turn)
+    return [episode for turns in by_agent.values() for episode in _split(call, turns, ended)]
+
+
+def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
+    window = turns[:_TURNS_AT_ONCE]
+    vectors = call.space.embeddings([turn.id for turn in window])
+    seen = [
+        segmentation.Turn(
+            written_at=turn.created_at,
+            said_at=_said_at(turn),
+            size=size_of(_message(turn)),
+            vector=segmentation.vector(vectors.get(turn.id, ())),
+        )
+        for turn in window
+    ]
+    # What lies behind the window shows that its end is not the conversation's.
+    now = call.now() if len(window) == len(turns) else window[-1].created_at
+    if ended and len(window) == len(turns):
+        now = max(now, window[-1].created_at + segmentation.PAUSE)
+    lengths = segmentation.episodes(seen, unrelated=call.embedder.unrelated, now=now)
+    return [window[end - length : end] for length, end in zip(lengths, accumulate(lengths), strict=True)]
+
+
+def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
+    """The new episode, None when it was there already: another closer or an import made it."""
+    first = turns[0]
+    # Clients may send what was said earlier behind what was said later.
+    times = [_said_at(turn) for turn in turns]
+    messages = tuple(_message(turn) for turn in turns)
+    draft = Draft(
+        content=summary(messages),
+        messages=messages,
+        scope=first.scope,
+        agent_label=first.agent_label,
+        conversation_id=first.conversation_id,
+        occurred_at=min(times),
+        occurred_until=max(times),
+    )
+    id = str(uuid5(UUID(first.id), "episode"))
+    memory = replace(saving.compose(call, draft), id=id, agent_id=first.agent_id)
+    [embeddings] = embed_memories(call, [memory])
+    [around] = saving.look_around(call, [memory], [embeddings])
+    memory = saving.with_surroundings(call, memory, draft, around)
+    closing = Close(turn_ids=tuple(turn.id for turn in turns))
+    try:
+        # What it sums up was admitted when it was said, and a reading that makes episodes must not fail for them.
+        call.commit([Create(entry=entry(memory, embeddings)), closing], within_quota=False)
+    except Conflict as conflict:
+        if conflict.details.get("id") != id:
+            raise
+        _close_turns_of(call, id, turns)
+        return None
+    return memory
+
+
+def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
+    """Close the turns that an episode sums up which is there already, if nobody did."""
+    first = turns[0]
+    there = call.space.get([id], deleted=True).get(id)
+    still = [turn for turn in call.space.open_turns(first.conversation_id or "") if turn.agent_id == first.agent_id]
+    if there is None or not still or still[0].id != first.id:
+        return
+    pairs = zip(still, there.messages, strict=False)
+    same = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
+    # The first is among them even where it was edited since.
+    ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])
+    call.space.commit([Close(turn_ids=tuple(ids))], timeout=call.deadline.left())
+
+
+def _message(turn: Memory) -> Message:
+    said = turn.messages[0] if turn.messages else Message(role="user", content=turn.content)
+    return replace(said, content=turn.content, time=_said_at(turn))
+
+
+def _said_at(turn: Memory) -> datetime:
+    return turn.occurred_at or turn.created_at
+
+
+def _half(deadline: Deadline) -> Deadline:
+    return Deadline(deadline.seconds, deadline.ends - deadline.left() / 2, deadline.monotonic)

@@ -1,0 +1,129 @@
+"""Retrieve memory: search weighed by how well each memory would be remembered, for a model to read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from ...model import Hit, Usage, from_micros
+from ...rules.analysis import STOP_WORDS, query_tokens, tokens
+from ...rules.fusion import Fused
+from ...rules.novelty import KEY_MOMENT
+from ...rules.retrievability import retrievability, reviewed
+from ..call import Call
+from ..entry import searchable_text
+from ..search import Found, Search, search
+from .close_conversations import close_what_is_over
+
+RELEVANT: Final = 0.2
+"""How near a query a memory must be for its details to come along unasked: this share of the way from the level of
+unrelated texts to a cosine of 1. Of small talk 2% gets there, of questions about what is stored 71%."""
+_SMALL_TALK: Final = frozenset(
+    tokens(
+        "hi hello hey ok okay thank thanks please bye goodbye yes no sure great nice good fine well morning evening "
+        "night today hola gracias favor adios si vale buenos buenas dias tardes noches bien hoy"
+    )
+)
+"""Words that tell nothing of what is asked, though many conversations have them."""
+_FIRST_PER_RESULT: Final = 4
+"""How many candidates a result have their usage read first; where they don't decide it, all others have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1.
+
+    `is_relevant` says whether query and memory have anything to do with each other, which the score, fused with the
+    best match's, doesn't tell.
+    """
+
+    hit: Hit
+    relevance: float
+    retrievability: float
+    is_relevant: bool = True
+
+    @property
+    def is_key_moment(self) -> bool:
+        return (self.hit.memory.surprise or 0.0) >= KEY_MOMENT
+
+
+class _Unread(NamedTuple):
+    """What a candidate tells of a memory's decay, so that only the memories that are answered are read."""
+
+    created_at: datetime
+    surprise: float | None
+    pinned: bool
+
+
+def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found]:
+    """The best memories by relevance x retrievability. Conversations that are over become memories first.
+
+    A retrieval counts as a review once a day. Raises InvalidInput for a blank query, Unavailable when no
+    leg answers.
+    """
+    close_what_is_over(call)
+    weighing = _Weighing(call, request.limit)
+    found = search(call, request, weighing.weigh)
+    retrieved = []
+    for hit in found.hits:
+        known = weighing.usage.get(hit.memory.id, Usage())
+        if card := reviewed(hit.memory, known, weighing.now):
+            call.space.note_review(hit.memory.id, previous=known.card, card=card)
+        relevance, factor = weighing.factors[hit.memory.id]
+        retrieved.append(
+            Retrieved(
+                hit=hit,
+                relevance=round(relevance, 4),
+                retrievability=round(factor, 4),
+                is_relevant=_is_relevant(request.query, hit),
+            )
+        )
+    return retrieved, found
+
+
+def _is_relevant(query: str, hit: Hit) -> bool:
+    if hit.semantic_score >= RELEVANT:
+        return True
+    # A long conversation is near to nothing in particular, and still has the words.
+    asked = set(query_tokens(query)) - STOP_WORDS - _SMALL_TALK
+    return bool(asked) and asked.issubset(tokens(searchable_text(hit.memory)))
+
+
+class _Weighing:
+    """Multiplies scores by retrievability, for as many candidates as can be among the best."""
+
+    def __init__(self, call: Call, limit: int) -> None:
+        self.now = call.now()
+        self.usage: dict[str, Usage] = {}
+        self.factors: dict[str, tuple[float, float]] = {}
+        self._space = call.space
+        self._limit = limit
+        self._few = _FIRST_PER_RESULT * limit
+
+    def weigh(self, fused: list[Fused]) -> list[Fused]:
+        ranked = sorted(fused, key=lambda f: f.score, reverse=True)
+        weighed: list[Fused] = []
+        best: list[float] = []
+        for i, f in enumerate(ranked):
+            # A product is never above the score it began as: the rest can't come near the best any more.
+            if len(best) == self._limit and min(1.0, f.score) < best[0]:
+                break
+            if i in (0, self._few):
+                self._read(ranked[i : self._few] if i == 0 else ranked[i:])
+            self._weigh(f)
+            weighed.append(f)
+            heappush(best, f.score)
+            if len(best) > self._limit:
+                heappop(best)
+        return weighed
+
+    def _read(self, some: list[Fused]) -> None:
+        self.usage |= self._space.usage([f.candidate.id for f in some])
+
+    def _weigh(self, f: Fused) -> None:
+        c = f.candidate
+        unread = _Unread(from_micros(c.created), c.surprise, c.pinned)
+        factor = retrievability(unread, self.usage.get(c.id, Usage()), self.now)
+        relevance = min(1.0, max(0.0, f.score))
+        self.factors[c.id] = relevance, factor
+        f.score = relevance * factor

@@ -1,0 +1,118 @@
+"""Delete: out of sight at once, kept for undo until the retention time; by id or by criteria."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ..errors import Conflict, InvalidInput, NotFound, Unavailable
+from ..model import Filter, Memory, Tier
+from ..ports import Replace
+from ..rules.limits import check_id
+from .call import Call
+from .entry import out_of_search
+from .get import find
+from .update import check_version, overtaken
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """Which memories to delete; everything given must hold. Pinned ones are always spared."""
+
+    tier: Tier | None = None
+    older_than: datetime | None = None
+    scope: str | None = None
+    include_child_scopes: bool = False
+    tags: tuple[str, ...] = ()
+
+    def is_empty(self) -> bool:
+        return self == Criteria(include_child_scopes=self.include_child_scopes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The ids that were deleted; `more` says that time ran out before all were."""
+
+    ids: list[str]
+    more: bool = False
+
+
+def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
+    """Delete one memory and answer its last image. Raises NotFound, or Conflict on another version."""
+    while True:
+        current = find(call, id)
+        check_version(current, version)
+        try:
+            return _delete_image(call, current)
+        except Conflict as conflict:
+            if version is not None or not overtaken(conflict):
+                raise
+            call.deadline.left()
+
+
+def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
+    """Delete memories one by one. Unknown ones, and those that someone else just deleted, are left out."""
+    known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
+    there = call.space.get(known)
+    if not call.rules.retention:
+        return Deleted(ids=call.space.purge(list(there), timeout=call.deadline.left()))
+    deleted: list[str] = []
+    for id in there:
+        try:
+            deleted.append(delete(call, id).id)
+        except NotFound:
+            continue
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
+
+
+def delete_matching(call: Call, criteria: Criteria) -> Deleted:
+    """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
+    if criteria.is_empty():
+        raise InvalidInput(
+            "give at least one criterion (an id, ids, a tier, older_than, a scope or tags); nothing was deleted."
+        )
+    filter = Filter(
+        tier=criteria.tier,
+        created_before=criteria.older_than,
+        scope=criteria.scope,
+        include_child_scopes=criteria.include_child_scopes,
+        tags=criteria.tags,
+    )
+    deleted: list[str] = []
+    spared = 0
+    while page := call.space.page(filter, limit=_PAGE, offset=spared).memories:
+        doomed = [memory.id for memory in page if not memory.pinned]
+        spared += len(page) - len(doomed)
+        try:
+            part = delete_all(call, doomed)
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+        deleted += part.ids
+        if part.more:
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
+
+
+def deletion(call: Call, current: Memory) -> Replace:
+    """The change that puts an image out of sight and keeps it for undo."""
+    now = max(call.now(), current.updated_at)
+    gone = replace(
+        current, deleted_at=now, updated_at=now, updated_by=call.caller.agent_id, version=current.version + 1
+    )
+    return Replace(entry=out_of_search(gone), expected=current.version)
+
+
+def _delete_image(call: Call, current: Memory) -> Memory:
+    if not call.rules.retention:
+        call.space.purge([current.id], timeout=call.deadline.left())
+        return current
+    change = deletion(call, current)
+    call.commit([change])
+    return change.entry.memory

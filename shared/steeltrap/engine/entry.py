@@ -1,0 +1,108 @@
+"""From a memory to what it is found by."""
+
+import re
+from collections.abc import Sequence, Set
+from itertools import takewhile
+from typing import Final
+
+from ..model import Embedding, Memory
+from ..ports import Entry
+from ..rules.analysis import text_digest, tokens
+from ..rules.chunking import chunks
+from ..rules.ranking import speaker_of
+from ..rules.summary import who
+from .call import Call
+
+_MONTHS: Final = "January February March April May June July August September October November December".split()
+_COLON: Final = re.compile(r":\s+")
+
+
+def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
+    """The entry of a memory whose chunks have these embeddings."""
+    return Entry(
+        memory=memory,
+        fold=text_digest(memory.content),
+        embeddings=tuple(embeddings),
+        tokens=tuple(tokens(searchable_text(memory))),
+        speaker=speaker(memory),
+    )
+
+
+def anew(call: Call, memories: Sequence[Memory]) -> list[Entry]:
+    """The entries of stored memories by the embedder and the analysis of today."""
+    return [entry(memory, vectors) for memory, vectors in zip(memories, embed_memories(call, memories), strict=True)]
+
+
+def unchanged_text(memory: Memory) -> Entry:
+    """The entry of an update that left the text alone: the store keeps vectors and tokens."""
+    return Entry(memory=memory, fold=text_digest(memory.content), speaker=speaker(memory))
+
+
+def out_of_search(memory: Memory) -> Entry:
+    """The entry of a deleted memory: the image stays, vectors and tokens go."""
+    return Entry(memory=memory, fold=text_digest(memory.content), embeddings=(), tokens=())
+
+
+def searchable_text(memory: Memory) -> str:
+    """What the keyword leg reads: the content and its context, of an episode all that was said, and the day it is
+    about."""
+    parts = [memory.content]
+    if memory.context is not None:
+        parts.append(memory.context)
+    if memory.source != "conversation":  # a turn's one message is its content
+        parts += [message.content for message in memory.messages]
+    if memory.occurred_at is not None:
+        # In words, since that is how a question names a day: "8 May 2023".
+        parts.append(f"{memory.occurred_at.day} {_MONTHS[memory.occurred_at.month - 1]} {memory.occurred_at.year}")
+    return "\n".join(parts)
+
+
+def speaker(memory: Memory) -> str | None:
+    """Who says it, in lower case: a turn's speaker, else the name that the text begins with."""
+    if memory.source == "conversation" and memory.messages and memory.messages[0].speaker:
+        return memory.messages[0].speaker.casefold()
+    return speaker_of(memory.content)
+
+
+def meaning(memory: Memory) -> str:
+    """What the semantic leg reads: the content, and of an episode all that was said.
+
+    The names that a summary puts before what people say are left out: they make texts look alike that
+    have nothing else in common.
+    """
+    if memory.source == "conversation" or not memory.messages:
+        return memory.content
+    plain = without_labels(memory.content, {who(message) for message in memory.messages})
+    return "\n".join([plain, *(message.content for message in memory.messages)])
+
+
+def without_labels(text: str, names: Set[str]) -> str:
+    """The text without the labels that begin it or follow white space: a name, a colon and the white space behind.
+
+    A name is looked up only between two such colons, once for each length that a name has, so that many names
+    take no longer than the text is long.
+    """
+    lengths = sorted({len(name) for name in names})
+    parts: list[str] = []
+    kept = behind = 0
+    for colon in _COLON.finditer(text):
+        end = colon.start()
+        starts = [end - length for length in takewhile((end - behind).__ge__, lengths)]
+        labels = [at for at in starts if (at == 0 or text[at - 1].isspace()) and text[at:end] in names]
+        if labels:
+            parts.append(text[kept : labels[-1]])
+            kept = colon.end()
+        behind = colon.end()
+    return "".join([*parts, text[kept:]])
+
+
+def embed_memories(call: Call, memories: Sequence[Memory]) -> list[tuple[Embedding, ...]]:
+    """The chunk embeddings of each memory, all in one batch."""
+    return embed_chunks(call, [meaning(memory) for memory in call.in_time(memories)])
+
+
+def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]]:
+    """The chunk embeddings of each text, all texts in one batch."""
+    spans = [chunks(text) for text in texts]
+    flat = iter(call.embed([span for of_text in spans for span in of_text]))
+    return [tuple(next(flat) for _ in of_text) for of_text in spans]

@@ -1,0 +1,162 @@
+"""Quotas of a user: calls in a minute, memories, bytes.
+
+They are soft. A minute begins with the clock's, so that twice as many calls fit around its turn; writes side by side
+may go over by what each of them adds; and where a counter does not answer, the call goes on. What was counted is
+measured anew now and then, since what expires and what is purged is not counted down.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from .. import record
+from ..errors import SteeltrapError, Throttled
+from ..model import Memory
+from ..ports import Amount, Change, Clock, Close, Counters, Create, Space, UserRef
+
+_log = logging.getLogger("steeltrap")
+
+MEASURED_FOR: Final = timedelta(hours=1)
+"""How long an amount is taken for right."""
+MEASURED_AGAIN: Final = timedelta(minutes=1)
+"""Before a write is refused the amount is measured, unless it was within this time: measuring reads much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quotas:
+    """What a user may use; 0 is no limit. Bytes are those of the records, deleted ones too until they are purged."""
+
+    calls_per_minute: int = 0
+    max_memories: int = 0
+    max_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a write adds to a user's memories and bytes; less than 0 for what it takes away."""
+
+    memories: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """The quotas of one user, and what they have used."""
+
+    quotas: Quotas
+    counters: Counters
+    user: UserRef
+    clock: Clock
+
+    def count_call(self) -> None:
+        """Count a call. Raises Throttled when there were too many in this minute."""
+        most = self.quotas.calls_per_minute
+        if not most:
+            return
+        minute, second = divmod(int(self.clock.now().timestamp()), 60)
+        try:
+            count = self.counters.count_call(self.user, minute)
+        except SteeltrapError as error:
+            _log.warning("a call was not counted: %s", error.message)
+            return
+        if count > most:
+            left = 60 - second
+            raise Throttled(f"More than {most:,} calls in a minute: try again in {left} s.", retry_after=left)
+
+    def admit(self, space: Space, growth: Growth) -> None:
+        """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.
+
+        `retry_after` is the time until the amount is measured anew; `quota` is `memories` or `bytes`.
+        """
+        if not self._limits(growth):
+            return
+        amount = self._known(space)
+        if amount is not None and self._exceeded(amount, growth):
+            if self._now() - amount.measured_at >= MEASURED_AGAIN:
+                amount = self._measured(space)
+            if (refusal := self._exceeded(amount, growth)) is not None:
+                raise refusal
+
+    def note(self, growth: Growth) -> None:
+        """Count what was written. Never raises: what is not counted is measured later."""
+        if growth == Growth() or not (self.quotas.max_memories or self.quotas.max_bytes):
+            return
+        try:
+            self.counters.add_amount(self.user, memories=growth.memories, bytes=growth.bytes)
+        except SteeltrapError as error:
+            _log.warning("an amount was not counted: %s", error.message)
+
+    def _limits(self, growth: Growth) -> bool:
+        return bool((self.quotas.max_memories and growth.memories > 0) or (self.quotas.max_bytes and growth.bytes > 0))
+
+    def _known(self, space: Space) -> Amount | None:
+        try:
+            amount = self.counters.amount(self.user)
+        except SteeltrapError as error:
+            _log.warning("an amount was not checked: %s", error.message)
+            return None
+        if amount is None or self._now() - amount.measured_at >= MEASURED_FOR:
+            return self._measured(space)
+        return amount
+
+    def _measured(self, space: Space) -> Amount:
+        counts = space.statistics()
+        amount = Amount(memories=counts["memories"], bytes=counts["record_bytes"], measured_at=self._now())
+        try:
+            self.counters.set_amount(self.user, amount)
+        except SteeltrapError as error:
+            _log.warning("an amount was not kept: %s", error.message)
+        return amount
+
+    def _exceeded(self, amount: Amount, growth: Growth) -> Throttled | None:
+        wait = max(1.0, (amount.measured_at + MEASURED_AGAIN - self._now()).total_seconds())
+        memories, bytes = self.quotas.max_memories, self.quotas.max_bytes
+        if memories and growth.memories > 0 and amount.memories + growth.memories > memories:
+            sentence = (
+                f"This would make {amount.memories + growth.memories:,} memories, and {memories:,} are allowed: delete "
+                "or consolidate some, or ask for a larger quota."
+            )
+            quota = "memories"
+        elif bytes and growth.bytes > 0 and amount.bytes + growth.bytes > bytes:
+            sentence = (
+                f"This would make {amount.bytes + growth.bytes:,} bytes of memories, and {bytes:,} are allowed: forget "
+                "some (a deletion frees its bytes when it can no longer be undone), or ask for a larger quota."
+            )
+            quota = "bytes"
+        else:
+            return None
+        return Throttled(sentence, retry_after=wait, quota=quota)
+
+    def _now(self) -> datetime:
+        return self.clock.now()
+
+
+def growth_of(changes: Sequence[Change]) -> Growth:
+    """What changes add. Only what the user wrote makes an update larger, not the links that are found for it."""
+    memories = size = 0
+    for change in changes:
+        if isinstance(change, Close):
+            continue
+        memory = change.entry.memory
+        counts = memory.source != "conversation"
+        if isinstance(change, Create):
+            memories += counts
+            size += _bytes(record.encode(memory))
+        elif change.revision is not None:
+            size += _written_bytes(memory) - _written_bytes(change.revision.memory)
+        else:
+            memories += counts * (-1 if memory.deleted_at else 1)  # a deletion, or its undoing
+    return Growth(memories, size)
+
+
+def _written_bytes(memory: Memory) -> int:
+    names = ("content", "context", "category", "agent_label", "scope", "tags", "metadata", "messages")
+    encoded = record.encode(memory)
+    return _bytes({name: encoded[name] for name in names if name in encoded})
+
+
+def _bytes(encoded: object) -> int:
+    return len(json.dumps(encoded, ensure_ascii=False, separators=(",", ":")).encode())

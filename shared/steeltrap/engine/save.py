@@ -1,0 +1,239 @@
+"""Save: validate, embed, look around, write."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4, uuid5
+
+from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled
+from ..model import (
+    DEFAULT_SCOPE,
+    MAX_LINKS,
+    ContentType,
+    Embedding,
+    JsonObject,
+    Memory,
+    Message,
+    Outcome,
+    OutcomeKind,
+    Source,
+    Surroundings,
+    Tier,
+)
+from ..ports import Create, Entry, Guard, Probe
+from ..rules import limits, novelty
+from ..rules.analysis import text_digest
+from .call import Call
+from .entry import embed_chunks, embed_memories, entry
+
+_log = logging.getLogger("steeltrap")
+
+PENDING = "what is written is safe, and its surprise and links are pending."
+_IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now."""
+
+    content: str
+    messages: tuple[Message, ...] = ()
+    content_type: ContentType = "text"
+    tier: Tier = "long_term"
+    category: str | None = None
+    context: str | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    scope: str = DEFAULT_SCOPE
+    source: Source = "user_memory"
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    ttl: timedelta | None = None
+    surprise: float | None = None
+    pinned: bool = False
+    associate: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What a save did: the memory, whether it was there already (a repeated idempotency key), and the
+    nearest one that the look-around met."""
+
+    memory: Memory
+    existed: bool = False
+    nearest_id: str | None = None
+    similarity: float | None = None
+
+
+def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
+    """Write one memory durably.
+
+    With an idempotency key the id follows from user and key, so a repeated call answers the same memory.
+    With a guard a duplicate raises Conflict that carries the other's `id`.
+    """
+    memory = compose(call, draft)
+    [embeddings] = embed_memories(call, [memory])
+    [around] = look_around(call, [memory], [embeddings])
+    memory = with_surroundings(call, memory, draft, around)
+    change = Create(entry=entry(memory, embeddings), guard=guard)
+    [written] = create_all(call, [change])
+    nearest = around.nearest if around else None
+    return Saved(
+        memory=written,
+        existed=written is not memory,
+        nearest_id=nearest.id if nearest else None,
+        similarity=round(nearest.cosine, 4) if nearest else None,
+    )
+
+
+def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
+    """The memory that a draft becomes, checked, without what the look-around will add.
+
+    `position` tells the memories of one batch apart under one idempotency key.
+    """
+    limits.check_content(draft.content)
+    limits.check_messages(draft.messages)
+    limits.check_metadata(draft.metadata)
+    now = call.now()
+    ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
+    return Memory(
+        id=new_id(call, draft.source, position),
+        content=draft.content,
+        messages=draft.messages,
+        content_type=draft.content_type,
+        tier=draft.tier,
+        category=draft.category,
+        context=draft.context,
+        confidence=draft.confidence,
+        tags=limits.check_tags(draft.tags),
+        metadata=draft.metadata,
+        scope=limits.check_scope(draft.scope),
+        source=draft.source,
+        agent_id=call.caller.agent_id,
+        agent_label=draft.agent_label,
+        conversation_id=draft.conversation_id or call.caller.conversation_id,
+        occurred_at=draft.occurred_at,
+        occurred_until=draft.occurred_until,
+        created_at=now,
+        updated_at=now,
+        expires_at=_expiry(now, ttl),
+        surprise=draft.surprise,
+        pinned=draft.pinned,
+    )
+
+
+def look_around(
+    call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
+) -> list[Surroundings | None]:
+    """What lies around each of the memories in the user's space, in one request; None for a turn, which is
+    neither looked around at nor linked.
+
+    None for all when the index does not answer: a write does without, the call's outcome says so, and a sweep
+    makes up for it (`complete`). Raises Unavailable when the store does not answer.
+    """
+    quiet = _in_lower_case(call, memories)
+    probes = {
+        memory.id: Probe(embeddings=vectors + quiet.get(memory.id, ()), scope=memory.scope, leave_out=memory.id)
+        for memory, vectors in zip(memories, embeddings, strict=True)
+        if memory.source != "conversation"
+    }
+    try:
+        with call.measure.stage("look_around"):
+            found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    except SteeltrapError as error:
+        if error.details.get("part") != "index":
+            raise
+        _log.warning("saved without a look around: %s", error.message)
+        call.outcome = Outcome(
+            kind=OutcomeKind.DEGRADED, message=f"{error.message.partition(';')[0].rstrip('.')}: {PENDING}"
+        )
+        return [None] * len(memories)
+    around = dict(zip(probes, found, strict=True))
+    return [around.get(memory.id) for memory in memories]
+
+
+def _in_lower_case(call: Call, memories: Sequence[Memory]) -> dict[str, tuple[Embedding, ...]]:
+    # To many models a text in capitals is one of other words, far from the same text as it is usually written.
+    loud = [memory for memory in memories if memory.content.isupper() and memory.source != "conversation"]
+    vectors = embed_chunks(call, [memory.content.lower() for memory in loud]) if loud else []
+    return {memory.id: of_text for memory, of_text in zip(loud, vectors, strict=True)}
+
+
+def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surroundings | None) -> Memory:
+    """The memory with its surprise (the caller's own where given) and its automatic links."""
+    if around is None:
+        return memory if memory.source == "conversation" else replace(memory, lookaround_pending=True)
+    surprise = draft.surprise
+    if surprise is None:
+        surprise = novelty.surprise(memory.content, around, call.embedder)
+    return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
+
+
+def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
+    """Write new memories, all or nothing; under an idempotency key that wrote them before, answer those."""
+    memories = [change.entry.memory for change in changes]
+    try:
+        call.commit(changes)
+    except Throttled:
+        # What was written before needs no room.
+        if call.idempotency_key is None or len(call.space.get([memory.id for memory in memories])) < len(memories):
+            raise
+        return [_written_before(call, change.entry) for change in changes]
+    except Conflict as conflict:
+        if conflict.details.get("id") not in [memory.id for memory in memories]:
+            raise
+        return [_written_before(call, change.entry) for change in changes]
+    return memories
+
+
+def already_saved(call: Call) -> Memory | None:
+    """What this call's idempotency key has saved before; None without a key or before the first time."""
+    if call.idempotency_key is None:
+        return None
+    id = new_id(call, "user_memory", 0)
+    return call.space.get([id]).get(id)
+
+
+def new_id(call: Call, source: Source, position: int) -> str:
+    """The id of the memory at a position of this call: a new one, or the same again under one idempotency key."""
+    if call.idempotency_key is None:
+        return str(uuid4())
+    # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.
+    parts = (call.caller.tenant, call.caller.user_id, source, str(position), call.idempotency_key)
+    return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in parts)))
+
+
+def first_image(call: Call, memory: Memory) -> Memory:
+    """A memory as it was first saved."""
+    earlier = call.space.revisions(memory.id, limit=1) if memory.version > 1 else []
+    return earlier[0].memory if earlier else memory
+
+
+def _written_before(call: Call, entry: Entry) -> Memory:
+    id = entry.memory.id
+    existing = call.space.get([id], deleted=True).get(id)
+    if existing is None or existing.deleted_at is not None:
+        raise Conflict(
+            "This idempotency key saved a memory that has since been deleted; use another key, or undo the delete.",
+            id=id,
+        )
+    if not existing.is_visible(call.now()):
+        raise Conflict("This idempotency key saved a memory that has since expired; use another key.", id=id)
+    if text_digest(first_image(call, existing).content) != entry.fold:
+        raise Conflict("This idempotency key was used for another text; use a new key for a new memory.", id=id)
+    return existing
+
+
+def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
+    if ttl is None:
+        return None
+    if ttl < timedelta(0):
+        raise InvalidInput("the time to live must be 0 seconds or more.")
+    try:
+        return now + ttl
+    except OverflowError:
+        return None  # further off than dates reach: never

@@ -1,0 +1,67 @@
+"""Score: how important a memory is, and setting that by hand."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..errors import Conflict
+from ..model import Importance, Memory, Usage, to_micros
+from ..rules import limits
+from ..rules.importance import UNREAD, importance
+from .call import Call
+from .get import find
+from .update import Edit, commit_edits, overtaken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A memory with its importance now, 0 to 1, and the reading that it follows from unless it was set by hand."""
+
+    memory: Memory
+    importance: float
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescored:
+    """A memory whose importance was set, and what it was just before."""
+
+    memory: Memory
+    previous: float
+
+
+def score(call: Call, id: str) -> Scored:
+    """The importance of a memory, to four places unless it was set by hand. Raises NotFound.
+
+    Asking does not count as a reading.
+    """
+    memory = find(call, id)
+    usage = call.space.usage([memory.id]).get(memory.id, UNREAD)
+    return Scored(memory=memory, importance=_of(memory, usage, call.now()), usage=usage)
+
+
+def set_score(call: Call, id: str, value: float, reason: str) -> Rescored:
+    """Set the importance by hand, 0 to 1; it stays until it is set again. The reason is kept with it.
+
+    Raises NotFound, InvalidInput.
+    """
+    limits.check_range("score", value, 0, 1)
+    limits.check_length("reason", reason, limits.MAX_CONTEXT_CHARACTERS)
+    while True:
+        current = find(call, id)
+        now = call.now()
+        usage = call.space.usage([current.id]).get(current.id, UNREAD)
+        edit = Edit(importance=Importance(score=value, reason=reason, set_at=now))
+        try:
+            [memory] = commit_edits(call, [(current, edit)])
+        except Conflict as conflict:
+            if not overtaken(conflict):
+                raise
+            call.deadline.left()
+        else:
+            return Rescored(memory=memory, previous=_of(current, usage, now))
+
+
+def _of(memory: Memory, usage: Usage, now: datetime) -> float:
+    if memory.importance is not None:
+        return memory.importance.score
+    return round(importance(created=to_micros(memory.created_at), usage=usage, now=to_micros(now)), 4)

@@ -1,0 +1,183 @@
+"""Import: records and texts in blocks, embedded together; what is there already is left as it is.
+
+What a record says of the agents that wrote it is believed only where the operator restores: an agent that imports
+is itself the author, and the memory says that it was imported, and when.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ... import record
+from ...errors import Conflict, InvalidInput, SteeltrapError
+from ...model import JsonObject, Memory, Revision
+from ...ports import Create, TextKey
+from ...rules import limits
+from ...rules.analysis import text_digest
+from ..call import Call
+from ..entry import embed_memories, entry
+from ..save import Draft, compose, look_around, with_surroundings
+
+_Parsed = tuple[Memory, tuple[Revision, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What a block did: how many were written, how many were there, and the errors by index."""
+
+    written: int
+    skipped: int
+    errors: dict[int, SteeltrapError] = field(default_factory=dict)
+
+
+def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
+    """Write records that an export made, under their own ids; an id that is there already is skipped.
+
+    The record's times, version, links, surprise and history are kept. Its agents are kept only to `restore`, which
+    is the operator's to ask for.
+    """
+    parsed: dict[int, _Parsed] = {}
+    errors: dict[int, SteeltrapError] = {}
+    for index, raw in enumerate(call.in_time(records)):
+        try:
+            memory, past = _parse(raw)
+            parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
+        except SteeltrapError as error:
+            errors[index] = error
+    written, deleted = _write_absent(call, list(parsed.values()))
+    errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
+    return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
+
+
+def stamped(call: Call, memory: Memory) -> Memory:
+    """A memory that a tool imports: written by the caller's agent, whoever wrote it elsewhere.
+
+    The name of another agent stays as the label where there is room for it, which nothing is decided by.
+    """
+    importer = call.caller.agent_id
+    author = memory.agent_id if memory.agent_id != importer else None
+    label = author if author is not None and len(author) <= limits.MAX_LABEL_CHARACTERS else None
+    return replace(
+        memory,
+        agent_id=importer,
+        agent_label=memory.agent_label or label,
+        updated_by=_own(call, memory.updated_by),
+        imported_by=importer,
+        imported_at=call.now(),
+    )
+
+
+def _stamped_all(call: Call, past: Sequence[Revision]) -> tuple[Revision, ...]:
+    return tuple(
+        replace(revision, memory=stamped(call, revision.memory), replaced_by=_own(call, revision.replaced_by))
+        for revision in past
+    )
+
+
+def _own(call: Call, agent: str | None) -> str | None:
+    """An agent that a record names, where it is the caller's own; of another nobody can say whether it is true."""
+    return agent if agent == call.caller.agent_id else None
+
+
+def import_drafts(
+    call: Call, drafts: Sequence[Draft], seen: Counter[TextKey], *, surroundings: bool = False
+) -> Imported:
+    """Write texts that are not there yet: equal text in the same scope, of the same agent and conversation.
+
+    `seen` counts the texts of this import so far, so that a line said twice is kept twice and a repeated
+    import adds nothing. `surroundings` looks around (surprise and links) for what is no turn,
+    a block at a time.
+    """
+    composed: list[tuple[Draft, Memory]] = []
+    errors: dict[int, SteeltrapError] = {}
+    for index, draft in enumerate(call.in_time(drafts)):
+        try:
+            composed.append((draft, compose(call, draft)))
+        except SteeltrapError as error:
+            errors[index] = error
+    keys = [_text_key(memory) for _, memory in call.in_time(composed)]
+    fresh: list[tuple[Draft, Memory]] = []
+    for pair, key, stored in zip(composed, keys, call.space.copies(keys), strict=True):
+        seen[key] += 1
+        if seen[key] > stored:
+            fresh.append(pair)
+    vectors = embed_memories(call, [memory for _, memory in fresh])
+    memories = [memory for _, memory in fresh]
+    if surroundings:
+        around = look_around(call, memories, vectors)
+        memories = [
+            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
+        ]
+    made = call.in_time(zip(memories, vectors, strict=True))
+    changes = [Create(entry=entry(memory, vector)) for memory, vector in made]
+    call.commit(changes)
+    return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
+
+
+def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]:
+    """Write what is not there; how many those were, and which ids are there as deleted ones."""
+    first: dict[str, _Parsed] = {}
+    for memory, past in parsed:
+        first.setdefault(memory.id, (memory, past))
+    creates: dict[str, Create] = {}
+    taken: set[str] = set()
+    while True:
+        there = call.space.get(list(first), deleted=True)
+        absent = [id for id in first if id not in there and id not in taken]
+        new = [first[id] for id in absent if id not in creates]
+        vectors = embed_memories(call, [memory for memory, _ in new])
+        for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
+            creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
+        try:
+            call.commit([creates[id] for id in absent])
+        except Conflict as conflict:
+            # Another import of the same records wrote one in between: now it is there, and is skipped.
+            # An id conflicts once at most, so this ends.
+            id = str(conflict.details.get("id"))
+            if id not in absent:
+                raise
+            taken.add(id)
+        else:
+            return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+
+
+def _text_key(memory: Memory) -> TextKey:
+    return TextKey(text_digest(memory.content), memory.scope, memory.agent_id, memory.conversation_id)
+
+
+def _deleted(id: str) -> Conflict:
+    return Conflict(f"memory {id} was deleted here; undo the delete, or forget it and import again.", id=id)
+
+
+def _parse(raw: object) -> _Parsed:
+    if not isinstance(raw, dict):
+        raise InvalidInput("a record must be a JSON object.")
+    past = raw.get("history", [])
+    if not isinstance(past, list):
+        raise InvalidInput("`history` must be a list.")
+    memory = _memory({key: value for key, value in raw.items() if key != "history"})
+    revisions = tuple(_revision(revision) for revision in past)
+    versions = [revision.memory.version for revision in revisions]
+    if versions != sorted(set(versions)) or any(version >= memory.version for version in versions):
+        raise InvalidInput("`history` must have the versions before the current one, each once, oldest first.")
+    if any(revision.memory.id != memory.id for revision in revisions):
+        raise InvalidInput("each memory of `history` must have the record's own id.")
+    return memory, revisions
+
+
+def _revision(raw: object) -> Revision:
+    if not isinstance(raw, dict) or not isinstance(at := raw.get("replaced_at"), str):
+        raise InvalidInput("each item of `history` needs `memory` and `replaced_at`.")
+    by = raw.get("replaced_by")
+    if not (by is None or isinstance(by, str)):
+        raise InvalidInput("`replaced_by` must be an agent's id.")
+    try:
+        replaced_at = record.read_time(at)
+    except ValueError as error:
+        raise InvalidInput(f"`replaced_at` {error}.") from None
+    limits.check_length("replaced_by", by, limits.MAX_IDENTITY_CHARACTERS)
+    return Revision(memory=_memory(raw.get("memory")), replaced_at=replaced_at, replaced_by=by)
+
+
+def _memory(raw: object) -> Memory:
+    return limits.check_memory(record.parse(raw))

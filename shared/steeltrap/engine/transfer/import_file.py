@@ -1,0 +1,291 @@
+"""Import from a file: the memories of an exported file, with a choice for those that are there already."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+from uuid import UUID, uuid5
+
+from ... import record
+from ...errors import Conflict, SteeltrapError, Throttled, Unavailable
+from ...model import Filter, Link, Memory
+from ...ports import Create
+from ...rules.analysis import text_digest
+from ...rules.limits import check_file_name
+from .. import associate as associating
+from .. import save as saving
+from .. import update as updating
+from ..call import Call
+from ..entry import embed_memories, entry
+from ..save import Draft
+from ..update import CLEARABLE, Edit
+from .export_file import files_of, pages
+from .import_ import stamped
+from .sync_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
+
+Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
+Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
+
+_CREATED: Final = ("new", "version")
+_BLOCK: Final = 100
+_READ_AT_ONCE: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFile:
+    """How many of the file's memories met each fate, and by the index in the file why others were left out."""
+
+    name: str
+    size: int
+    plain_size: int
+    total: int
+    fates: Counter[Fate]
+    associations: int
+    errors: dict[int, SteeltrapError] = field(default_factory=dict)
+
+
+def import_file(
+    call: Call,
+    name: str,
+    *,
+    strategy: Strategy = "skip_duplicates",
+    prefix: str | None = None,
+    associations: bool = True,
+) -> ImportedFile:
+    """Write the memories of a file, their scopes under `prefix`.
+
+    A memory is there already when its id is (under a prefix: in that place), or its normalised text in the
+    same scope. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions`
+    saves the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata.
+    What the file has exactly as it is here is skipped, also what another import of it writes just now. Nothing is
+    written unless the whole file fits.
+    """
+    content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
+    plain = expand(content)
+    items = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
+    steps = _plan(call, items, strategy, anywhere=prefix is None)
+    if associations:
+        _connect(items, steps)
+    errors = _carry_out(call, steps)
+    return ImportedFile(
+        name=name,
+        size=len(content),
+        plain_size=len(plain),
+        total=len(items),
+        fates=Counter(step.fate for step in steps if step.index not in errors),
+        associations=sum(len(step.links) for step in steps if step.fate != "skipped" and step.index not in errors),
+        errors=errors,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Step:
+    """What becomes of a memory of the file: the id that it has here then, what is there already, and which
+    associations of the file are written with it."""
+
+    index: int
+    given: Memory
+    fate: Fate
+    id: str
+    old: Memory | None = None
+    links: list[Link] = field(default_factory=list)
+
+    @property
+    def is_creation(self) -> bool:
+        return self.fate in _CREATED
+
+
+def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bool) -> list[_Step]:
+    spare = [_spare_id(item.memory) for item in call.in_time(items)]
+    taken = _taken(call, [*(item.memory.id for item in items), *spare])
+    texts = _texts(call, {item.memory.scope for item in items})
+    now = call.now()
+    steps: list[_Step] = []
+    for index, item in enumerate(call.in_time(items)):
+        given = item.memory
+        by_id = taken.get(given.id)
+        if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
+            by_id = None
+        by_text = texts.get((given.scope, text_digest(given.content)), [])
+        there = by_text if by_id is None else [by_id, *by_text]
+        fate, old = _fate(given, there, strategy) if given.is_visible(now) else ("skipped", None)
+        if fate in _CREATED:
+            free = next((id for id in (given.id, spare[index]) if id not in taken), None)
+            id = free or saving.new_id(call, given.source, index)
+        else:
+            id = given.id if old is None else old.id
+        steps.append(_Step(index=index, given=given, fate=fate, id=id, old=old))
+    return steps
+
+
+def _taken(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+    """What is there of these ids, deleted or not."""
+    taken: dict[str, Memory] = {}
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        taken |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return taken
+
+
+def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
+    """Give each association to one step, before any of them is carried out; creations go first."""
+    by_given = {step.given.id: step for step in steps}
+    for item, source in zip(items, steps, strict=True):
+        for link in item.links:
+            target = by_given[link.target_id]
+            backwards = target.is_creation and not source.is_creation
+            at, other = (target, source) if backwards else (source, target)
+            is_change = at.fate != "skipped" and (at.is_creation or link.manual)
+            if is_change and at.id != other.id:
+                at.links.append(replace(link, target_id=other.id))
+
+
+def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
+    """Why some were left out, by index. Raises Unavailable or Throttled that says how far it came."""
+    errors: dict[int, SteeltrapError] = {}
+    creations = [step for step in steps if step.is_creation]
+    edits = [step for step in steps if step.fate in ("overwritten", "merged")]
+    done = 0
+    try:
+        for start in range(0, len(creations), _BLOCK):
+            block = creations[start : start + _BLOCK]
+            errors |= _create_all(call, block)
+            done += len(block)
+        for step in edits:
+            try:
+                _edit(call, step)
+            except (Unavailable, Throttled):
+                raise
+            except SteeltrapError as error:
+                errors[step.index] = error
+            done += 1
+    except (Unavailable, Throttled) as error:
+        if not done:
+            raise
+        raise type(error)(
+            f"{done} of {len(creations) + len(edits)} memories were imported, then: {error.message} "
+            "Import the file again to go on; what is there already is skipped.",
+            retryable=error.can_retry,
+            **error.details,
+        ) from error
+    return errors
+
+
+def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, SteeltrapError]:
+    try:
+        _create(call, block)
+        return {}
+    except Conflict as conflict:
+        # Someone wrote one of these ids since the plan was made.
+        if len(block) == 1:
+            return _overtaken(call, block[0], conflict)
+    errors: dict[int, SteeltrapError] = {}
+    for step in block:
+        errors |= _create_all(call, [step])
+    return errors
+
+
+def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
+    """Nothing where the other one wrote just what the file has, else why this one was left out."""
+    there = call.space.get([step.id]).get(step.id)
+    if there is None or _differs(there, step.given):
+        return {step.index: conflict}
+    step.fate = "skipped"
+    return {}
+
+
+def _create(call: Call, block: Sequence[_Step]) -> None:
+    memories = [stamped(call, replace(step.given, id=step.id, links=_links(step))) for step in block]
+    vectors = embed_memories(call, memories)
+    around = saving.look_around(call, memories, vectors)
+    changes = []
+    for memory, embeddings, surroundings in call.in_time(zip(memories, vectors, around, strict=True)):
+        draft = Draft(content=memory.content, surprise=memory.surprise)
+        found = saving.with_surroundings(call, memory, draft, surroundings)
+        given = {link.target_id for link in memory.links}
+        more = tuple(link for link in found.links if link.target_id not in given)
+        whole = replace(found, links=memory.links + more)
+        changes.append(Create(entry=entry(whole, embeddings), links_ahead=True))
+    call.commit(changes)
+
+
+def _links(step: _Step) -> tuple[Link, ...]:
+    """The links that a creation begins with, each target once; a version has one to the old memory first."""
+    links: dict[str, Link] = {}
+    if step.old is not None:
+        links[step.old.id] = Link(target_id=step.old.id, strength=1.0, manual=True)
+    for link in step.links:
+        links.setdefault(link.target_id, link)
+    return tuple(links.values())
+
+
+def _edit(call: Call, step: _Step) -> None:
+    assert step.old is not None
+    edit = _overwriting(step.old, step.given) if step.fate == "overwritten" else _merging(step.old, step.given)
+    updating.update(call, step.id, replace(edit, imported=True))
+    for link in step.links:
+        associating.associate(call, step.id, link.target_id, link.strength)
+
+
+def _fate(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
+    if not there:
+        return "new", None
+    if strategy == "create_versions":
+        same = next((old for old in there if not _differs(old, given)), None)
+        return ("version", there[0]) if same is None else ("skipped", same)
+    old = there[0]
+    if strategy == "skip_duplicates" or not _differs(old, given):
+        return "skipped", old
+    if strategy == "overwrite":
+        return "overwritten", old
+    edit = _merging(old, given)
+    adds = edit.tags != old.tags or edit.category is not None or {**old.metadata, **given.metadata} != old.metadata
+    return ("merged" if adds else "skipped"), old
+
+
+_COMPARED: Final = ("content", "tags", "metadata", "category", "context", "confidence", "content_type", "tier", "scope")
+
+
+def _differs(old: Memory, given: Memory) -> bool:
+    return any(getattr(old, name) != getattr(given, name) for name in _COMPARED)
+
+
+def _overwriting(old: Memory, given: Memory) -> Edit:
+    gone = dict.fromkeys(key for key in old.metadata if key not in given.metadata)
+    return Edit(
+        content=given.content,
+        tags=given.tags,
+        metadata={**gone, **given.metadata},
+        category=given.category,
+        context=given.context,
+        confidence=given.confidence,
+        content_type=given.content_type,
+        tier=given.tier,
+        scope=given.scope,
+        clear=tuple(name for name in CLEARABLE if getattr(given, name) is None),
+    )
+
+
+def _merging(old: Memory, given: Memory) -> Edit:
+    known = {tag.casefold() for tag in old.tags}
+    added = tuple(tag for tag in given.tags if tag.casefold() not in known)
+    return Edit(
+        tags=old.tags + added,
+        metadata=given.metadata or None,
+        category=given.category if old.category is None else None,
+    )
+
+
+def _texts(call: Call, scopes: set[str]) -> dict[tuple[str, bytes], list[Memory]]:
+    """The memories of each text in each of the scopes, the oldest first."""
+    # A store that answers ids by (scope, digest) would spare reading the scopes.
+    texts: dict[tuple[str, bytes], list[Memory]] = defaultdict(list)
+    for scope in call.in_time(sorted(scopes & call.space.scopes().keys())):
+        for memory in call.in_time(pages(call, Filter(scope=scope))):
+            texts[scope, text_digest(memory.content)].insert(0, memory)
+    return texts
+
+
+def _spare_id(given: Memory) -> str:
+    """Where its own id is taken: the same for every import of the same, so that two at once make one of it."""
+    return str(uuid5(UUID(given.id), json.dumps(record.encode(given), sort_keys=True)))

@@ -1,0 +1,190 @@
+"""Update: replace text and tags, merge metadata, keep what is omitted, one transaction with the old image."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from ..errors import Conflict, InvalidInput
+from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier
+from ..ports import Entry, Replace
+from ..rules import limits, novelty
+from .call import Call
+from .entry import embed_memories, entry, searchable_text, unchanged_text
+from .get import find
+from .save import look_around
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
+
+    `clear` names fields, of `CLEARABLE`, that have no value any more. `imported` says that a file is where the
+    change is from.
+    """
+
+    content: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: JsonObject | None = None
+    content_type: ContentType | None = None
+    tier: Tier | None = None
+    category: str | None = None
+    context: str | None = None
+    confidence: float | None = None
+    scope: str | None = None
+    agent_label: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    surprise: float | None = None
+    pinned: bool | None = None
+    ttl: timedelta | None = None
+    importance: Importance | None = None
+    add_link: Link | None = None
+    clear: tuple[str, ...] = ()
+    imported: bool = False
+
+
+def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
+    """The memory after the edit.
+
+    With `version`, raises Conflict when the stored one is another; without it, the edit is applied to
+    whatever is stored, again if a write came in between.
+    """
+    while True:
+        current = find(call, id)
+        check_version(current, version)
+        try:
+            return commit_edits(call, [(current, edit)])[0]
+        except Conflict as conflict:
+            if version is not None or not overtaken(conflict):
+                raise
+            call.deadline.left()
+
+
+def overtaken(conflict: Conflict) -> bool:
+    """Whether another write came first, so that reading again and repeating the change helps."""
+    return "version" in conflict.details
+
+
+def check_version(current: Memory, version: int | None) -> None:
+    """Raises Conflict that carries the stored version when it isn't the one the caller saw."""
+    if version is not None and version != current.version:
+        raise Conflict(
+            f"Memory {current.id} is at version {current.version}, not {version}: read it again and repeat the change.",
+            id=current.id,
+            version=current.version,
+        )
+
+
+def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
+    """Apply edits to the images they were read from, all or nothing. Raises Conflict if one has changed."""
+    entries = prepare(call, edits)
+    now = call.now()
+    changes = [
+        Replace(
+            entry=new,
+            expected=old.version,
+            revision=Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),
+        )
+        for (old, _), new in zip(edits, entries, strict=True)
+    ]
+    call.commit(changes)
+    return [new.memory for new in entries]
+
+
+def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
+    """The entries that the edits make: texts that changed embedded in one batch, links found anew."""
+    images = [edited(call, old, edit) for old, edit in edits]
+    changed = [i for i, (old, _) in enumerate(edits) if _moves(old, images[i])]
+    vectors = embed_memories(call, [images[i] for i in changed])
+    around = look_around(call, [images[i] for i in changed], vectors)
+    entries = [unchanged_text(image) for image in images]
+    for i, embeddings, surroundings in zip(changed, vectors, around, strict=True):
+        if surroundings is None:
+            pending = images[i].source != "conversation"
+            entries[i] = entry(replace(images[i], lookaround_pending=pending), embeddings)
+            continue
+        manual = tuple(link for link in images[i].links if link.manual)
+        kept = {link.target_id for link in manual}
+        found = tuple(link for link in novelty.links(surroundings) if link.target_id not in kept)
+        entries[i] = entry(replace(images[i], links=manual + found), embeddings)
+    return entries
+
+
+def edited(call: Call, old: Memory, edit: Edit) -> Memory:
+    """The image after an edit, checked, one version on."""
+    now = call.now()
+    new: dict[str, Any] = {
+        "updated_at": max(now, old.updated_at),
+        "updated_by": call.caller.agent_id,
+        "version": old.version + 1,
+        "restored_version": None,
+    }
+    if edit.imported:
+        new |= {"imported_by": call.caller.agent_id, "imported_at": now}
+    for name in _PLAIN:
+        if (value := getattr(edit, name)) is not None:
+            new[name] = value
+    new |= dict.fromkeys(edit.clear)
+    if edit.content is not None:
+        limits.check_content(edit.content)
+        if edit.content != old.content:
+            new["messages"] = _messages_for(edit.content, old)
+    if edit.tags is not None:
+        new["tags"] = limits.check_tags(edit.tags)
+    if edit.metadata is not None:
+        merged = {**old.metadata, **edit.metadata}
+        new["metadata"] = {key: value for key, value in merged.items() if value is not None}
+        limits.check_metadata(new["metadata"])
+    if edit.scope is not None:
+        new["scope"] = limits.check_scope(edit.scope)
+    if edit.tier is not None and edit.tier != old.tier:
+        new["expires_at"] = _expiry_in(edit.tier, old, now + call.rules.short_term_ttl)
+    if edit.ttl is not None:
+        if edit.ttl < timedelta(0):
+            raise InvalidInput("the time to live must be 0 seconds or more.")
+        new["expires_at"] = now + edit.ttl
+    if edit.add_link is not None:
+        new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
+        limits.check_manual_links(new["links"])
+    return replace(old, **new)
+
+
+def _messages_for(content: str, old: Memory) -> tuple[Message, ...]:
+    """The messages beside a new text: a turn has one, which says the text; an episode loses its own.
+
+    They would still be found and shown, though the new text replaces what they say. The history keeps them.
+    """
+    if old.source == "conversation":
+        return tuple(replace(said, content=content) for said in old.messages)
+    return ()
+
+
+def _expiry_in(tier: Tier, old: Memory, short: datetime) -> datetime | None:
+    """When a memory expires in its new tier: one that was given a time to live keeps it, unless it is to stay."""
+    if tier == "long_term":
+        return None
+    if tier == "short_term":
+        return short if old.expires_at is None else old.expires_at
+    return None if old.tier == "short_term" else old.expires_at
+
+
+CLEARABLE: Final = ("category", "context")
+_PLAIN = (
+    "content",
+    "content_type",
+    "tier",
+    "category",
+    "context",
+    "confidence",
+    "agent_label",
+    "occurred_at",
+    "occurred_until",
+    "surprise",
+    "pinned",
+    "importance",
+)
+
+
+def _moves(old: Memory, new: Memory) -> bool:
+    """Whether the memory must be found by something else, or lies among others, than before."""
+    return searchable_text(old) != searchable_text(new) or old.scope != new.scope

@@ -1,0 +1,151 @@
+"""The one door: find the tool, validate, run, render, map errors, measure.
+
+Every surface calls it and nothing else. It is handed what a call needs, and knows no adapter.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import arguments as reading
+from . import telemetry
+from .engine.call import Call, Deadline, Rules
+from .engine.quota import Quota, Quotas
+from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
+from .model import Caller, Outcome, Permissions
+from .ports import Clock, Counters, Embedder, FileStore, MemoryStore, UserRef
+from .rules.limits import MAX_IDENTITY_CHARACTERS
+from .tools import Catalogue, Media, Tool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a surface answers with: the dialect's own body, JSON-ready or text.
+
+    `error` is what went wrong, None for success; `outcome` says what a search met.
+    """
+
+    body: Any
+    tool: Tool
+    media: Media = "application/json"
+    error: SteeltrapError | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
+
+    Without `counters` nobody has a quota. `observe` is told of every call when it has ended.
+    """
+
+    catalogue: Catalogue
+    store: MemoryStore
+    embedder: Embedder
+    clock: Clock
+    rules: Rules = field(default_factory=Rules)
+    files: FileStore | None = None
+    quotas: Quotas = field(default_factory=Quotas)
+    counters: Counters | None = None
+    observe: telemetry.Observe = telemetry.log_call
+
+    def invoke(
+        self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
+    ) -> Result:
+        """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are read within the
+        call's time. Failures come back as results, in the dialect's own form.
+
+        Raises NotFound only, for the name of a tool that there isn't: no dialect speaks for it.
+        """
+        found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
+        with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
+            try:
+                result = self._run(found, arguments, caller, idempotency_key, measure)
+            except SteeltrapError as error:
+                result = self.refuse(found, error)
+            except Exception as fault:
+                telemetry.log_fault(found.full_name, fault)
+                result = self.refuse(
+                    found, Internal("Something went wrong on our side; it was logged. Try again later.")
+                )
+            measure.error = result.error.code if result.error else None
+            measure.answer_bytes = telemetry.bytes_of(result.body)
+            measure.outcome = result.outcome.kind if result.outcome else None
+        return result
+
+    def refuse(self, tool: Tool, error: SteeltrapError) -> Result:
+        """An error in the words of the tool's dialect, also for what a surface refuses before it invokes."""
+        body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
+        media: Media = "text/plain" if isinstance(body, str) else "application/json"
+        return Result(body=body, tool=tool, media=media, error=error)
+
+    def call_for(
+        self, caller: Caller | None, *, seconds: float, files: bool = False, idempotency_key: str | None = None
+    ) -> Call:
+        """The call of one caller: their space and, if wanted, their files; nobody else's. Raises IdentityMissing."""
+        known = identified(caller)
+        place = self.files if files else None
+        return Call(
+            caller=known,
+            space=self.store.space(known.user_id, tenant=known.tenant),
+            embedder=self.embedder,
+            clock=self.clock,
+            deadline=Deadline.after(seconds),
+            rules=self.rules,
+            files=None if place is None else place.files(known.user_id, tenant=known.tenant),
+            quota=self._quota(known),
+            idempotency_key=idempotency_key,
+        )
+
+    def _quota(self, caller: Caller) -> Quota | None:
+        if self.counters is None:
+            return None
+        user = UserRef(user_id=caller.user_id, tenant=caller.tenant)
+        return Quota(quotas=self.quotas, counters=self.counters, user=user, clock=self.clock)
+
+    def _run(
+        self, tool: Tool, arguments: object, caller: Caller | None, key: str | None, measure: telemetry.Measure
+    ) -> Result:
+        call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
+        call.measure = measure
+        if (why := refusal(call.caller.permissions, tool)) is not None:
+            raise why
+        if call.quota is not None:
+            call.quota.count_call()
+        given = reading.read(tool, arguments)
+        call.deadline.left()
+        answer = tool.answer_adapter.validate_python(tool.run(call, given))
+        omit = self.catalogue.toolsets[tool.toolset].omit_nulls
+        body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
+        return Result(body=body, tool=tool, media=tool.media, outcome=call.outcome)
+
+
+def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
+    """Why a caller may not use a tool, None if they may."""
+    if permissions.toolsets and tool.toolset not in permissions.toolsets:
+        allowed = " and ".join(f"`{name}`" for name in permissions.toolsets)
+        return AccessDenied(f"You may not use `{tool.full_name}`: your key is for the toolset {allowed} only.")
+    if permissions.read_only and tool.access != "read":
+        return AccessDenied(f"You may not use `{tool.full_name}`: your key may only read, and this tool writes.")
+    return None
+
+
+def identified(caller: Caller | None) -> Caller:
+    """The caller, when it carries a usable identity. Raises IdentityMissing or InvalidInput."""
+    if caller is None or not caller.user_id:
+        raise IdentityMissing("No user is known for this call: the application must say who the user is.")
+    for name in ("user_id", "agent_id", "conversation_id", "tenant"):
+        value = getattr(caller, name)
+        if value is None:
+            continue
+        if len(value) > MAX_IDENTITY_CHARACTERS:
+            raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
+        reading.check_json(value, where=f"the caller's {name}")
+    return caller
+
+
+def _checked_key(key: str | None) -> str | None:
+    if key is not None and not 1 <= len(key) <= 256:
+        raise InvalidInput("an idempotency key must have 1 to 256 characters.")
+    if key is not None:
+        reading.check_json(key, where="the idempotency key")
+    return key

@@ -1,0 +1,118 @@
+"""How large a tool's arguments can be as JSON, by the bounds of their own schema. Pure.
+
+A body that is larger than its tool can use is refused before it is read to the end. One with too many values is
+refused before any of them is made, because three bytes of JSON can become a hundred bytes of objects.
+"""
+
+import re
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
+
+from ..errors import TooLarge
+from ..model import JsonObject
+
+KEY: Final = "x-holds"
+"""Where `Holds` stands in a schema. No client is shown it."""
+
+_ESCAPED: Final = 12
+"""The most bytes that JSON spends on one character: an escaped surrogate pair."""
+_SCALAR: Final = 128
+"""Bytes of a number, a time or a word of an enumeration, with room for spaces around it."""
+_LEAST_BYTES: Final = 64 * 1024
+_LEAST_VALUES: Final = 4096
+"""Below these a mistake costs nothing and is worth a sentence of its own."""
+
+_BYTES_PER_VALUE: Final = 16
+"""Records of short messages have about as many on average."""
+_MARKS: Final = (b",", b":", b"[", b"{")
+"""Each key and value of JSON follows one of these."""
+
+# Possessive, so that a string that never ends costs one pass and no stack.
+_GAP: Final = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.)*+"?)?', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Annotates a field whose schema doesn't say how large it may be: the most bytes of text that it holds."""
+
+    bytes: int
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> JsonObject:
+        return {**handler(core_schema), KEY: self.bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The most bytes of JSON (`size`), and the most values in them, where a key counts as a value."""
+
+    size: int
+    values: int
+
+    def check_size(self, size: int, what: str) -> None:
+        """Raises TooLarge, which names the limit of `what`."""
+        if size > self.size:
+            raise TooLarge(f"{what} takes a body of at most {_in_words(self.size)}; send less, or several calls.")
+
+    def check_values(self, text: bytes | bytearray, what: str) -> None:
+        """Raises TooLarge when there are too many values. They are counted, not made."""
+        if has_more_values(text, self.values):
+            raise TooLarge(f"{what} takes at most {self.values:,} JSON values; send less, or several calls.")
+
+
+def bounds_of(schema: JsonObject, most: int) -> Bounds:
+    """What the JSON of a schema needs at most, with room to spare, and no more than `most` bytes."""
+    size, values = _needs(schema)
+    return Bounds(
+        int(min(most, max(_LEAST_BYTES, size))), int(min(most // _BYTES_PER_VALUE, max(_LEAST_VALUES, 2 * values)))
+    )
+
+
+def has_more_values(text: bytes | bytearray, most: int) -> bool:
+    """Whether JSON has more than `most` keys and values, found in one pass that makes none of them."""
+    if len(text) <= most or sum(map(text.count, _MARKS)) <= most:
+        return False
+    found = 0
+    for gap in _GAP.finditer(text):
+        # A string is a value too, even where no mark stands before it, so the loop ends after `most` of them.
+        found += max(1, sum(text.count(mark, *gap.span(1)) for mark in _MARKS)) if gap.end() > gap.start() else 0
+        if found > most:
+            return True
+    return False
+
+
+def shown(schema: Any) -> Any:
+    """A schema as clients read it, without what `Holds` added."""
+    if isinstance(schema, dict):
+        return {name: shown(value) for name, value in schema.items() if name != KEY}
+    return [shown(value) for value in schema] if isinstance(schema, list) else schema
+
+
+def _needs(schema: JsonObject) -> tuple[float, float]:
+    """The most bytes and values that the JSON of a schema needs; infinite where nothing bounds them."""
+    size, values = _by_kind(schema)
+    return (schema[KEY] * _ESCAPED, min(values, schema[KEY])) if KEY in schema else (size, values)
+
+
+def _by_kind(schema: JsonObject) -> tuple[float, float]:
+    if "anyOf" in schema:
+        sizes, counts = zip(*map(_needs, schema["anyOf"]), strict=True)
+        return max(sizes), max(counts)
+    match schema.get("type"):
+        case "array":
+            size, values = _needs(schema.get("items", {}))
+            most = schema.get("maxItems", inf)
+            return _SCALAR + most * size, 1 + most * values
+        case "object" if schema.get("properties") or schema.get("additionalProperties") is False:
+            fields = {name: _needs(field) for name, field in schema.get("properties", {}).items()}
+            size = sum(len(name) + size for name, (size, _) in fields.items())
+            return _SCALAR + size, 1 + sum(1 + values for _, values in fields.values())
+        case "string" if not {"format", "enum", "const"} & schema.keys():
+            return _SCALAR + schema.get("maxLength", inf) * _ESCAPED, 1
+        case "string" | "integer" | "number" | "boolean":
+            return _SCALAR, 1
+    return (_SCALAR, 1) if {"enum", "const"} & schema.keys() else (inf, inf)
+
+
+def _in_words(size: int) -> str:
+    return f"{size // 1024**2} MiB" if size % 1024**2 == 0 else f"{-(-size // 1024):,} KiB"

@@ -1,0 +1,203 @@
+"""The cloud's part of the composition root: DynamoDB holds, OpenSearch finds. `runtime` and maintenance ask it.
+
+Addresses that are not set are AWS's own; region and credentials are found as every AWS client finds them.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..adapters.dynamodb import DynamoCounters, DynamoStore, create_tables
+from ..adapters.dynamodb.client.errors import translate
+from ..adapters.dynamodb.client.table import READ_SECONDS, Connect, Deadline, Tables
+from ..adapters.dynamodb.reads.truth import DynamoTruth
+from ..adapters.dynamodb.store import connecting
+from ..adapters.dynamodb.stream.following import Follower
+from ..adapters.dynamodb.stream.indexing import Indexer
+from ..adapters.dynamodb.writes.levels import DynamoLevels
+from ..adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
+from ..errors import InvalidInput, NotFound, Unavailable
+from ..ports import Calibrating, Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
+from ..settings import Settings
+
+_log = logging.getLogger("steeltrap")
+
+
+def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoStore:
+    """The tables with the index behind them. Nothing is asked yet."""
+    wire = open_wire(settings)
+    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
+    tables = (settings.memory_table, settings.usage_table)
+    store = DynamoStore(*tables, embedder, clock, index, connect=connect(settings), at_close=wire.close)
+    if isinstance(embedder, Calibrating):
+        # Else each new function has the model embed 60 texts before its first save.
+        embedder.share_levels(DynamoLevels(store.tables))
+    return store
+
+
+def open_counters(store: MemoryStore) -> Counters:
+    """The counters in the tables of a store, by its own connections."""
+    assert isinstance(store, DynamoStore)
+    return DynamoCounters(store.tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """What feeds the index from the table's stream, record by record or all that the stream has."""
+
+    indexer: Indexer
+    tables: Tables
+    wire: Wire
+    settings: Settings
+
+    def take(self, records: Sequence[Any], *, timeout: float) -> list[str]:
+        """The sequence numbers of the records that have to come again."""
+        return self.indexer.take(records, timeout=timeout)
+
+    def drain(self) -> int:
+        """Take what the stream has; how many records. Raises NotFound without a stream, Unavailable."""
+        return self._follower().drain()
+
+    def follow(self, stop: threading.Event) -> None:
+        """Take what the stream has and will have, until `stop`. Raises NotFound without a stream, Unavailable."""
+        self._follower().follow(stop)
+
+    def close(self) -> None:
+        self.tables.close()
+        self.wire.close()
+
+    def _follower(self) -> Follower:
+        import boto3
+
+        asked = {"TableName": self.tables.memory}
+        arn = self.tables.call("describe_table", asked, Deadline.after(READ_SECONDS))["Table"].get("LatestStreamArn")
+        if arn is None:
+            raise NotFound(f"The table {self.tables.memory} has no stream; make it anew by `steeltrap setup`.")
+        return Follower(boto3.session.Session().client("dynamodbstreams", **_options(self.settings)), arn, self.indexer)
+
+
+def open_indexer(settings: Settings) -> Following:
+    """What feeds the index. It needs no embedder: the table has the vectors."""
+    wire = open_wire(settings)
+    tables = _tables(settings)
+    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
+    return Following(Indexer(tables, index, _parking(settings)), tables, wire, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """Both sides, as maintenance sees them."""
+
+    truth: Truth
+    index: IndexUpkeep
+    close: Callable[[], None]
+
+
+def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
+    """The table and the index for an index that fits the embedder."""
+    wire = open_wire(settings)
+    tables = _tables(settings)
+
+    def close() -> None:
+        tables.close()
+        wire.close()
+
+    index = OpenSearchUpkeep(
+        wire,
+        settings.opensearch_index,
+        embedder=embedder.name,
+        dimension=embedder.dimension,
+        engine=settings.opensearch_engine,
+        settings=_index_settings(settings),
+    )
+    return Upkeep(DynamoTruth(tables), index, close)
+
+
+def _index_settings(settings: Settings) -> dict[str, str | int]:
+    """Those that are named always, since a managed domain has other defaults, and those that were chosen."""
+    shards: dict[str, str | int] = {"number_of_shards": settings.opensearch_shards}
+    return shards | ({"refresh_interval": settings.opensearch_refresh} if settings.opensearch_refresh else {})
+
+
+def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:
+    """Make the tables and the first index where they are missing; the names of what was made.
+
+    `expire` turns on that DynamoDB removes what has expired long ago. Raises Unavailable.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError, WaiterError
+
+    made: list[str] = []
+    client = connect(settings)(READ_SECONDS)
+    try:
+        missing = [name for name in (settings.memory_table, settings.usage_table) if not has_table(client, name)]
+        if missing:
+            create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
+            made += missing
+    except WaiterError:
+        raise Unavailable("The tables were made, and don't serve yet; try again.", part="store") from None
+    except (BotoCoreError, ClientError) as error:
+        raise translate(error) from None
+    finally:
+        client.close()
+    upkeep = open_upkeep(settings, embedder)
+    try:
+        if upkeep.index.create():
+            made.append(settings.opensearch_index)
+    finally:
+        upkeep.close()
+    return made
+
+
+def has_table(client: Any, table: str) -> bool:
+    try:
+        client.describe_table(TableName=table)
+    except client.exceptions.ResourceNotFoundException:
+        return False
+    return True
+
+
+def _tables(settings: Settings) -> Tables:
+    return Tables(connect(settings), settings.memory_table, settings.usage_table)
+
+
+def connect(settings: Settings) -> Connect:
+    return connecting(**_options(settings))
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    return {"endpoint_url": settings.dynamodb_url} if settings.dynamodb_url else {}
+
+
+def open_wire(settings: Settings) -> Wire:
+    if not settings.opensearch_url:
+        raise InvalidInput("STEELTRAP_OPENSEARCH_URL must be set with STEELTRAP_STORE=aws: where OpenSearch answers.")
+    return Wire(settings.opensearch_url, signer(settings))
+
+
+def signer(settings: Settings) -> Signer | None:
+    if settings.opensearch_auth == "none":
+        return None
+    import boto3
+
+    session = boto3.session.Session()
+    region, credentials = session.region_name, session.get_credentials()
+    if region is None:
+        raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
+    if credentials is None:
+        raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
+    return Signer(region=region, credentials=credentials)
+
+
+def _parking(settings: Settings) -> Callable[[Parked], None]:
+    if not settings.parked_queue:
+        return _log_parked
+    from ..adapters.sqs import Parking
+
+    return Parking(settings.parked_queue)
+
+
+def _log_parked(parked: Parked) -> None:
+    what = (parked.id, parked.index_version, parked.user, parked.error)
+    _log.error("the index never takes memory %s, version %s, of user %s: %s", *what)

@@ -1,0 +1,168 @@
+"""The only composition root: settings in, a door over the chosen adapters out."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from .. import telemetry
+from ..engine.call import Rules
+from ..engine.quota import Quotas
+from ..errors import InvalidInput
+from ..invoke import Door
+from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
+from ..settings import Settings
+from ..toolsets import CATALOGUE
+
+if TYPE_CHECKING:
+    from .aws import Following, Upkeep
+
+
+class SystemClock:
+    """The computer's clock."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def open_door(
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
+    observe: telemetry.Observe = telemetry.log_call,
+) -> Door:
+    """The tools over the store and the embedder that the settings choose, `observe` told of each call.
+
+    Close its store at the end.
+    """
+    clock = clock or SystemClock()
+    embedder = embedder or open_embedder(settings)
+    store = open_store(settings, embedder, clock)
+    quotas = Quotas(
+        calls_per_minute=settings.calls_per_minute,
+        max_memories=settings.max_memories,
+        max_bytes=settings.max_bytes,
+    )
+    return Door(
+        catalogue=CATALOGUE,
+        store=store,
+        embedder=embedder,
+        clock=clock,
+        rules=Rules(
+            vector_weight=None if settings.vector_weight == "auto" else settings.vector_weight,
+            retention=settings.retention,
+            short_term_ttl=timedelta(hours=settings.short_term_hours),
+        ),
+        files=open_files(settings),
+        quotas=quotas,
+        counters=None if quotas == Quotas() else open_counters(settings, store),
+        observe=observe,
+    )
+
+
+def load(door: Door) -> None:
+    """Load ahead what a first call would wait for: a local model, clients. Nothing is asked of another machine."""
+    for part in (door.embedder, door.store):
+        if isinstance(part, Loads):
+            part.load()
+
+
+def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
+    """The store that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
+    if settings.store == "aws":
+        from . import aws as runtime_aws
+
+        return runtime_aws.open_store(settings, embedder, clock)
+    from ..adapters.sqlite import SqliteStore
+
+    return SqliteStore(
+        settings.data,
+        embedder,
+        clock,
+        cache_bytes=settings.cache_mb * 1024 * 1024,
+        retention=settings.retention,
+    )
+
+
+def open_counters(settings: Settings, store: MemoryStore) -> Counters:
+    """What counts what users use: shared by all processes in the tables of `aws`, else in this process."""
+    if settings.store == "aws":
+        from . import aws as runtime_aws
+
+        return runtime_aws.open_counters(store)
+    from ..adapters.process import ProcessCounters
+
+    return ProcessCounters()
+
+
+def open_indexer(settings: Settings) -> "Following":
+    """What feeds the index of `aws` from the table's stream. Raises InvalidInput for another store."""
+    _needs_aws(settings)
+    from . import aws as runtime_aws
+
+    return runtime_aws.open_indexer(settings)
+
+
+def open_upkeep(settings: Settings, embedder: Embedder | None = None) -> "Upkeep":
+    """Table and index of `aws`, to be compared and built anew. Raises InvalidInput for another store."""
+    _needs_aws(settings)
+    from . import aws as runtime_aws
+
+    return runtime_aws.open_upkeep(settings, embedder or open_embedder(settings))
+
+
+def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
+    """Make the tables and the first index of `aws` where they are missing; the names of what was made.
+
+    Raises InvalidInput for another store.
+    """
+    _needs_aws(settings)
+    from . import aws as runtime_aws
+
+    return runtime_aws.set_up(settings, embedder or open_embedder(settings))
+
+
+def _needs_aws(settings: Settings) -> None:
+    if settings.store != "aws":
+        raise InvalidInput("This needs STEELTRAP_STORE=aws: a file has no index beside it that could differ.")
+
+
+def open_files(settings: Settings) -> FileStore | None:
+    """The place for users' files that the settings choose; None where there is none."""
+    if settings.export_bucket:
+        from ..adapters.s3 import BucketFiles
+
+        return BucketFiles(settings.export_bucket)
+    if settings.store == "aws":
+        # The disk of a function is gone with it, and another function never sees it.
+        return None
+    from ..adapters.folder import FolderFiles
+
+    return FolderFiles(settings.data)
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
+    tuning: dict[str, Any] = {
+        "dimension": settings.embedder_dimension,
+        "unrelated": settings.embedder_unrelated,
+        "query_prefix": settings.embedder_query_prefix,
+        "document_prefix": settings.embedder_document_prefix,
+    }
+    match settings.embedder:
+        case "wordllama":
+            from ..adapters.embedders.wordllama import WordLlamaEmbedder
+
+            return WordLlamaEmbedder(unrelated=settings.embedder_unrelated)
+        case "endpoint":
+            from ..adapters.embedders.endpoint import EndpointEmbedder
+
+            url, model, key = settings.embedder_url, settings.embedder_model, settings.embedder_key
+            return EndpointEmbedder(url, model, key=key, **tuning)
+        case "fastembed":
+            from ..adapters.embedders.fastembed import FastEmbedEmbedder
+
+            return FastEmbedEmbedder(settings.embedder_model, **tuning)
+        case "bedrock":
+            from ..adapters.embedders.bedrock import BedrockEmbedder
+
+            return BedrockEmbedder(settings.embedder_model, **tuning)

@@ -1,0 +1,139 @@
+"""HTTP: a route for every tool of the catalogue, MCP beside them, probes, problems, OpenAPI."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache, partial
+from typing import Any, Final
+
+import anyio.to_thread
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Route
+
+from ... import telemetry
+from ...errors import Internal, SteeltrapError, Unavailable
+from ...invoke import Door
+from ...tools import Tool
+from .. import schemas
+from ..auth.identity import Identity, one_header
+from ..http.reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
+from ..http.routes import is_json, paths, unknown_path
+from .by_path import by_path
+from .entrance import MAX_CALLS_AT_ONCE, Entrance
+from .guard import OwnPagesOnly
+from .mcp_http import all_running, mcp_endpoints, mcp_routes
+from .protected_resource import Challenging, ProtectedResource
+
+_log = logging.getLogger("steeltrap")
+
+PROBE_SECONDS: Final = 5.0
+
+
+def create_app(
+    door: Door,
+    identity: Identity,
+    *,
+    toolset: str | None = None,
+    local: bool = True,
+    resource: ProtectedResource | None = None,
+    closes_store: bool = True,
+    calls_of_user: int = MAX_CALLS_AT_ONCE,
+    public_url: str | None = None,
+) -> FastAPI:
+    """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
+
+    `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must. With a
+    `public_url`, which may be "", pages of other sites are refused; without one a gateway in front decides that.
+    `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
+    it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
+    """
+    entrance = Entrance(identity, calls_of_user)
+    endpoints = mcp_endpoints(door, entrance, toolset or "core")
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with all_running(endpoints):
+                yield
+        finally:
+            if closes_store:
+                door.store.close()
+
+    # FastAPI's pages load scripts from elsewhere, which a server without authentication must not host.
+    app = FastAPI(title="steeltrap", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
+    # Starlette's own routes: FastAPI's would look for parameters and dependencies, which no tool has.
+    for tool in door.catalogue.tools():
+        call = _endpoint(door, entrance, tool)
+        app.router.routes.extend(Route(path, call, methods=["POST"], name=tool.full_name) for path in paths(tool))
+    app.router.routes.extend(_probes(door))
+    app.router.routes.extend(mcp_routes(endpoints))
+    for kind in (HTTPException, Exception):
+        app.add_exception_handler(kind, partial(_not_routed, door))
+    if resource is not None:
+        app.router.routes.extend(resource.routes(endpoints))
+        app.add_middleware(Challenging, resource=resource, paths=endpoints.keys())
+    if local or public_url is not None:
+        app.add_middleware(OwnPagesOnly, public_url or "", loopback=local)
+    app.router.routes[:] = by_path(app.router.routes)
+    return app
+
+
+def _endpoint(door: Door, entrance: Entrance, tool: Tool) -> Any:
+    async def call(request: Request) -> Response:
+        try:
+            if not is_json(one_header(request.scope, "Content-Type")):
+                return _response(not_json_reply())
+            key = one_header(request.scope, "Idempotency-Key")
+            admitted = entrance.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
+            async with admitted as (caller, body):
+                work = partial(answer, door, tool, body, caller, key)
+                return _response(await anyio.to_thread.run_sync(work, limiter=entrance.calls))
+        except SteeltrapError as error:
+            return _response(refusal_reply(door, tool, error))
+
+    return call
+
+
+def _probes(door: Door) -> list[BaseRoute]:
+    async def healthz(request: Request) -> Response:
+        return _response(_fine())
+
+    async def readyz(request: Request) -> Response:
+        return _response(await anyio.to_thread.run_sync(_readiness, door))
+
+    return [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
+
+
+def _readiness(door: Door) -> Reply:
+    try:
+        door.store.check()
+        door.embedder.embed(["ready"], purpose="query", timeout=PROBE_SECONDS)
+    except SteeltrapError as error:
+        # Anybody may ask here, and the sentence may name folders and addresses.
+        _log.error("not ready: %s", error.message)
+        part = error.details.get("part", "server")
+        return error_reply(Unavailable(f"The {part} is not ready; the server's log says why.", part=part))
+    except Exception as fault:
+        telemetry.log_fault("readyz", fault)
+        return error_reply(Unavailable("The store or the embedder does not answer; it was logged."))
+    return _fine()
+
+
+def _fine() -> Reply:
+    return Reply(200, compact({"status": "ok"}).encode(), {"Content-Type": "application/json"})
+
+
+async def _not_routed(door: Door, request: Request, error: Exception) -> Response:
+    """What no tool answered: an unknown path, a wrong method, a fault (which the server then logs)."""
+    match error:
+        case HTTPException(status_code=404):
+            return _response(error_reply(unknown_path(door.catalogue, request.url.path)))
+        case HTTPException(status_code=405, headers=headers):
+            return _response(wrong_method_reply(request.method, (headers or {}).get("Allow", "POST")))
+    return _response(error_reply(Internal(FAULT)))
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, reply.headers)

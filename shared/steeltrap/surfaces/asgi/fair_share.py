@@ -1,0 +1,59 @@
+"""How many calls of one user run at once, so that nobody keeps the server from the others."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from ...errors import Throttled
+from ...model import Caller
+
+MAX_WAITING: Final = 64
+"""More calls of one user than this wait for nothing: they are told at once to come back."""
+MAX_WAITING_SECONDS: Final = 10.0
+_RETRY_SECONDS: Final = 1.0
+
+
+class FairShare:
+    """Lets `calls` of each user run at once. The next ones wait for their turn, in order. For one event loop."""
+
+    def __init__(self, calls: int, *, waiting: int = MAX_WAITING, seconds: float = MAX_WAITING_SECONDS) -> None:
+        self._calls = calls
+        self._waiting = waiting
+        self._seconds = seconds
+        self._lines: dict[tuple[str, str], anyio.CapacityLimiter] = {}
+
+    @asynccontextmanager
+    async def turn(self, caller: Caller) -> AsyncIterator[None]:
+        """The turn of a call, until the block ends. Raises Throttled when it doesn't come soon."""
+        key = (caller.tenant, caller.user_id)
+        if (line := self._lines.get(key)) is None:
+            line = self._lines[key] = anyio.CapacityLimiter(self._calls)
+        me = object()
+        try:
+            await self._take(line, me)
+            try:
+                yield
+            finally:
+                line.release_on_behalf_of(me)
+        finally:
+            if not (line.borrowed_tokens or line.statistics().tasks_waiting):
+                self._lines.pop(key, None)
+
+    async def _take(self, line: anyio.CapacityLimiter, me: object) -> None:
+        try:
+            line.acquire_on_behalf_of_nowait(me)
+        except anyio.WouldBlock:
+            if line.statistics().tasks_waiting >= self._waiting:
+                raise self._too_many() from None
+            with anyio.move_on_after(self._seconds) as patience:
+                await line.acquire_on_behalf_of(me)
+            if patience.cancelled_caught:
+                raise self._too_many() from None
+
+    def _too_many(self) -> Throttled:
+        return Throttled(
+            f"{self._calls} calls of this user are running and others wait; try again when one has ended.",
+            retry_after=_RETRY_SECONDS,
+        )

@@ -1,0 +1,87 @@
+"""Keeps the pages of other sites away: what a browser may send on behalf of a page that it shows.
+
+Such a page can send requests to this server, and by rebinding its own name to the server's address (DNS rebinding) it
+seems to be the server's own page. So a request that names its page (`Origin`) is answered only when that page is
+under the public address, or under a loopback name or an IP address that the request was sent to: those can't be
+rebound. A server that asks nobody who they are answers to loopback names only. (Tools ask for JSON besides, which a
+page of another site can't send without a preflight, which fails.)
+"""
+
+import re
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ...errors import AccessDenied, InvalidInput
+from ..auth.identity import one_header
+from ..http.reply import Reply, error_reply
+
+_LOOPBACK: Final = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9.]+))(?::\d{1,5})?", re.IGNORECASE)
+
+
+class OwnPagesOnly:
+    """ASGI middleware that refuses with 403 what a page of another site sends.
+
+    `public_url` is how clients reach the server, "" when that is not known. `loopback` refuses all that was not sent
+    to a loopback name.
+    """
+
+    def __init__(self, app: ASGIApp, public_url: str = "", *, loopback: bool = False) -> None:
+        self.app = app
+        self._public = _origin(public_url)
+        self._loopback = loopback
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (refusal := self._refusal(scope)):
+            await send_reply(refusal, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Reply | None:
+        try:
+            host, origin = one_header(scope, "Host") or "", one_header(scope, "Origin")
+        except InvalidInput as error:
+            return error_reply(error)
+        if self._loopback and not is_loopback(host):
+            return error_reply(AccessDenied("This server answers to localhost only; call it as http://127.0.0.1."))
+        if origin is None or origin.lower() == self._public:
+            return None
+        if origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower()) and not _can_be_rebound(host):
+            return None
+        hint = "" if self._loopback else " If this is the server's own page, set STEELTRAP_PUBLIC_URL to its address."
+        return error_reply(AccessDenied("Cross-origin browser requests are blocked." + hint))
+
+
+async def send_reply(reply: Reply, send: Send) -> None:
+    """Send a whole answer over ASGI."""
+    headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in reply.headers.items()]
+    headers.append((b"content-length", str(len(reply.body)).encode()))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a Host header names this computer."""
+    return _LOOPBACK.fullmatch(host) is not None
+
+
+def _can_be_rebound(host: str) -> bool:
+    """Whether the Host header is a name that somebody else's DNS may answer for."""
+    if is_loopback(host):
+        return False
+    found = _ADDRESS.fullmatch(host)
+    try:
+        ip_address(found[1] or found[2] if found else "")
+        return False
+    except ValueError:
+        return True
+
+
+def _origin(url: str) -> str | None:
+    """The origin of a URL as a browser sends it, without the port that goes with the scheme."""
+    parts = urlsplit(url.lower())
+    usual = {"http": ":80", "https": ":443"}.get(parts.scheme)
+    return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}" if usual else None

@@ -1,0 +1,167 @@
+"""Who calls by an API key: a random secret that is shown once, of which a folder keeps the digest, one file a key.
+
+A key is read anew at each call, so that a revoked one is refused at once, and a folder may be mounted by what runs
+the server. A plain SHA-256 is right here: slow, salted hashes protect what people choose, and nobody guesses 256
+random bits.
+"""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from secrets import token_hex, token_urlsafe
+from typing import Final
+
+from ...errors import IdentityMissing, NotFound, Unavailable
+from ...model import EVERYTHING, Caller, Permissions
+from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
+
+_log = logging.getLogger("steeltrap")
+
+PREFIX: Final = "rk_"
+"""What every key begins with, so that scanners for leaked secrets know one."""
+_KEY: Final = re.compile(PREFIX + r"([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+_HOW: Final = "whoever runs this server makes one with `steeltrap keys add`"
+_ID: Final = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """What is known of a key; not the key, which nobody can make of it. No `expires_at` means never."""
+
+    id: str
+    sha256: str
+    user_id: str
+    tenant: str = ""
+    agent_id: str | None = None
+    name: str = ""
+    created_at: str = ""
+    expires_at: str = ""
+    permissions: Permissions = EVERYTHING
+
+    def has_expired(self, now: datetime) -> bool:
+        return bool(self.expires_at) and datetime.fromisoformat(self.expires_at) <= now
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeys:
+    """The keys in a folder; as an identity, `Authorization: Bearer KEY` with one of them."""
+
+    folder: Path
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+    def caller(self, scope: Scope) -> Caller | None:
+        token = bearer_token(scope)
+        if token is None:
+            raise IdentityMissing(f"No API key came with the call. Send `Authorization: Bearer KEY`; {_HOW}.")
+        key = self.find(token)
+        if key is None:
+            raise refused_token(f"The API key is not known, or was revoked. Send another one; {_HOW}.")
+        with _crossing():
+            expired = key.has_expired(self.now())
+        if expired:
+            raise refused_token(f"The API key expired at {key.expires_at}. Send another one; {_HOW}.")
+        conversation = one_header(scope, CONVERSATION_HEADER)
+        return Caller(key.user_id, key.agent_id, conversation, key.tenant, key.permissions)
+
+    def find(self, secret: str) -> ApiKey | None:
+        """The key of a secret. Raises Unavailable when the folder can't be read."""
+        named = _KEY.fullmatch(secret)
+        if named is None:
+            return None
+        with _crossing():
+            key = self._read(named[1])
+            return key if key and compare_digest(key.sha256, _digest(secret)) else None
+
+    def add(self, caller: Caller, name: str, now: datetime, expires: datetime | None = None) -> tuple[ApiKey, str]:
+        """A new key for a caller and what they may do, and its secret, which is kept nowhere. Raises OSError."""
+        id = token_hex(6)
+        secret = f"{PREFIX}{id}_{token_urlsafe(32)}"
+        key = ApiKey(
+            id=id,
+            sha256=_digest(secret),
+            user_id=caller.user_id,
+            tenant=caller.tenant,
+            agent_id=caller.agent_id,
+            name=name,
+            created_at=now.isoformat(timespec="seconds"),
+            expires_at="" if expires is None else expires.isoformat(timespec="seconds"),
+            permissions=caller.permissions,
+        )
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        unfinished = self.folder / f".{id}"
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(asdict(key), file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self._path(id))
+        return key, secret
+
+    def all(self) -> list[ApiKey]:
+        """Every key, oldest first. Raises Unavailable when one can't be read."""
+        with _crossing():
+            ids = [path.stem for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
+            found = [key for id in ids if (key := self._read(id))]
+        return sorted(found, key=lambda key: (key.created_at, key.id))
+
+    def revoke(self, id: str) -> None:
+        """Remove a key; whoever shows it is refused from now on. Raises NotFound, OSError."""
+        try:
+            if not _ID.fullmatch(id):
+                raise FileNotFoundError
+            self._path(id).unlink()
+        except FileNotFoundError:
+            raise NotFound(f"No API key `{id}`; `steeltrap keys list` shows the ids.", id=id) from None
+
+    def _read(self, id: str) -> ApiKey | None:
+        try:
+            known = json.loads(self._path(id).read_bytes())
+        except FileNotFoundError:
+            return None
+        allowed = known.pop("permissions", {})
+        toolsets = tuple(allowed.pop("toolsets", ()))
+        return ApiKey(**known, permissions=Permissions(**allowed, toolsets=toolsets))
+
+    def _path(self, id: str) -> Path:
+        return self.folder / f"{id}.json"
+
+
+def is_api_key(scope: Scope) -> bool:
+    """Whether the bearer token of a request is meant as an API key."""
+    return (bearer_token(scope) or "").startswith(PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class KeysOrTokens:
+    """API keys for those who have one, tokens for the others."""
+
+    keys: ApiKeys
+    tokens: Identity
+
+    def caller(self, scope: Scope) -> Caller | None:
+        if bearer_token(scope) is None:
+            raise IdentityMissing(
+                "Neither an API key nor a token came with the call. Send `Authorization: Bearer ...` with a token of "
+                f"the issuer, or with an API key; {_HOW}."
+            )
+        return (self.keys if is_api_key(scope) else self.tokens).caller(scope)
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()
+
+
+@contextmanager
+def _crossing() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        _log.error("API keys can't be read: %s", error)
+        raise Unavailable("API keys can't be read here; it was logged.", retryable=False, part="keys") from None

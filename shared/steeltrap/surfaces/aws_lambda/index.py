@@ -1,0 +1,128 @@
+"""AWS Lambda that keeps the search index: makes it, takes old tombstones out of it, builds it anew.
+
+Beside the indexer no other function writes to the index.
+"""
+
+import json
+import logging
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from ...engine.upkeep.reindex import reindex
+from ...engine.upkeep.sweep_index import sweep_index
+from ...errors import InvalidInput, SteeltrapError
+from ...model import JsonObject
+from ...runtime.local import SystemClock, open_upkeep
+from ...settings import read_settings
+from ...telemetry import log_fault
+from .opening import time_left
+from .telemetry import Telling, teller, told
+
+if TYPE_CHECKING:
+    from ...runtime.aws import Upkeep
+
+_log = logging.getLogger("steeltrap")
+
+_ANSWER_SECONDS: Final = 10
+_PAUSE_SECONDS: Final = 15.0
+_NAME: Final = "steeltrap-search-index"
+
+
+class _OutOfTime(Exception):
+    """The function may not go on; what was built so far is kept."""
+
+
+def opened_upkeep() -> "Upkeep":
+    """Table and index by the function's environment."""
+    return open_upkeep(read_settings())
+
+
+def index_handler(
+    *,
+    open: Callable[[], "Upkeep"] = opened_upkeep,
+    telling: Telling | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Callable[[Any, Any], JsonObject]:
+    """The Lambda handler of the index.
+
+    CloudFormation's custom resource makes the index where there is none. `{"rebuild": true}` builds it anew from the
+    table, and answers `switched: false` while there is more to do: call again. A schedule takes old tombstones out.
+    """
+    read_settings()
+
+    def handler(event: Any, context: Any) -> JsonObject:
+        if isinstance(event, dict) and "RequestType" in event:
+            return _answer_stack(event, open, time.monotonic() + time_left(context), pause)
+        if isinstance(event, dict) and event.get("rebuild") is True:
+            return _rebuild(open, time.monotonic() + time_left(context), bool(event.get("accept_refused")))
+        if isinstance(event, dict) and event.get("source") == "aws.events":
+            return _sweep(open)
+        raise InvalidInput('This function takes a schedule, CloudFormation\'s requests, and {"rebuild": true}.')
+
+    return told(handler, teller(telling, is_own=open is opened_upkeep))
+
+
+def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:
+    written = 0
+
+    def advance(done: int) -> None:
+        nonlocal written
+        written = done
+        if time.monotonic() > ends:
+            raise _OutOfTime
+
+    with closing(open()) as upkeep:
+        try:
+            done = reindex(upkeep.truth, upkeep.index, accept_refused=accept_refused, advance=advance)
+        except _OutOfTime:
+            return {"written": written, "switched": False}
+    return {"written": done.written, "refused": done.refused, "why": done.why, "switched": done.switched}
+
+
+def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
+    with closing(open()) as upkeep:
+        return {"tombstones": sweep_index(upkeep.truth, upkeep.index, SystemClock().now())}
+
+
+def _answer_stack(
+    event: JsonObject, open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]
+) -> JsonObject:
+    """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
+    try:
+        made = event["RequestType"] != "Delete" and _make(open, ends, pause)
+        told: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
+    except Exception as fault:
+        log_fault("making the search index", fault)
+        reason = fault.message if isinstance(fault, SteeltrapError) else "The function's log says why."
+        told = {"Status": "FAILED", "Reason": reason}
+    told |= {
+        "PhysicalResourceId": _NAME,
+        **{name: event.get(name) for name in ("StackId", "RequestId", "LogicalResourceId")},
+    }
+    if not str(event["ResponseURL"]).startswith(("https://", "http://")):
+        raise InvalidInput("`ResponseURL` must be an address of HTTP.")
+    # The address is signed for a body without a type.
+    request = urllib.request.Request(
+        event["ResponseURL"], json.dumps(told).encode(), {"Content-Type": ""}, method="PUT"
+    )
+    with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
+        return told
+
+
+def _make(open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]) -> bool:
+    """Make the index where there is none, tried again as long as that may help.
+
+    A new domain or collection refuses for a while roles that are as new.
+    """
+    while True:
+        try:
+            with closing(open()) as upkeep:
+                return upkeep.index.create()
+        except SteeltrapError as error:
+            if not error.can_retry or time.monotonic() + _PAUSE_SECONDS > ends:
+                raise
+            _log.info("the search index is not ready: %s", error.message)
+        pause(_PAUSE_SECONDS)

@@ -1,0 +1,193 @@
+"""What a function tells: its log as JSON, with one correlation id for all of an invocation, and metrics in CloudWatch's
+embedded format. No memory's text is in either; tracing is Lambda's own.
+
+https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from traceback import format_tb
+from typing import IO, Any, Final
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from ... import telemetry
+from ...model import JsonObject, OutcomeKind
+from ...settings import Settings, read_settings
+from ...telemetry import Measure
+from .events import http_request
+
+NAMESPACE: Final = "steeltrap"
+_LONGEST_ID: Final = 256
+
+Handler = Callable[[Any, Any], Any]
+
+
+class _Formatter(LambdaPowertoolsFormatter):
+    """JSON lines, in which a fault is its kind and the way to it: its message may quote a memory."""
+
+    def __init__(self, *, utc: bool) -> None:
+        super().__init__(utc=utc, serialize_stacktrace=False)
+
+    def formatException(self, ei: Any) -> str:
+        return "\n".join(_causes(ei[1]))
+
+
+def _causes(fault: BaseException | None) -> Iterator[str]:
+    while fault is not None:
+        kind = type(fault)
+        yield f"{kind.__module__}.{kind.__qualname__}\n{''.join(format_tb(fault.__traceback__))}"
+        fault = fault.__cause__ or (None if fault.__suppress_context__ else fault.__context__)
+
+
+class Telling:
+    """Logs and metrics of one function.
+
+    From its making on, all that is logged as `steeltrap` goes out as JSON: so it is made where a function runs, and
+    nowhere else. An instance of a function has one invocation at a time.
+    """
+
+    def __init__(self, level: str, *, service: str = NAMESPACE, stream: IO[str] | None = None) -> None:
+        # Powertools names its logger by the service, and all of steeltrap logs as this one.
+        self._logger = Logger(
+            service=NAMESPACE, level=level.upper(), stream=stream, logger_formatter=_Formatter(utc=True)
+        )
+        self._logger.append_keys(service=service)
+        self._metrics = EphemeralMetrics(namespace=NAMESPACE, service=service)
+        self._is_cold = True
+        self._calls = 0
+
+    def begin(self, event: Any, context: Any) -> None:
+        """An invocation: what is logged from now on has its ids."""
+        request = getattr(context, "aws_request_id", None)
+        self._logger.append_keys(
+            cold_start=self._is_cold,
+            function_name=getattr(context, "function_name", None),
+            function_request_id=request,
+        )
+        self.correlate(correlation_id(event) or request)
+        self._is_cold = False
+        self._calls = 0
+
+    def correlate(self, id: str | None) -> None:
+        """What is logged from now on belongs to a request, or to a queue's message."""
+        self._logger.set_correlation_id(id)
+
+    def observe(self, measure: Measure) -> None:
+        """One line of a call, and its metrics."""
+        self._calls += 1
+        stages = {name: round(spent, 1) for name, spent in measure.stages.items()}
+        facts = {"tool": measure.tool, "milliseconds": round(measure.milliseconds, 1), "stages": stages}
+        ended = {
+            "error": measure.error,
+            "outcome": measure.outcome,
+            "hits": measure.hits,
+            "bytes": measure.answer_bytes,
+        }
+        told = {name: value for name, value in ended.items() if value is not None}
+        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **told})
+        self._measure(measure)
+
+    def answered(self, answer: Any) -> None:
+        """One line of what was refused before any tool was called."""
+        if self._calls or not isinstance(answer, dict):
+            return
+        if refusal := _refusal(answer):
+            self._logger.info("refused", extra=refusal)
+
+    def count(self, **counts: int) -> None:
+        """Metrics of the function as a whole."""
+        for name, value in counts.items():
+            self._metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+        self._metrics.flush_metrics()
+
+    def _measure(self, measure: Measure) -> None:
+        metrics = self._metrics
+        metrics.add_dimension(name="operation", value=measure.operation)
+        metrics.add_metadata(key="tool", value=measure.tool)
+        metrics.add_metric(name="calls", unit=MetricUnit.Count, value=1)
+        metrics.add_metric(name="errors", unit=MetricUnit.Count, value=0 if measure.error is None else 1)
+        metrics.add_metric(name="time", unit=MetricUnit.Milliseconds, value=measure.milliseconds)
+        if measure.outcome is not None:
+            degraded = measure.outcome == OutcomeKind.DEGRADED
+            metrics.add_metric(name="degraded", unit=MetricUnit.Count, value=int(degraded))
+        if measure.hits is not None:
+            metrics.add_metric(name="hits", unit=MetricUnit.Count, value=measure.hits)
+        if measure.answer_bytes is not None:
+            metrics.add_metric(name="answer_bytes", unit=MetricUnit.Bytes, value=measure.answer_bytes)
+        for stage, spent in measure.stages.items():
+            metrics.add_metric(name=f"time_{stage}", unit=MetricUnit.Milliseconds, value=spent)
+        metrics.flush_metrics()
+        if measure.error is not None:
+            metrics.add_dimension(name="code", value=measure.error)
+            metrics.add_metric(name="errors", unit=MetricUnit.Count, value=1)
+            metrics.flush_metrics()
+
+
+def correlation_id(event: Any) -> str | None:
+    """The id that an event brings: API Gateway's and a function URL's request, a load balancer's trace."""
+    context = event.get("requestContext") if isinstance(event, dict) else None
+    if not isinstance(context, dict):
+        return None
+    id = context.get("requestId")
+    if "elb" in context and (request := http_request(event)) is not None:
+        id = dict(request.scope["headers"]).get(b"x-amzn-trace-id", b"").decode() or None
+    return id[:_LONGEST_ID] if isinstance(id, str) else None
+
+
+def _refusal(answer: JsonObject) -> dict[str, Any]:
+    """The code, and the status of HTTP, of an answer that is an error; {} for any other."""
+    if "statusCode" not in answer:
+        return {"error": answer["error"]["code"]} if "error" in answer else {}
+    status = answer["statusCode"]
+    if status < 400:
+        return {}
+    try:
+        code = json.loads(answer["body"])["code"]
+    except (ValueError, LookupError, TypeError):
+        return {"status": status}  # a dialect's own form
+    return {"status": status, "error": code}
+
+
+Teller = Callable[[], Telling] | None
+
+
+def teller(telling: Telling | None, *, is_own: bool) -> Teller:
+    """Who is told of invocations: `telling`, or the function's own where all else is its own too, or nobody."""
+    if telling is not None:
+        return lambda: telling
+    return function_telling if is_own else None
+
+
+def told(handler: Handler, tells: Teller) -> Handler:
+    """A handler whose invocations are told of."""
+    if tells is None:
+        return handler
+
+    def telling_handler(event: Any, context: Any) -> Any:
+        telling = tells()
+        try:
+            telling.begin(event, context)
+            answer = handler(event, context)
+        except Exception as fault:
+            telemetry.log_fault("the function", fault)
+            raise
+        telling.answered(answer)
+        return answer
+
+    return telling_handler
+
+
+@cache
+def function_telling() -> Telling:
+    """What this function tells, made at its first invocation."""
+    settings = read_settings()
+    return Telling(level_of(settings), service=settings.service)
+
+
+def level_of(settings: Settings) -> str:
+    """How much a function logs: each call, unless the setting says otherwise."""
+    return settings.log if "log" in settings.model_fields_set else "info"

@@ -1,0 +1,90 @@
+"""AWS Lambda: one handler an operation, called over HTTP, by a queue, or directly.
+
+Importing this needs neither a web framework nor MCP, so that a function starts quickly.
+"""
+
+from typing import Any
+
+from ...errors import SteeltrapError
+from ...invoke import identified
+from ...model import JsonObject
+from ...settings import Settings, read_settings
+from ...tools import Catalogue, Tool
+from ..auth.identity import Authorizer, Identity, claim_names, one_header
+from ..http.reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
+from ..http.routes import is_json, tool_at, unknown_path
+from .direct import direct, pool_identity
+from .events import HttpRequest, http_request, http_response
+from .opening import Open, before_snapshot, loaded_door, open_safely, opened_door, served, write_down
+from .queue import is_queue, take
+from .telemetry import Handler, Telling, teller, told
+
+
+def tool_handler(
+    operation: str,
+    *,
+    open: Open = opened_door,
+    identity: Identity | None = None,
+    settings: Settings | None = None,
+    telling: Telling | None = None,
+) -> Handler:
+    """The Lambda handler of the tools of one operation.
+
+    An event of HTTP is answered as HTTP, its caller found by `identity` (by the claims that the settings name, if not
+    said). A direct invocation names its caller itself, and a queue's message where the settings allow it. Raises
+    InvalidInput for a setting that doesn't fit: the function fails at its start, by the setting's name. Its calls are
+    told of as AWS reads it, those of a door that somebody else `open`s only by `telling`.
+    """
+    known = settings or read_settings()
+    if open is opened_door:
+        before_snapshot(loaded_door)
+    found_by = identity or authorizer(known)
+    tells = teller(telling, is_own=open is opened_door)
+
+    def handler(event: Any, context: Any) -> JsonObject:
+        if (invoker := pool_identity(context)) is not None:
+            return direct(operation, open, event, invoker)  # whatever its event imitates
+        request = http_request(event)
+        if request is not None:
+            return http_response(_http(operation, open, found_by, request), request)
+        if is_queue(event):
+            return take(operation, open, event, names_callers=known.queue_callers, tells=tells)
+        return direct(operation, open, event)
+
+    return told(handler, tells)
+
+
+def authorizer(settings: Settings) -> Authorizer:
+    """Who calls over HTTP, by the claims that the settings name."""
+    return Authorizer(claim_names(settings))
+
+
+def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) -> Reply:
+    try:
+        door = open_safely(open)
+        tool = _routed(door.catalogue, operation, request)
+    except SteeltrapError as error:
+        return error_reply(error)
+    if request.method != "POST":
+        return wrong_method_reply(request.method)
+    try:
+        if not is_json(one_header(request.scope, "Content-Type")):
+            return not_json_reply()
+        caller = identified(identity.caller(request.scope))
+        body = request.body()
+        tool.bounds.check_size(len(body), f"`{tool.full_name}`")
+        key = one_header(request.scope, "Idempotency-Key")
+    except SteeltrapError as error:
+        return refusal_reply(door, tool, error)
+    except Exception as fault:
+        return fault_reply(tool.full_name, fault)
+    reply = answer(door, tool, body, caller, key)
+    write_down(door)
+    return reply
+
+
+def _routed(catalogue: Catalogue, operation: str, request: HttpRequest) -> Tool:
+    for path in request.paths:
+        if (tool := tool_at(catalogue, path)) is not None:
+            return served(catalogue, tool, operation)
+    raise unknown_path(catalogue, request.paths[0])

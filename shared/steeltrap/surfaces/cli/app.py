@@ -1,0 +1,66 @@
+"""The commands by name. What a command needs is imported when it runs: `--help` must stay quick."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ...errors import SteeltrapError
+from . import benches, indexing, keys, looking, memories, moving, serving, upkeep
+from .exits import EPILOG, Exit, exit_code
+from .output import complain
+
+
+class Commands(TyperGroup):
+    """The one place where a command's failure becomes a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SteeltrapError as error:
+            complain(error.message)
+            raise typer.Exit(exit_code(error)) from None
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package in ("", "steeltrap"):
+                raise  # ours are always there: this is a fault to be seen
+            complain(f"The package {package} is not installed: run {_installed_by(package)}.")
+            raise typer.Exit(Exit.UNAVAILABLE) from None
+        except BrokenPipeError:
+            raise  # whoever read the output has gone; the group's own main ends quietly
+        except OSError as error:
+            complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+            raise typer.Exit(Exit.OTHER) from None
+        except KeyboardInterrupt:
+            raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+def _installed_by(package: str) -> str:
+    if package in ("awslambdaric", "opensearchpy"):
+        return "`pip install --group bench` in the project's folder"
+    extra = {"boto3": "[aws]", "botocore": "[aws]", "fastembed": "[fastembed]"}.get(package, "")
+    return f'`pip install "steeltrap{extra}"`'
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Long-term memory for AI agents: one SQLite file a user, searched by meaning and by words.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    # Rich help costs more time than the whole command line.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+for register in (
+    serving.register,
+    keys.register,
+    looking.register,
+    memories.register,
+    moving.register,
+    upkeep.register,
+    indexing.register,
+    benches.register,
+):
+    register(app)

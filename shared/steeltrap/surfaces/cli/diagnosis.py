@@ -1,0 +1,184 @@
+"""What `steeltrap doctor` looks at. Every check answers a finding and, where it isn't fine, how to mend it."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from ...errors import SteeltrapError
+
+if TYPE_CHECKING:
+    from ...ports import Embedder
+    from ...settings import Settings
+
+State = Literal["fine", "warning", "broken"]
+
+_LOWEST_SQLITE: Final = (3, 44)
+_FEW_BYTES: Final = 100 * 1024 * 1024
+_SCARCE_BYTES: Final = 1024 * 1024 * 1024
+_FEW_DESCRIPTORS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: its name, its state, what was found, and how to mend it."""
+
+    check: str
+    state: State
+    found: str
+    mend: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def examine(settings: "Settings") -> list[Finding]:
+    """Every check, in the order in which one would mend them."""
+    embedder, finding = _embedder(settings)
+    if settings.store == "aws":
+        return [finding, *_cloud(settings, embedder)]
+    return [
+        *_sqlite(),
+        finding,
+        _folder(settings.data),
+        _space(settings.data),
+        *_files(settings.data, embedder),
+        _descriptors(),
+    ]
+
+
+def _sqlite() -> Iterator[Finding]:
+    try:
+        import apsw
+    except ImportError:
+        yield Finding("sqlite", "broken", "apsw is not installed.", "Run `pip install steeltrap`.")
+        return
+    version = apsw.sqlite_lib_version()
+    found = f"SQLite {version} by apsw {apsw.apsw_version()}, Python {sys.version.split()[0]}."
+    if tuple(int(part) for part in version.split(".")[:2]) < _LOWEST_SQLITE:
+        yield Finding("sqlite", "broken", found, "Run `pip install --upgrade apsw`: it brings a current SQLite.")
+    else:
+        yield Finding("sqlite", "fine", found)
+
+
+def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
+    from ...runtime import local as runtime
+
+    try:
+        embedder = runtime.open_embedder(settings)
+        [vector] = embedder.embed(["a sentence to try it with"], purpose="document", timeout=30)
+    except SteeltrapError as error:
+        mend = "Install or start it, or choose another by STEELTRAP_EMBEDDER."
+        return None, Finding("embedder", "broken", error.message, mend)
+    if len(vector) != 4 * embedder.dimension:
+        found = f"{embedder.name} answers {len(vector) // 4} dimensions where {embedder.dimension} are set."
+        return None, Finding("embedder", "broken", found, "Set STEELTRAP_EMBEDDER_DIMENSION to what the model answers.")
+    return embedder, Finding("embedder", "fine", f"{embedder.name}, {embedder.dimension} dimensions.")
+
+
+def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Finding]:
+    """Tables and index, when there is an embedder to open them with."""
+    from ...runtime import local as runtime
+
+    if embedder is None:
+        return
+    mend = "Start it or mend its address and permissions; `steeltrap setup` makes what is missing."
+    try:
+        store = runtime.open_store(settings, embedder, runtime.SystemClock())
+        try:
+            store.check()
+        finally:
+            store.close()
+        upkeep = runtime.open_upkeep(settings, embedder)
+        try:
+            unfit = upkeep.index.unfit()
+        finally:
+            upkeep.close()
+    except SteeltrapError as error:
+        yield Finding("store", "broken", error.message, mend)
+        return
+    found = f"{settings.memory_table}, {settings.usage_table}; {settings.opensearch_index} finds."
+    yield Finding("store", "fine", found)
+    if unfit:
+        yield Finding("index", "broken", unfit, "Run `steeltrap reindex`, or set STEELTRAP_EMBEDDER back.")
+
+
+def _folder(folder: Path) -> Finding:
+    there = _existing(folder)
+    if not os.access(there, os.R_OK | os.W_OK | os.X_OK) or not there.is_dir():
+        mend = f"Run `chmod u+rwx {there}`, or set STEELTRAP_DATA to another folder."
+        return Finding("folder", "broken", f"{there} can't be read and written.", mend)
+    if there != folder:
+        return Finding("folder", "fine", f"{folder} is not there yet; the first save makes it.")
+    if os.name == "posix" and any(path.stat().st_mode & 0o077 for path in folder.glob("users/*/*.db")):
+        mend = f"Run `chmod -R go-rwx {folder}`."
+        return Finding("folder", "warning", f"{folder} has memories that other accounts can read.", mend)
+    return Finding("folder", "fine", f"{folder} can be read and written.")
+
+
+def _space(folder: Path) -> Finding:
+    free = shutil.disk_usage(_existing(folder)).free
+    found = f"{free / 1024**3:,.1f} GiB are free."
+    if free < _SCARCE_BYTES:
+        state: State = "broken" if free < _FEW_BYTES else "warning"
+        return Finding("space", state, found, "Free some space, or set STEELTRAP_DATA to a folder on another disk.")
+    return Finding("space", "fine", found)
+
+
+def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
+    """Each file that isn't fine by itself, then all that are together."""
+    fine = 0
+    for path in sorted(folder.glob("users/*/*.db")):
+        finding = _file(path, embedder)
+        fine += finding is None
+        if finding is not None:
+            yield finding
+    yield Finding("files", "fine", f"{fine:,} user files are whole." if fine else "There are no other user files.")
+
+
+def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
+    import apsw
+
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(10_000)
+            faults = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+            meta = {str(key): value for key, value in connection.execute("SELECT key, value FROM meta")}
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        return _damaged(path, str(error))
+    if faults != ["ok"]:
+        return _damaged(path, "; ".join(faults))
+    recorded = (meta.get("embedder"), meta.get("dimension"))
+    if meta and embedder is not None and recorded != (embedder.name, embedder.dimension):
+        found = f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), the settings say {embedder.name}."
+        return Finding("file", "broken", found, "Run `steeltrap reembed`, or set STEELTRAP_EMBEDDER back.")
+    return None
+
+
+def _damaged(path: Path, why: str) -> Finding:
+    mend = "Move it away and restore it from a backup, or import an export. It was left as it is."
+    return Finding("file", "broken", f"{path} is damaged ({why}).", mend)
+
+
+def _descriptors() -> Finding:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit to ask for
+        return Finding("descriptors", "fine", "This system sets no limit.")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = soft if hard == resource.RLIM_INFINITY else hard
+    found = f"{soft:,} open files at once, up to {most:,} by `steeltrap serve`."
+    if most < _FEW_DESCRIPTORS:
+        return Finding("descriptors", "warning", found, "Run `ulimit -n 8192` before, when there are many users.")
+    return Finding("descriptors", "fine", found)
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that is there."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())

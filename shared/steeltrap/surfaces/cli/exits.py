@@ -1,0 +1,43 @@
+"""What the exit codes mean."""
+
+from enum import IntEnum
+from typing import Final
+
+from ...errors import SteeltrapError
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    OTHER = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    UNAVAILABLE = 5
+    PARTIAL = 6
+    QUOTA = 7
+    INTERRUPTED = 130
+
+
+_CODES: Final = {
+    "invalid_input": Exit.USAGE,
+    "too_large": Exit.USAGE,
+    "identity_missing": Exit.USAGE,
+    "not_found": Exit.NOT_FOUND,
+    "conflict": Exit.CONFLICT,
+    "unavailable": Exit.UNAVAILABLE,
+    "throttled": Exit.UNAVAILABLE,
+}
+
+EPILOG: Final = (
+    "Exit codes: 0 done; 1 something else failed (also: doctor found a fault, a question was answered no); 2 wrong "
+    "usage or invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 imported in part, "
+    "what was left out is listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
+    "STEELTRAP_* (STEELTRAP_DATA, STEELTRAP_USER, ...); an option wins."
+)
+
+
+def exit_code(error: SteeltrapError) -> Exit:
+    """The exit code that stands for an error."""
+    return Exit.QUOTA if "quota" in error.details else _CODES.get(error.code, Exit.OTHER)

@@ -1,0 +1,54 @@
+"""Export to a file that is whole or not there."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from typing import TextIO
+
+from ...engine.call import Call
+from ...engine.transfer.export import export_all
+from ...errors import InvalidInput
+
+
+def run(call: Call, path: str, *, turns: bool, advance: Callable[[float, int], None]) -> int:
+    """Write every memory as a line of JSON; how many there were. `-` is stdout."""
+    written = 0
+    with _opened(path) as file:
+        for written, record in enumerate(export_all(call, turns=turns), 1):
+            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+            if written % 100 == 0:
+                advance(written, written)
+    return written
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[TextIO]:
+    if path == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with _replacing(Path(path).expanduser()) as file:
+        yield file
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """A file beside `path` that takes its place when all is on disk, and is removed when anything fails."""
+    try:
+        descriptor, part = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise InvalidInput(f"{path.parent} can't be written to ({error.strerror}).") from None
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be written ({error.strerror}).") from None
+    finally:
+        Path(part).unlink(missing_ok=True)

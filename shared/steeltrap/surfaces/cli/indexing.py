@@ -1,0 +1,148 @@
+"""setup, index, reindex and verify: the tables and the search index of STEELTRAP_STORE=aws."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from . import options
+from .exits import Exit
+from .opening import log_to_stderr
+from .output import complain, say, write_json
+
+if TYPE_CHECKING:
+    from ...ports import UserRef
+    from ...runtime.aws import Upkeep
+    from ...settings import Settings
+
+Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user's.")]
+Tenant = Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (setup, index, reindex, verify):
+        app.command()(command)
+
+
+def setup(as_json: options.Json = False) -> None:
+    """Make the tables and the first search index where they are missing (STEELTRAP_STORE=aws)."""
+    from ...runtime import local as runtime
+
+    made = runtime.set_up(_settings())
+    if as_json:
+        write_json({"made": made})
+    else:
+        say(f"Made: {', '.join(made)}." if made else "Everything is there.")
+
+
+def index(
+    once: Annotated[bool, typer.Option("--once", help="End when all that the stream has is indexed.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Feed the search index from the table's stream until stopped, where no Lambda function does it."""
+    from threading import Event
+
+    from ...runtime import local as runtime
+
+    following = runtime.open_indexer(_settings())
+    try:
+        if not once:
+            complain("Following the table's stream; Ctrl-C ends it.")
+            following.follow(Event())
+        taken = following.drain()
+    finally:
+        following.close()
+    if as_json:
+        write_json({"records": taken})
+    else:
+        say(f"{taken:,} records of the stream were taken.")
+
+
+def reindex(
+    user: Whose = None,
+    tenant: Tenant = "",
+    accept_refused: Annotated[
+        bool, typer.Option("--accept-refused", help="Switch even when the new index refuses some memories.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Build a new search index from the table beside the old one, while writes go on, then switch.
+
+    Cut short, it goes on where it was when it is called again. With --user, the user's memories are written to the
+    index that is searched, and what the table doesn't have is taken out of it.
+    """
+    from ...engine.upkeep import reindex as reindexing
+    from .progress import shown
+
+    with _upkeep() as (upkeep, _), shown("Indexing", None) as advance:
+        if user is not None:
+            done = reindexing.mend(upkeep.truth, upkeep.index, _named(user, tenant).key)
+        else:
+            done = reindexing.reindex(
+                upkeep.truth,
+                upkeep.index,
+                accept_refused=accept_refused,
+                advance=lambda written: advance(written, written),
+            )
+    if as_json:
+        write_json({"written": done.written, "refused": done.refused, "switched": done.switched})
+    else:
+        searched = ", and the new index is searched" if done.switched else ""
+        say(f"{done.written:,} memories and tombstones were written{searched}.")
+    if done.refused:
+        kept = "" if done.switched or user is not None else " The old index is kept; --accept-refused switches anyway."
+        complain(f"{done.refused:,} were refused ({done.why}).{kept}")
+        raise typer.Exit(Exit.OTHER)
+
+
+def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = False) -> None:
+    """Compare table and search index, and say what differs; exit code 1 when something does."""
+    from ...engine.upkeep import verify as verifying
+
+    with _upkeep() as (upkeep, now):
+        users = upkeep.truth.users() if user is None else iter([_named(user, tenant)])
+        differences = list(verifying.verify(upkeep.truth, upkeep.index, users))
+        strays = verifying.count_strays(upkeep.truth, upkeep.index, before=now) if user is None else 0
+    counts = dict(verifying.counted(differences))
+    if as_json:
+        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in differences]
+        write_json({**counts, "strays": strays, "differences": listed})
+    else:
+        for one in differences:
+            of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
+            say(f"{one.kind:11} {one.id} of {of}")
+        if strays:
+            say(f"{strays:,} documents of the index belong to nobody.")
+        if not differences and not strays:
+            say("The index is as the table says.")
+    if differences or strays:
+        raise typer.Exit(Exit.OTHER)
+
+
+@contextmanager
+def _upkeep() -> "Iterator[tuple[Upkeep, int]]":
+    """Table and index, and the time in microseconds."""
+    from ...model import to_micros
+    from ...runtime import local as runtime
+
+    upkeep = runtime.open_upkeep(_settings())
+    try:
+        yield upkeep, to_micros(runtime.SystemClock().now())
+    finally:
+        upkeep.close()
+
+
+def _settings() -> "Settings":
+    from ...settings import read_settings
+
+    settings = read_settings()
+    log_to_stderr(settings.log)
+    return settings
+
+
+def _named(user: str, tenant: str) -> "UserRef":
+    from ...ports import UserRef
+
+    return UserRef(user_id=user, tenant=tenant)

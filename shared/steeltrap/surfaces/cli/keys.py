@@ -1,0 +1,130 @@
+"""keys add, keys list and keys revoke: the API keys that `steeltrap serve --auth keys` admits."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+from unicodedata import category
+
+import typer
+
+from ...errors import InvalidInput
+from . import options
+from .output import say, write_json
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ...model import JsonObject
+    from ..auth.api_keys import ApiKey, ApiKeys
+
+_UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")
+
+
+def register(app: typer.Typer) -> None:
+    keys = typer.Typer(help="API keys for `steeltrap serve --auth keys`.", no_args_is_help=True, rich_markup_mode=None)
+    keys.command()(add)
+    keys.command(name="list")(list_)
+    keys.command()(revoke)
+    app.add_typer(keys, name="keys")
+
+
+def add(
+    user: Annotated[str, typer.Option("--user", metavar="ID", help="Whose memories the key opens.")],
+    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant.")] = "",
+    agent: Annotated[str | None, typer.Option("--agent", metavar="ID", help="As which agent it calls.")] = None,
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What the key is for, to know it again.")] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Only the tools that change nothing.")] = False,
+    toolset: Annotated[
+        list[str] | None, typer.Option("--toolset", metavar="NAME", help="Only this toolset; may be repeated.")
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="DATE", help="Refuse the key from then on: 2026-12-31, or with a time; UTC."),
+    ] = None,
+    as_json: options.Json = False,
+    data: options.Data = None,
+) -> None:
+    """Make a key and show it, this once: only a digest of it is kept. A server that runs admits it at once."""
+    from ...invoke import identified
+    from ...model import Caller, Permissions
+    from ...runtime.local import SystemClock
+    from ...toolsets import CATALOGUE
+
+    for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
+        if any(category(character) in _UNSHOWN for character in given):
+            raise InvalidInput(f"{option} has a control character or a line break; leave it out.")
+    permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())))
+    for named in permissions.toolsets:
+        CATALOGUE.toolset(named)
+    now = SystemClock().now()
+    caller = identified(Caller(user, agent, None, tenant, permissions))
+    key, secret = _keys(data).add(caller, name, now, None if expires is None else _expiry(expires, now))
+    if as_json:
+        write_json({"key": secret, **_shown(key)})
+        return
+    say(secret)
+    say(
+        f"It opens the memories of {user} and is not shown again; `steeltrap keys revoke {key.id}` ends it.", error=True
+    )
+
+
+def list_(as_json: options.Json = False, data: options.Data = None) -> None:
+    """List the keys, oldest first: ids, whose they are and what they may do. The keys themselves are kept nowhere."""
+    from ...runtime.local import SystemClock
+
+    now = SystemClock().now()
+    known = _keys(data).all()
+    if as_json:
+        write_json([_shown(key) for key in known])
+        return
+    for key in known:
+        parts = [f"user {key.user_id}"]
+        parts += [f"tenant {key.tenant}"] if key.tenant else []
+        parts += [f"agent {key.agent_id}"] if key.agent_id else []
+        parts += [f"toolset {toolset}" for toolset in key.permissions.toolsets]
+        parts += ["read only"] if key.permissions.read_only else []
+        if key.expires_at:
+            parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {key.expires_at}")
+        say((key.id, "bold"), f"  {key.created_at}  {', '.join(parts)}  {key.name}".rstrip())
+    if not known:
+        say("No API keys; `steeltrap keys add --user ID` makes one.", error=True)
+
+
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
+    data: options.Data = None,
+) -> None:
+    """End a key: a server that runs refuses it from the next call on."""
+    _keys(data).revoke(id)
+    say(f"The key {id} is revoked.")
+
+
+def _shown(key: "ApiKey") -> "JsonObject":
+    return {
+        "id": key.id,
+        "user": key.user_id,
+        "tenant": key.tenant,
+        "agent": key.agent_id,
+        "name": key.name,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at or None,
+        "read_only": key.permissions.read_only,
+        "toolsets": list(key.permissions.toolsets) or None,
+    }
+
+
+def _expiry(given: str, now: "datetime") -> "datetime":
+    from ...record import read_time
+
+    try:
+        time = read_time(given)
+    except ValueError as error:
+        raise InvalidInput(f"--expires {error}.") from None
+    if time <= now:
+        raise InvalidInput("--expires must be in the future; a date alone means the start of that day in UTC.")
+    return time
+
+
+def _keys(data: options.Data) -> "ApiKeys":
+    from ...settings import read_settings
+    from .authentication import api_keys
+
+    return api_keys(read_settings(data=data and data.expanduser()))

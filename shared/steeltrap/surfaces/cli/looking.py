@@ -1,0 +1,112 @@
+"""tools and call: the catalogue, and any tool of it, from a shell."""
+
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .exits import exit_code
+from .opening import Opened, opened
+from .output import say, terminal, write_json
+
+if TYPE_CHECKING:
+    from ...errors import SteeltrapError
+    from ...tools import Tool
+
+
+class Format(StrEnum):
+    """How the tools are shown."""
+
+    TABLE = "table"
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    BEDROCK = "bedrock"
+    MCP = "mcp"
+    OPENAPI = "openapi"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(tools)
+    app.command()(call)
+
+
+def tools(
+    toolset: options.Toolset = None,
+    format: Annotated[Format, typer.Option("--format", help="A table to read, or schemas as JSON.")] = Format.TABLE,
+) -> None:
+    """List the tools, or write their schemas for a model's function calling.
+
+    The schemas are of one toolset (core if not said): names collide between toolsets on purpose.
+    """
+    from ...toolsets import CATALOGUE
+    from .. import schemas
+
+    if format is Format.OPENAPI:
+        chosen = CATALOGUE if toolset is None else type(CATALOGUE)({toolset: CATALOGUE.toolset(toolset)})
+        write_json(schemas.openapi(chosen))
+    elif format is Format.TABLE:
+        _print_table(CATALOGUE.tools() if toolset is None else list(CATALOGUE.toolset(toolset).tools.values()))
+    else:
+        write_json(schemas.schemas(CATALOGUE.toolset(toolset or "core"), format.value))
+
+
+def call(
+    tool: Annotated[str, typer.Argument(metavar="TOOLSET.TOOL", help="Such as core.search.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="The arguments; `-` reads them from stdin.")] = "{}",
+    key: Annotated[
+        str | None, typer.Option("--idempotency-key", metavar="KEY", help="The same key saves the same memory once.")
+    ] = None,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    conversation: options.Conversation = None,
+) -> None:
+    """Call a tool. Its own answer, or its own error, is all that stdout gets; the exit code says which."""
+    from ...errors import SteeltrapError
+
+    given: str | bytes = sys.stdin.buffer.read() if arguments == "-" else arguments
+    try:
+        with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+            body, error = _answer(memory, tool, given, key)
+    except SteeltrapError as failure:  # before a tool was found, no dialect speaks
+        from ...toolsets.core.toolset import CORE, error_body
+
+        body, error = error_body(failure, next(iter(CORE.tools.values()))), failure
+    if isinstance(body, str):
+        sys.stdout.write(body if body.endswith("\n") else body + "\n")
+    else:
+        write_json(body)
+    if error is not None:
+        raise typer.Exit(exit_code(error))
+
+
+def _answer(memory: Opened, name: str, given: str | bytes, key: str | None) -> "tuple[Any, SteeltrapError | None]":
+    from ...arguments import decode
+    from ...errors import SteeltrapError
+
+    catalogue = memory.door.catalogue
+    tool = catalogue.tool(name)
+    try:
+        arguments = decode(given)
+    except SteeltrapError as error:
+        return catalogue.toolsets[tool.toolset].render_error(error, tool), error
+    result = memory.door.invoke(tool, arguments, memory.caller, idempotency_key=key)
+    return result.body, result.error
+
+
+def _print_table(listed: "list[Tool]") -> None:
+    rows = [(tool.full_name, tool.access, tool.description.partition("\n")[0]) for tool in listed]
+    if not sys.stdout.isatty():
+        for row in rows:
+            say("\t".join(row))
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("tool", "access", "what it does"):
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*row)
+    terminal().print(table)

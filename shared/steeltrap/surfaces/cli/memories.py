@@ -1,0 +1,180 @@
+"""remember, recall, history, undo, forget: the core tools in a person's words."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .opening import opened
+from .output import complain, confirm_forgetting, say, write_json
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")]
+
+
+_SHOWN = 200
+
+
+def register(app: typer.Typer) -> None:
+    for command in (remember, recall, history, undo, forget):
+        app.command()(command)
+
+
+def remember(
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; `-` reads it from stdin.")],
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; may be repeated.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Where to file it, such as work/project-x.")] = None,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    conversation: options.Conversation = None,
+) -> None:
+    """Save one memory."""
+    content = _stdin() if content == "-" else content
+    with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        saved = memory.ask("core.save", content=content, tags=tag, scope=scope)
+        if as_json:
+            return write_json(saved)
+        say(f"Remembered as {saved['id']} in {saved['scope']}.")
+        if saved.get("similarity", 0) >= 0.7:
+            near = memory.ask("core.get", id=saved["nearest_id"])
+            say((f"Close to {near['id']}: {near['content']}", "dim"))
+    return None
+
+
+def recall(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
+    why: Annotated[bool, typer.Option("--why", help="Say for each memory why it is there.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.")] = 5,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this label; may be repeated.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and those below it.")] = None,
+    turns: Annotated[bool, typer.Option("--turns", help="Also what was said in conversations.")] = False,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    conversation: options.Conversation = None,
+) -> None:
+    """Search the memories by meaning and by words."""
+    with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        found = memory.ask(
+            "core.search",
+            query=query,
+            limit=limit,
+            why=why,
+            tags=tag,
+            scope=scope,
+            include_conversation=turns,
+            related_only=True,
+        )
+        unseen = 0
+        if found["outcome"]["kind"] == "nothing_stored" and not turns:
+            unseen = memory.ask("core.stats")["turns"]
+    if as_json:
+        return write_json(found)
+    for hit in found["results"]:
+        _print_hit(hit)
+    if unseen:
+        complain(f"Only {unseen:,} messages of conversations are stored yet: recall --turns searches them.")
+    elif not found["results"] or found["outcome"]["kind"] == "degraded":
+        complain(found["outcome"]["message"])
+    return None
+
+
+def history(
+    id: Id,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+) -> None:
+    """Show every version of a memory, oldest first."""
+    with opened(data=data, user=user, agent=agent) as memory:
+        images = memory.ask("core.history", id=id)
+        while "next" in images:
+            page = memory.ask("core.history", id=id, after=images.pop("next"))
+            images |= {**page, "revisions": images["revisions"] + page["revisions"]}
+    if as_json:
+        return write_json(images)
+    for image in images["revisions"]:
+        state = f"replaced {_day(image['replaced_at'])}" if "replaced_at" in image else "current"
+        deleted = image["memory"].get("deleted_at")
+        state = f"deleted {_day(deleted)}" if deleted else state
+        about = f"version {image['memory']['version']}  {_day(image['memory']['updated_at'])}  {state}"
+        say((about, "dim"))
+        say(_indented("  " + image["memory"]["content"], 2))
+    return None
+
+
+def undo(
+    id: Id,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+) -> None:
+    """Take back the last change of a memory, or its deletion."""
+    with opened(data=data, user=user, agent=agent) as memory:
+        restored = memory.ask("core.undo", id=id)
+    if as_json:
+        return write_json(restored)
+    say(f"Version {restored['version']} is as before the last change: {restored['content']}")
+    return None
+
+
+def forget(
+    id: Id,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+) -> None:
+    """Erase a memory for good, its history too. There is no undo."""
+    from ...rules.limits import MAX_VERSION
+
+    with opened(data=data, user=user, agent=agent) as memory:
+        if not yes:
+            content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
+            confirm_forgetting(content if len(content) <= _SHOWN else content[:_SHOWN] + "...")
+        receipt = memory.ask("core.forget", id=id)
+    if as_json:
+        return write_json(receipt)
+    say(f"Forgotten: {receipt['id']}. No trace of it is left in the store.")
+    return None
+
+
+def _print_hit(hit: dict[str, Any]) -> None:
+    say((f"{hit['score']:.2f}  ", "green"), _indented(hit["content"], 6))
+    about = [hit["id"], hit["scope"], _day(hit.get("occurred_at") or hit["created_at"])]
+    about += [f"#{tag}" for tag in hit.get("tags", ())]
+    say(("      " + "  ".join(about), "dim"))
+    if "why" in hit:
+        say(("      " + _explained(hit["why"]), "cyan"))
+
+
+def _explained(why: dict[str, Any]) -> str:
+    parts = []
+    if "similarity" in why:
+        parts.append(f"meaning {why['semantic']:.2f} (cosine {why['similarity']:.2f})")
+    parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
+    parts += [f"{rule} +{boost:.2f}" for rule, boost in (why.get("boosts") or {}).items()]
+    return "because: " + ", ".join(parts)
+
+
+def _indented(content: str, columns: int) -> str:
+    return content.replace("\n", "\n" + " " * columns)
+
+
+def _day(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def _stdin() -> str:
+    from ...errors import InvalidInput
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None

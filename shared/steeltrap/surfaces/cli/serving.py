@@ -1,0 +1,66 @@
+"""serve and mcp: the long-running commands."""
+
+from typing import Annotated
+
+import typer
+
+from . import options
+from .authentication import Auth, authentication
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(serve)
+    app.command()(mcp)
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    toolset: options.Toolset = None,
+    user_header: Annotated[
+        str | None,
+        typer.Option("--user-header", metavar="NAME", help="Trust this header of a gateway in front to name the user."),
+    ] = None,
+    agent_header: Annotated[
+        str | None, typer.Option("--agent-header", metavar="NAME", help="The same for the agent (X-Agent-Id).")
+    ] = None,
+    conversation_header: Annotated[
+        str | None,
+        typer.Option("--conversation-header", metavar="NAME", help="The same for the conversation."),
+    ] = None,
+    auth: Annotated[
+        Auth | None, typer.Option("--auth", help="What says who calls (STEELTRAP_AUTH, else local).")
+    ] = None,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+) -> None:
+    """Serve HTTP, and MCP at /mcp, until Ctrl-C.
+
+    By --auth local everybody on this computer is one local user, and no address that others reach is listened on.
+    `headers` trusts those that a gateway in front sets, as --user-header does; `oidc` wants tokens of
+    STEELTRAP_OIDC_ISSUER, `keys` keys that `steeltrap keys add` made.
+    """
+    from ...settings import read_settings
+    from . import server
+
+    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
+    headers = {"user_header": user_header, "agent_header": agent_header, "conversation_header": conversation_header}
+    known_by = authentication(settings, auth, headers)
+    server.refuse_open_door(host, known_by)
+    server.run(settings, known_by, host=host, port=port, toolset=toolset)
+
+
+def mcp(
+    toolset: Annotated[str, typer.Option("--toolset", metavar="NAME", help="The tools to offer.")] = "core",
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    conversation: options.Conversation = None,
+) -> None:
+    """Serve MCP over stdin and stdout, as an MCP client starts it."""
+    from ..mcp import run_stdio
+    from .opening import opened
+
+    with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        run_stdio(memory.door, memory.door.catalogue.toolset(toolset).name, memory.caller)

@@ -1,0 +1,102 @@
+"""An answer as HTTP sees it (status, headers, bytes), for every surface that speaks HTTP."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ... import telemetry
+from ...errors import Internal, InvalidInput, SteeltrapError
+from ...invoke import Door, Result
+from ...model import Caller, JsonObject, Outcome
+from ...tools import Tool
+from .problem import PROBLEM_MEDIA, STATUS, error_headers, problem
+
+MAX_HEADER_CHARACTERS: Final = 1000
+FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer. The body is UTF-8."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def answer(door: Door, tool: Tool, body: bytes | bytearray, caller: Caller | None, key: str | None) -> Reply:
+    """Run one call from its body's bytes. Never raises."""
+    try:
+        return result_reply(door, door.invoke(tool, body, caller, idempotency_key=key))
+    except Exception as fault:
+        return fault_reply(tool.full_name, fault)
+
+
+def result_reply(door: Door, result: Result) -> Reply:
+    """A tool's answer, or its dialect's error, with what happened in the headers."""
+    if result.error is None:
+        return _reply(200, result.body, result.media, outcome_headers(result.outcome))
+    if door.catalogue.toolsets[result.tool.toolset].standard_errors:
+        return error_reply(result.error)
+    return _reply(STATUS[result.error.code], result.body, result.media, error_headers(result.error))
+
+
+def refusal_reply(door: Door, tool: Tool, error: SteeltrapError) -> Reply:
+    """What is refused of a call whose tool is known: the dialect's own error."""
+    return result_reply(door, door.refuse(tool, error))
+
+
+def error_reply(error: SteeltrapError, *, status: int | None = None, headers: dict[str, str] | None = None) -> Reply:
+    """Problem details, for what fails before a tool is found and for dialects without a form of their own."""
+    details = problem(error, status)
+    return _reply(details["status"], details, PROBLEM_MEDIA, {**error_headers(error), **(headers or {})})
+
+
+def fault_reply(where: str, fault: Exception) -> Reply:
+    """A fault of ours: logged, and told without its cause."""
+    telemetry.log_fault(where, fault)
+    return error_reply(Internal(FAULT))
+
+
+def not_json_reply() -> Reply:
+    """415: the body is not declared as JSON."""
+    refusal = InvalidInput("Send the arguments as JSON, with the header `Content-Type: application/json`.")
+    return error_reply(refusal, status=415)
+
+
+def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
+    """405: something is here, for another method."""
+    refusal = InvalidInput(f"`{method}` is not the method here; use {allowed}.")
+    return error_reply(refusal, status=405, headers={"Allow": allowed})
+
+
+def outcome_headers(outcome: Outcome | None) -> dict[str, str]:
+    """What happened, in headers: ASCII, since other characters don't survive every hop."""
+    if outcome is None:
+        return {}
+    headers = {"X-Steeltrap-Outcome": str(outcome.kind), "X-Steeltrap-Outcome-Message": _header(outcome.message)}
+    if outcome.best_score is not None:
+        headers["X-Steeltrap-Best-Score"] = f"{outcome.best_score:.4f}"
+    return headers
+
+
+def outcome_object(outcome: Outcome) -> JsonObject:
+    """What happened, as JSON, for surfaces that carry it beside the answer."""
+    return {"kind": outcome.kind.value, "message": outcome.message, "best_score": outcome.best_score}
+
+
+def compact(body: Any) -> str:
+    """JSON without needless spaces or escapes."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _reply(status: int, body: Any, media: str, headers: dict[str, str]) -> Reply:
+    text = body if media.startswith("text/") else compact(body)
+    kind = f"{media}; charset=utf-8" if media.startswith("text/") else media
+    # Stored text must not be taken for a page by a browser that guesses.
+    return Reply(status, text.encode(), {"Content-Type": kind, "X-Content-Type-Options": "nosniff", **headers})
+
+
+def _header(text: str) -> str:
+    return re.sub(r"[^\x20-\x7e]", "?", text)[:MAX_HEADER_CHARACTERS]

@@ -1,0 +1,108 @@
+"""Python: the tools as calls, on one folder, without a server."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..invoke import Door, Result
+from ..model import Caller, JsonObject
+from ..ports import Clock, Embedder
+from ..runtime.local import open_door
+from ..settings import read_settings
+
+
+class Memory:
+    """One user's memory. Safe for many threads; close it at the end, or use it in a `with`.
+
+        with open_memory("data") as memory:
+            memory.core.save(content="User prefers dark mode")
+            memory.call("notes.memory_search", query="theme")
+
+    Each toolset is an attribute, and each tool one of its attributes (`memory.core.import_`, since
+    `import` is a keyword).
+    """
+
+    def __init__(self, door: Door, caller: Caller) -> None:
+        self._door = door
+        self._caller = caller
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
+        result = self.invoke(tool, arguments)
+        if result.error is not None:
+            raise result.error
+        return result.body
+
+    def invoke(self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None) -> Result:
+        """A call with all that it tells: the answer, what a search met, and a failure as a value.
+
+        Raises NotFound for a tool that there isn't.
+        """
+        return self._door.invoke(tool, arguments, self._caller, idempotency_key=idempotency_key)
+
+    def as_user(self, user: str, *, agent: str | None = None, conversation: str | None = None) -> "Memory":
+        """The same store for another user; closing either closes both."""
+        return Memory(self._door, Caller(user, agent, conversation))
+
+    def close(self) -> None:
+        """Flush what is buffered and let go of files."""
+        self._door.store.close()
+
+    def __enter__(self) -> "Memory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getattr__(self, toolset: str) -> "Dialect":
+        if toolset.startswith("_") or toolset not in self._door.catalogue.toolsets:
+            raise AttributeError(f"no toolset {toolset!r}; there are: {', '.join(self._door.catalogue.toolsets)}")
+        return Dialect(self, toolset, tuple(self._door.catalogue.toolset(toolset).tools))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._door.catalogue.toolsets]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A toolset's tools as attributes, each called with its arguments by name."""
+
+    _memory: Memory
+    _toolset: str
+    _tools: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> Any:
+        tool = name.removesuffix("_")
+        if name.startswith("_") or tool not in self._tools:
+            raise AttributeError(f"no tool {name!r} in {self._toolset!r}; there are: {', '.join(self._tools)}")
+
+        def call(**arguments: Any) -> Any:
+            return self._memory.call(f"{self._toolset}.{tool}", **arguments)
+
+        return call
+
+    def __dir__(self) -> list[str]:
+        return list(self._tools)
+
+
+def open_memory(
+    folder: str | PathLike[str] | None = None,
+    *,
+    user: str | None = None,
+    agent: str | None = None,
+    conversation: str | None = None,
+    embedder: Embedder | str | None = None,
+    clock: Clock | None = None,
+) -> Memory:
+    """The memory in a folder, made at the first save.
+
+    What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
+    STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
+    `embedder` is a setting's name (`wordllama`) or an object that embeds. Raises InvalidInput.
+    """
+    named = embedder if isinstance(embedder, str) else None
+    given = None if isinstance(embedder, str) else embedder
+    settings = read_settings(data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named)
+    caller = Caller(settings.user, settings.agent, conversation)
+    return Memory(open_door(settings, clock=clock, embedder=given), caller)

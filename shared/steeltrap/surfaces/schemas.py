@@ -1,0 +1,151 @@
+"""The tools as schemas: for function calling by OpenAI, Anthropic and Bedrock models, for MCP, and as OpenAPI.
+
+All is derived from the catalogue; no framework and no server is needed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from .. import __version__
+from ..model import JsonObject, OutcomeKind
+from ..tools import Catalogue, Tool, Toolset
+from .http.problem import PROBLEM_MEDIA, PROBLEM_SCHEMA
+from .http.routes import paths
+
+RESULT: Final = "result"
+"""The field that an answer which is no JSON object is wrapped in, where only objects are allowed."""
+
+
+def openai(tool: Tool) -> JsonObject:
+    """For the `tools` of an OpenAI-compatible chat completion."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def anthropic(tool: Tool) -> JsonObject:
+    """For the `tools` of Anthropic's messages."""
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+
+
+def bedrock(tool: Tool) -> JsonObject:
+    """For the `toolConfig.tools` of Bedrock's Converse."""
+    specification = {"name": tool.name, "description": tool.description, "inputSchema": {"json": tool.input_schema}}
+    return {"toolSpec": specification}
+
+
+def mcp(tool: Tool) -> JsonObject:
+    """As MCP's `tools/list` shows it; a text answer has no output schema."""
+    schema: JsonObject = {
+        "name": tool.name,
+        "title": title(tool),
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": {
+            "title": title(tool),
+            "readOnlyHint": tool.access == "read",
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent,
+            "openWorldHint": False,
+        },
+    }
+    if tool.media == "application/json":
+        schema["outputSchema"] = tool.answer_schema if is_object(tool) else _wrapped(tool.answer_schema)
+    return schema
+
+
+FORMATS: Final[Mapping[str, Callable[[Tool], JsonObject]]] = {
+    "openai": openai,
+    "anthropic": anthropic,
+    "bedrock": bedrock,
+    "mcp": mcp,
+}
+
+
+def schemas(toolset: Toolset, format: str) -> list[JsonObject]:
+    """Every tool of a toolset in one of `FORMATS`."""
+    return [FORMATS[format](tool) for tool in toolset.tools.values()]
+
+
+def openapi(catalogue: Catalogue) -> JsonObject:
+    """The OpenAPI 3.1 document of the HTTP surface."""
+    operations = {
+        path: {"post": _operation(tool, suffix=f"_{nth}" if nth else "")}
+        for tool in catalogue.tools()
+        for nth, path in enumerate(paths(tool))
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "steeltrap", "version": __version__, "description": "Long-term memory for AI agents."},
+        "tags": [{"name": t.name, "description": t.description} for t in catalogue.toolsets.values()],
+        "paths": {
+            **operations,
+            "/healthz": {"get": _probe("healthz", "Whether the process is up.")},
+            "/readyz": {"get": _probe("readyz", "Whether the store and the embedder answer.")},
+        },
+        "components": {"schemas": {"Problem": PROBLEM_SCHEMA}},
+    }
+
+
+def title(tool: Tool) -> str:
+    """A tool's name as a person reads it: "Batch save"."""
+    return tool.name.replace("_", " ").capitalize()
+
+
+def is_object(tool: Tool) -> bool:
+    """Whether the answer is a JSON object, and not a list or a text."""
+    return tool.answer_schema.get("type") == "object"
+
+
+def _wrapped(schema: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {RESULT: schema}, "required": [RESULT], "additionalProperties": False}
+
+
+def _operation(tool: Tool, suffix: str) -> JsonObject:
+    examples = {f"example{nth}": {"value": example} for nth, example in enumerate(tool.examples, 1)}
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    operation: JsonObject = {
+        "operationId": f"{tool.toolset}_{tool.name}{suffix}",
+        "tags": [tool.toolset],
+        "summary": title(tool),
+        "description": tool.description,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": tool.input_schema, "examples": examples}},
+        },
+        "responses": {
+            "200": {
+                "description": "The answer.",
+                "headers": {"X-Steeltrap-Outcome": _outcome_header()} if tool.access == "read" else {},
+                "content": {tool.media: {"schema": tool.answer_schema}},
+            },
+            "default": {
+                "description": "What went wrong; a dialect with error bodies of its own answers one of those.",
+                "content": {PROBLEM_MEDIA: problem, "application/json": {"schema": {}}},
+            },
+        },
+    }
+    if tool.access == "write":
+        operation["parameters"] = [_idempotency_key()]
+    return operation
+
+
+def _idempotency_key() -> JsonObject:
+    return {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "Repeating a save with the same key gives the same memory.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+    }
+
+
+def _outcome_header() -> JsonObject:
+    return {
+        "description": "What a search met.",
+        "schema": {"type": "string", "enum": [kind.value for kind in OutcomeKind]},
+    }
+
+
+def _probe(name: str, summary: str) -> JsonObject:
+    answered = {"description": "Yes.", "content": {"application/json": {"schema": {"type": "object"}}}}
+    failed = {"description": "No.", "content": {PROBLEM_MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    return {"operationId": name, "summary": summary, "responses": {"200": answered, "default": failed}}

@@ -1,0 +1,77 @@
+"""What a call tells of itself: what was called, how it ended, how long each stage took; never a memory's text."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic_core import to_json
+
+_log = logging.getLogger("steeltrap")
+
+Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
+"""Embedding texts; both legs of a search; reading what was found; looking around what is saved; writing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Measure:
+    """One call: an error's code, a search's outcome and number of `hits` (None where there is none), times in
+    milliseconds, and how many bytes of JSON or text the answer has, which a model reads."""
+
+    tool: str = ""
+    operation: str = ""
+    milliseconds: float = 0.0
+    error: str | None = None
+    outcome: str | None = None
+    hits: int | None = None
+    answer_bytes: int | None = None
+    stages: dict[Stage, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: Stage) -> Iterator[None]:
+        """Count the time of the block, failed or not, to a stage."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + _milliseconds(began)
+
+
+def bytes_of(body: object) -> int:
+    """How many bytes a tool's answer has: text, or JSON without spaces."""
+    return len(body.encode("utf-8", "surrogatepass")) if isinstance(body, str) else len(to_json(body))
+
+
+Observe = Callable[[Measure], None]
+
+
+def log_call(measure: Measure) -> None:
+    """One line in the log."""
+    ended = measure.error or "ok"
+    _log.info("%s %s %.1f ms %s", measure.tool, ended, measure.milliseconds, measure.outcome or "")
+
+
+@contextmanager
+def measured(tool: str, operation: str, observe: Observe) -> Iterator[Measure]:
+    """Tell an observer of the call when it ends. An observer that fails spoils no answer."""
+    measure = Measure(tool=tool, operation=operation)
+    began = time.perf_counter()
+    try:
+        yield measure
+    finally:
+        measure.milliseconds = _milliseconds(began)
+        try:
+            observe(measure)
+        except Exception as fault:
+            log_fault("telling of a call", fault)
+
+
+def log_fault(where: str, fault: BaseException) -> None:
+    """Log a fault of ours with its traceback, which no client ever sees."""
+    _log.error("%s failed", where, exc_info=fault)
+
+
+def _milliseconds(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

@@ -1,0 +1,211 @@
+"""What a tool and a toolset are.
+
+A tool is a typed function, registered once: `run(call, input) -> answer`. Its docstring is what a model
+reads, its pydantic input model carries names, limits and descriptions, its return annotation is the
+answer. Everything else (routes, schemas, MCP tools, functions, docs, the command line) is derived from
+that. No surface is known here.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Final, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from .engine.call import Call
+from .errors import NotFound, SteeltrapError
+from .model import JsonObject
+from .rules.bounds import Bounds, bounds_of, shown
+
+Access = Literal["read", "write"]
+Needs = Literal["store", "embedder", "index"]
+Media = Literal["application/json", "text/plain", "text/markdown"]
+
+# A batch may hold 3 MB of text, and JSON escapes can double it.
+MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+READ_SECONDS: Final = 15.0
+WRITE_SECONDS: Final = 10.0
+_SHOWN: Final = 60
+
+
+class Input(BaseModel):
+    """A tool's arguments: unknown fields and numbers that aren't finite are refused.
+
+    `one_by_one` names lists whose items answer for themselves, so that the call is not refused for one.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
+    one_by_one: ClassVar[tuple[str, ...]] = ()
+
+
+class Answer(BaseModel):
+    """A tool's answer as JSON."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One operation of a dialect, with all that a surface derives from it.
+
+    `operation` names the function that serves it in the cloud, `access` what it may do there, `needs` how far it
+    reaches: to the store alone, to the embedder too, or to both and the search index. `timeout` is in seconds.
+    Only a tool with `files` is handed the user's files, to read and to write, so its access is write.
+    `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are HTTP paths
+    beside the derived one. `max_bytes` is the most that its arguments may take as JSON, whatever their schema allows.
+    """
+
+    toolset: str
+    name: str
+    operation: str
+    access: Access
+    timeout: float
+    description: str
+    input: type[Input]
+    run: Callable[[Call, Any], Any]
+    answer: Any
+    examples: tuple[JsonObject, ...]
+    media: Media = "application/json"
+    needs: Needs = "store"
+    files: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    paths: tuple[str, ...] = ()
+    max_bytes: int = MAX_BODY_BYTES
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.toolset}.{self.name}"
+
+    @cached_property
+    def input_schema(self) -> JsonObject:
+        """The JSON Schema of the arguments: self-contained, no titles, no nulls for optional fields."""
+        return dict(shown(self.own_schema))
+
+    @cached_property
+    def own_schema(self) -> JsonObject:
+        """The input schema with what it doesn't tell clients: how much some fields hold."""
+        return plain_schema(self.input.model_json_schema())
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """How large its arguments may be as JSON."""
+        return bounds_of(self.own_schema, self.max_bytes)
+
+    @cached_property
+    def answer_schema(self) -> JsonObject:
+        """The JSON Schema of the answer."""
+        return plain_schema(self.answer_adapter.json_schema(mode="serialization"), optional_nulls=True)
+
+    @cached_property
+    def answer_adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.answer)
+
+
+@dataclass
+class Toolset:
+    """A dialect: its tools by name and how it words an error.
+
+    `instructions` tell a model when to save and when to search, by the names of these tools.
+    `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's own
+    error body; with `standard_errors` a surface that has a form of its own (HTTP has) uses that instead.
+    """
+
+    name: str
+    description: str
+    instructions: str
+    render_error: Callable[[SteeltrapError, Tool], Any]
+    omit_nulls: bool = False
+    standard_errors: bool = False
+    tools: dict[str, Tool] = field(default_factory=dict)
+
+    def tool(
+        self,
+        operation: str,
+        access: Access,
+        *,
+        examples: tuple[JsonObject, ...],
+        name: str | None = None,
+        timeout: float | None = None,
+        **rest: Any,
+    ) -> Callable[[Callable[[Call, Any], Any]], Callable[[Call, Any], Any]]:
+        """Register a function `(call, input: Model) -> answer` as a tool."""
+
+        def register(run: Callable[[Call, Any], Any]) -> Callable[[Call, Any], Any]:
+            hints = get_type_hints(run)
+            parameter = list(inspect.signature(run).parameters)[1]
+            tool = Tool(
+                toolset=self.name,
+                name=name or run.__name__.rstrip("_"),
+                operation=operation,
+                access=access,
+                timeout=timeout or (READ_SECONDS if access == "read" else WRITE_SECONDS),
+                description=inspect.cleandoc(run.__doc__ or ""),
+                input=hints[parameter],
+                run=run,
+                answer=hints["return"],
+                examples=examples,
+                **rest,
+            )
+            self.tools[tool.name] = tool
+            return run
+
+        return register
+
+
+class Catalogue:
+    """Every toolset by name, and the way to find a tool."""
+
+    def __init__(self, toolsets: Mapping[str, Toolset]) -> None:
+        self.toolsets = toolsets
+
+    def toolset(self, name: str) -> Toolset:
+        """Raises NotFound, naming the toolsets there are."""
+        if name not in self.toolsets:
+            raise NotFound(f"No toolset `{name[:_SHOWN]}`; there are: {', '.join(self.toolsets)}.")
+        return self.toolsets[name]
+
+    def tool(self, full_name: str) -> Tool:
+        """The tool of a name such as `core.save`. Raises NotFound, naming what there is."""
+        toolset, _, name = full_name.partition(".")
+        tools = self.toolset(toolset).tools
+        if name not in tools:
+            raise NotFound(f"No tool `{name[:_SHOWN]}` in `{toolset}`; there are: {', '.join(tools)}.")
+        return tools[name]
+
+    def tools(self) -> list[Tool]:
+        return [tool for toolset in self.toolsets.values() for tool in toolset.tools.values()]
+
+
+def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObject:
+    """A schema that every client reads: references inlined, titles gone.
+
+    An input's optional field is simply not required, so "or null" goes too; an answer keeps it
+    (`optional_nulls`).
+    """
+    definitions = schema.get("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            target = definitions[node["$ref"].rsplit("/", 1)[-1]]
+            return plain({**target, **{k: v for k, v in node.items() if k != "$ref"}})
+        if "anyOf" in node and not optional_nulls:
+            kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+            if len(kinds) == 1:
+                rest = {
+                    k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)
+                }
+                return plain({**kinds[0], **rest})
+        return {
+            key: {name: plain(value) for name, value in entry.items()} if key == "properties" else plain(entry)
+            for key, entry in node.items()
+            if key != "$defs" and not (key == "title" and isinstance(entry, str))
+        }
+
+    return dict(plain(schema))

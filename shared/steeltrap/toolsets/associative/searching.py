@@ -1,0 +1,145 @@
+"""associative: memory_search."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...engine import search as searching
+from ...engine.call import Call
+from ...model import Filter, Hit
+from ...rules.diversity import Diversity
+from ...rules.limits import check_scope
+from ..fields import Query, Scope
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from .toolset import ASSOCIATIVE
+from .views import AssociationItem, CompleteMemory, Previewed, Threshold, complete, strongest
+
+
+class SearchInput(LevelledInput):
+    query: Query = Field(description="Search query")
+    mode: Literal["standard", "diversified"] = Field(
+        "standard", description="standard: the most relevant; diversified: relevant ones that differ from each other."
+    )
+    scope: Scope | None = Field(None, description="Search in this scope only; left out: in all.")
+    include_child_scopes: bool = Field(False, description="With `scope`: in the scopes below it too.")
+    limit: int = Field(10, ge=1, le=100, description="Maximum number of memories to retrieve.")
+    similarity_threshold: Threshold = Field(
+        0.1, description="Leave out what is less similar, 0 to 1, unless it shares words with the query."
+    )
+    include_associations: bool = Field(
+        True, description="At level full: the three strongest associations of each result."
+    )
+    min_score: Threshold = Field(0.1, description="In mode diversified, in place of `similarity_threshold`.")
+    diversity_threshold: Threshold = Field(
+        0.8, description="In mode diversified: leave out what is at least this similar to a better result."
+    )
+    expansion_factor: float = Field(
+        2.5, ge=1, le=10, description="In mode diversified: choose from this many times `limit` results."
+    )
+    max_expansion_factor: float = Field(
+        5.0, ge=1, le=20, description="In mode diversified: from up to this many where those don't fill the limit."
+    )
+
+
+class SearchResult(CompleteMemory, Previewed):
+    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory. An association of two
+    results stands with the better one."""
+
+    score: Full[float] = None
+    similarity: Full[float] = None
+    associations: Full[list[AssociationItem]] = None
+
+
+class SearchMetadata(Levelled):
+    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded, in a sentence
+    too; with the threshold that held, and the best similarity where all lay below it."""
+
+    outcome: str
+    message: str
+    threshold: float
+    best_score: float | None = None
+
+
+class SearchAnswer(Succeeded):
+    """`total_count` counts the matches, of which `results` are the best; of very many, those that were looked at."""
+
+    total_count: int
+    results: Standard[list[SearchResult]] = None
+    search_metadata: Full[SearchMetadata] = None
+
+
+@ASSOCIATIVE.tool(
+    "search",
+    "read",
+    needs="index",
+    examples=(
+        {"query": "Python patterns", "response_level": "standard"},
+        {"query": "deploy keys", "scope": "work", "include_child_scopes": True, "limit": 3},
+        {"query": "ideas for the talk", "mode": "diversified"},
+    ),
+)
+def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
+    """Search memories by meaning and words. Use it before answering from what you might have stored earlier.
+
+    Results are ranked, best first. Level minimal only counts them.
+    """
+    is_diversified = input.mode == "diversified"
+    threshold = input.min_score if is_diversified else input.similarity_threshold
+    diversity = Diversity(
+        threshold=input.diversity_threshold,
+        expansion=input.expansion_factor,
+        max_expansion=input.max_expansion_factor,
+    )
+    found = searching.search(
+        call,
+        searching.Search(
+            query=input.query,
+            limit=input.limit,
+            filter=Filter(
+                scope=None if input.scope is None else check_scope(input.scope),
+                include_child_scopes=input.include_child_scopes,
+            ),
+            min_similarity=threshold,
+            diversity=diversity if is_diversified else None,
+        ),
+    )
+    call.outcome = outcome = found.outcome
+    found.check_answered()
+    wants_associations = input.is_full and input.include_associations
+    linked = _said_once(strongest(call, [hit.memory.id for hit in found.hits])) if wants_associations else {}
+    answer = SearchAnswer(
+        total_count=found.matches,
+        results=[_result(hit, linked.get(hit.memory.id)) for hit in found.hits],
+        search_metadata=SearchMetadata(
+            outcome=outcome.kind.value, message=outcome.message, threshold=threshold, best_score=outcome.best_score
+        ),
+    )
+    return at(input.response_level, answer)
+
+
+def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
+    """The associations of the results, best first: one between two of them stands with the better one, and no result
+    is previewed, since it is there as a whole."""
+    told: set[str] = set()
+    once = {}
+    for id, items in linked.items():
+        once[id] = [
+            item.model_copy(update={"preview": None}) if item.target_id in linked else item
+            for item in items
+            if item.target_id not in told
+        ]
+        told.add(id)
+    return once
+
+
+def _result(hit: Hit, associations: list[AssociationItem] | None) -> SearchResult:
+    memory = hit.memory
+    return SearchResult(
+        id=memory.id,
+        scope=memory.scope,
+        content_preview=preview(memory.content, 50),
+        score=hit.score,
+        similarity=hit.cosine,
+        associations=associations,
+        **complete(memory),
+    )

@@ -1,0 +1,176 @@
+"""associative: memory_sync."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ...engine.call import Call
+from ...engine.transfer import export_file as exporting
+from ...engine.transfer import import_file as importing
+from ...engine.transfer.import_file import Strategy
+from ...engine.transfer.sync_file import FORMAT_VERSION
+from ...errors import InvalidInput
+from ...rules.limits import MAX_FILE_NAME_CHARACTERS
+from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .toolset import ASSOCIATIVE
+
+_SHOWN_FAILURES = 100
+
+
+class SyncInput(LevelledInput):
+    operation: Literal["export", "import"] = Field(
+        description="export: write memories to a file; import: read them from one."
+    )
+    scope: Annotated[str, Field(min_length=1, max_length=513)] | None = Field(
+        None,
+        description="With export: only this scope and those below it. With import: put before the scope of each "
+        "memory, such as 'imported'.",
+    )
+    file_path: Annotated[str, Field(min_length=1, max_length=MAX_FILE_NAME_CHARACTERS)] | None = Field(
+        None,
+        description="A relative path in your own folder of exported files, such as 'backup/memories.json'. Left out, "
+        "an export chooses a name and answers it.",
+    )
+    include_associations: bool = Field(True, description="Take the associations between the memories along.")
+    compression: bool = Field(False, description="With export: compress the file with gzip. An import sees it itself.")
+    merge_strategy: Strategy = Field(
+        "skip_duplicates",
+        description="With import, for what is there already: skip_duplicates leaves it, overwrite replaces it, "
+        "create_versions saves the file's beside it, merge_metadata adds tags and metadata to it.",
+    )
+
+
+class SyncFailure(Levelled):
+    """A memory of the file that was left out: its place in the file, from 0 on, and why."""
+
+    index: int
+    code: str
+    message: str
+
+
+class SyncSummary(Levelled):
+    """What became of the memories: of an export `exported`, of an import the others."""
+
+    exported: int | None = None
+    imported: int | None = None
+    overwritten: int | None = None
+    merged: int | None = None
+    versions: int | None = None
+    skipped: int | None = None
+    associations: int
+    failures: list[SyncFailure] | None = None
+
+
+class FileInfo(Levelled):
+    """The file; sizes are in bytes, as it is and uncompressed."""
+
+    file_path: str
+    format_version: str
+    size: int
+    uncompressed_size: int
+    compressed: bool
+
+
+class ProcessingStats(Levelled):
+    """How many memories were looked at, and how long it took."""
+
+    total: int
+    seconds: float
+
+
+class SyncAnswer(Succeeded):
+    """`item_count` counts the memories written: to the file, or from it. `failed_count` is there when some of the
+    file's memories could not be imported."""
+
+    operation_type: Literal["export", "import"]
+    failed_count: int | None = None
+    item_count: Standard[int] = None
+    file_path: Standard[str] = None
+    detailed_summary: Full[SyncSummary] = None
+    file_info: Full[FileInfo] = None
+    processing_stats: Full[ProcessingStats] = None
+
+
+@ASSOCIATIVE.tool(
+    "sync",
+    "write",
+    needs="index",
+    timeout=60.0,
+    files=True,
+    examples=(
+        {"operation": "export", "scope": "work", "file_path": "backup/work.json"},
+        {"operation": "import", "file_path": "backup/work.json", "merge_strategy": "overwrite"},
+    ),
+)
+def memory_sync(call: Call, input: SyncInput) -> SyncAnswer:
+    """Export memories to a file of your own, or import them from one.
+
+    An export of a scope has the scopes below it too, and the associations within; one of that name is replaced.
+    A file keeps what it has, also of memories that are forgotten later.
+    """
+    began = call.now()
+    answer = _export(call, input) if input.operation == "export" else _import(call, input)
+    if answer.processing_stats is not None:
+        answer.processing_stats.seconds = round((call.now() - began).total_seconds(), 3)
+    return at(input.response_level, answer)
+
+
+def _export(call: Call, input: SyncInput) -> SyncAnswer:
+    done = exporting.export_file(
+        call,
+        scope=input.scope,
+        name=input.file_path,
+        compressed=input.compression,
+        associations=input.include_associations,
+    )
+    return SyncAnswer(
+        operation_type="export",
+        item_count=done.memories,
+        file_path=done.name,
+        detailed_summary=SyncSummary(exported=done.memories, associations=done.associations),
+        file_info=_file_info(done.name, done.size, done.plain_size),
+        processing_stats=ProcessingStats(total=done.memories, seconds=0),
+    )
+
+
+def _import(call: Call, input: SyncInput) -> SyncAnswer:
+    if input.file_path is None:
+        raise InvalidInput("`file_path` is required for an import: give the path that an export answered.")
+    done = importing.import_file(
+        call,
+        input.file_path,
+        strategy=input.merge_strategy,
+        prefix=input.scope,
+        associations=input.include_associations,
+    )
+    summary = SyncSummary(
+        imported=done.fates["new"],
+        overwritten=done.fates["overwritten"],
+        merged=done.fates["merged"],
+        versions=done.fates["version"],
+        skipped=done.fates["skipped"],
+        associations=done.associations,
+        failures=[
+            SyncFailure(index=index, code=error.code, message=error.message)
+            for index, error in list(done.errors.items())[:_SHOWN_FAILURES]
+        ],
+    )
+    return SyncAnswer(
+        operation_type="import",
+        failed_count=len(done.errors) or None,
+        item_count=done.fates.total() - done.fates["skipped"],
+        file_path=done.name,
+        detailed_summary=summary,
+        file_info=_file_info(done.name, done.size, done.plain_size),
+        processing_stats=ProcessingStats(total=done.total, seconds=0),
+    )
+
+
+def _file_info(name: str, size: int, plain_size: int) -> FileInfo:
+    return FileInfo(
+        file_path=name,
+        format_version=FORMAT_VERSION,
+        size=size,
+        uncompressed_size=plain_size,
+        compressed=size != plain_size,
+    )

@@ -1,0 +1,222 @@
+"""core: search, get, list, history, stats."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...engine import get as getting
+from ...engine import history as remembering
+from ...engine import list as listing
+from ...engine import search as searching
+from ...engine.call import Call
+from ...model import ContentType, Filter, Tier
+from ...rules.diversity import Diversity
+from ...rules.limits import MAX_VERSION, check_conditions, check_scope
+from ...tools import Answer, Input
+from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
+from .toolset import CORE
+from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view
+
+
+class FilterInput(Input):
+    """Conditions; all that are given must hold."""
+
+    tags: Tags | None = Field(None, description="Only memories that have all of these tags.")
+    tier: Tier | None = Field(None, description="Only this tier.")
+    category: str | None = Field(None, max_length=256, description="Only this category.")
+    content_type: ContentType | None = Field(None, description="Only this type of content.")
+    scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
+    include_child_scopes: bool = Field(True, description="With `scope`: the scopes below it too.")
+    agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
+    created_after: Time | None = Field(None, description="Only those saved at or after this time.")
+    created_before: Time | None = Field(None, description="Only those saved before this time.")
+    occurred_after: Time | None = Field(None, description="Only those about this time or later.")
+    occurred_before: Time | None = Field(None, description="Only those about a time before this.")
+    metadata: Metadata | None = Field(
+        None, description="Only those whose metadata has these keys and plain values; at most 64."
+    )
+
+    def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
+        check_conditions(self.metadata or {})
+        return Filter(
+            tags=tuple(self.tags or ()),
+            tier=self.tier,
+            category=self.category,
+            content_type=self.content_type,
+            scope=None if self.scope is None else check_scope(self.scope),
+            include_child_scopes=self.include_child_scopes,
+            agent_label=self.agent_label,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            occurred_after=self.occurred_after,
+            occurred_before=self.occurred_before,
+            metadata=self.metadata or {},
+            include_turns=turns,
+            turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
+        )
+
+
+class SearchInput(FilterInput):
+    query: Query
+    limit: int = Field(10, ge=1, le=1000, description="How many results at most.")
+    mode: searching.Mode = Field(
+        "hybrid", description="By meaning and words (hybrid), by meaning only (semantic), by words only (keyword)."
+    )
+    vector_weight: Unit | None = Field(
+        None, description="Weight of meaning against words in hybrid mode; left out: chosen for you."
+    )
+    min_similarity: Unit = Field(
+        0.0, description="Leave out what is less similar, unless it shares words with the query."
+    )
+    related_only: bool = Field(
+        False,
+        description="Leave out what shares no word with the query and is no nearer in meaning than any other text.",
+    )
+    include_conversation: bool = Field(False, description="Also search what was said in conversations.")
+    conversation_id: str | None = Field(
+        None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
+    )
+    sort_by: searching.SortBy = Field(
+        "relevance", description="What orders the results: how well they answer, how important they are, or how new."
+    )
+    importance_weight: Unit = Field(
+        0.0, description="Share of a memory's importance in its score, 0 to 1; the rest is how well it answers."
+    )
+    diversity_threshold: Unit | None = Field(
+        None, description="Leave out what is at least this similar to a better result, 0 to 1; left out: keep all."
+    )
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Cut the answer to about this many tokens.")
+    why: bool = Field(False, description="Say for each result why it is there.")
+
+
+class SearchView(Answer):
+    """The results, best first, and what happened."""
+
+    results: list[HitView]
+    outcome: OutcomeView
+
+
+@CORE.tool(
+    "search",
+    "read",
+    needs="index",
+    examples=(
+        {"query": "what theme does the user like?", "limit": 5},
+        {"query": "deploy keys", "scope": "work", "tags": ["infra"], "why": True},
+    ),
+)
+def search(call: Call, input: SearchInput) -> SearchView:
+    """Search memories by meaning and by words. Use it before answering from what you might have learned earlier.
+
+    Results are ranked, best first. An empty answer says why: nothing stored, nothing matched, all below the
+    threshold, or filtered out.
+    """
+    found = searching.search(
+        call,
+        searching.Search(
+            query=input.query,
+            limit=input.limit,
+            mode=input.mode,
+            filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
+            vector_weight=input.vector_weight,
+            min_similarity=input.min_similarity,
+            related_only=input.related_only,
+            max_tokens=input.max_tokens,
+            sort_by=input.sort_by,
+            importance_weight=input.importance_weight,
+            diversity=None if input.diversity_threshold is None else Diversity(threshold=input.diversity_threshold),
+        ),
+    )
+    call.outcome = found.outcome
+    return SearchView(results=[hit_view(hit, why=input.why) for hit in found.hits], outcome=outcome_view(found.outcome))
+
+
+class GetInput(Input):
+    id: MemoryId
+
+
+@CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def get(call: Call, input: GetInput) -> MemoryView:
+    """Read one memory by its id, with all its fields."""
+    memory = getting.get(call, input.id)
+    ends = call.space.get([link.target_id for link in memory.links])
+    return memory_view(memory, [link for link in memory.links if link.target_id in ends])
+
+
+class ListInput(FilterInput):
+    limit: int = Field(50, ge=1, le=1000, description="How many at most.")
+    offset: int = Field(0, ge=0, le=10**9, description="How many to skip.")
+
+
+class ListView(Answer):
+    """A page, newest first, and how many there are in all."""
+
+    memories: list[MemoryView]
+    total: int
+
+
+@CORE.tool("list", "read", name="list", examples=({"scope": "work", "limit": 20},))
+def list_(call: Call, input: ListInput) -> ListView:
+    """List memories, newest first, with the exact total. To find something, search instead."""
+    page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
+    return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
+
+
+class HistoryInput(Input):
+    id: MemoryId
+    limit: int = Field(100, ge=1, le=1000, description="How many versions at most.")
+    after: int = Field(
+        0, ge=0, le=MAX_VERSION, description="Continue behind this version: `next` of the answer before."
+    )
+
+
+class RevisionView(Answer):
+    """One image of a memory; `replaced_at` and `replaced_by` are left out of the current one."""
+
+    memory: MemoryView
+    replaced_at: datetime | None = None
+    replaced_by: str | None = None
+
+
+class HistoryView(Answer):
+    """Versions of a memory; `next` continues, and is left out when the current one is there."""
+
+    revisions: list[RevisionView]
+    next: int | None = None
+
+
+@CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def history(call: Call, input: HistoryInput) -> HistoryView:
+    """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged.
+
+    An answer ends at the limit, or earlier when it fills 4 MiB. When `next` is there, call again with it as `after`.
+    """
+    page = remembering.history(call, input.id, limit=input.limit, after=input.after)
+    views = [
+        RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by)
+        for r in page.revisions
+    ]
+    if page.current is not None:
+        views.append(RevisionView(memory=memory_view(page.current)))
+    return HistoryView(revisions=views, next=page.next)
+
+
+class StatsInput(Input):
+    """Takes nothing."""
+
+
+class StatsView(Answer):
+    """How much is stored. `bytes` is the size on disk, `record_bytes` that of all records, which a quota counts."""
+
+    memories: int
+    turns: int
+    deleted: int
+    chunks: int
+    bytes: int
+    record_bytes: int
+
+
+@CORE.tool("list", "read", examples=({},))
+def stats(call: Call, input: StatsInput) -> StatsView:
+    """Say how much is stored: memories, conversation turns, deleted or expired memories not purged yet, size."""
+    return StatsView(**call.space.statistics())

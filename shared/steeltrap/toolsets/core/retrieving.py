@@ -1,0 +1,49 @@
+"""core: retrieve_memory."""
+
+from pydantic import Field
+
+from ...engine.call import Call
+from ...engine.conversations import retrieve_memory as retrieving
+from ...engine.search import Search
+from .. import episode_markdown
+from ..episode_markdown import Detail
+from ..fields import Query
+from .reading import FilterInput
+from .toolset import CORE
+
+
+class RetrieveInput(FilterInput):
+    query: Query
+    limit: int = Field(5, ge=1, le=100, description="How many memories at most.")
+    detail_limit: int | None = Field(
+        None,
+        ge=0,
+        description="How many may come with what was said; left out: the first two if surprising and relevant.",
+    )
+    detail: Detail | None = Field(
+        None,
+        description="Instead of `detail_limit`: auto (the first two if surprising and relevant), none, low (the first "
+        "if surprising), high (all).",
+    )
+
+
+@CORE.tool(
+    "retrieve_memory",
+    "write",
+    needs="index",
+    timeout=15.0,
+    media="text/markdown",
+    examples=({"query": "what should I learn next", "limit": 3}, {"query": "the move to Lisbon", "detail": "high"}),
+)
+def retrieve_memory(call: Call, input: RetrieveInput) -> str:
+    """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
+
+    Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
+    and recalling a memory strengthens it.
+    """
+    wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
+    request = Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
+    retrieved, found = retrieving.retrieve_memory(call, request)
+    call.outcome = found.outcome
+    found.check_answered()
+    return episode_markdown.render(retrieved, wanted, call.now())

@@ -1,0 +1,60 @@
+"""core: review, simulate_decay."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...engine import review as reviewing
+from ...engine import simulate_decay as simulating
+from ...engine.call import Call
+from ...engine.simulate_decay import Decay
+from ...rules.retrievability import Grade
+from ...tools import Answer, Input
+from ..fields import MemoryId, Time
+from .toolset import CORE
+
+
+class DecayView(Answer):
+    """How well a memory is remembered, 0 to 1, at a time, and since when it is below 0.9 and 0.5 if nobody recalls
+    it; what is pinned never fades."""
+
+    id: str
+    at: datetime
+    retrievability: float
+    below_90_percent_at: datetime | None = None
+    below_50_percent_at: datetime | None = None
+
+
+class ReviewInput(Input):
+    id: MemoryId
+    grade: Grade = Field(description="How well it was remembered: again (forgotten or of no use), hard, good, easy.")
+
+
+@CORE.tool("review", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "grade": "easy"},))
+def review(call: Call, input: ReviewInput) -> DecayView:
+    """Say how well a memory was remembered, or how much it helped: that decides how soon it fades from retrieve_memory.
+
+    Each grade counts, also several a day. A retrieval counts as a review graded good, at most once a day.
+    """
+    return _view(reviewing.review(call, input.id, input.grade))
+
+
+class SimulateInput(Input):
+    id: MemoryId
+    at: Time = Field(description="The date or time to look at.")
+
+
+@CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "at": "2027-01-31"},))
+def simulate_decay(call: Call, input: SimulateInput) -> DecayView:
+    """Tell how well a memory will be remembered on a date if nobody recalls it until then. Changes nothing."""
+    return _view(simulating.simulate_decay(call, input.id, input.at))
+
+
+def _view(decay: Decay) -> DecayView:
+    return DecayView(
+        id=decay.id,
+        at=decay.at,
+        retrievability=decay.retrievability,
+        below_90_percent_at=decay.below_90_percent_at,
+        below_50_percent_at=decay.below_50_percent_at,
+    )

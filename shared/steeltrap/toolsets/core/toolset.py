@@ -1,0 +1,24 @@
+"""The toolset object that the modules of `core` register their tools with."""
+
+from ...errors import SteeltrapError
+from ...model import JsonObject
+from ...tools import Tool, Toolset
+
+
+def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
+    """`{"error": {code, message, retryable, ...}}`; over HTTP it becomes problem+json."""
+    return {"error": {"code": error.code, "message": error.message, "retryable": error.can_retry, **error.details}}
+
+
+CORE = Toolset(
+    name="core",
+    description="Everything steeltrap can do: save, find, correct, merge, link, forget and move memories.",
+    instructions="This is the user's long-term memory; it outlasts this conversation. Call search before you answer "
+    "from what you may have learned earlier; an empty answer says why it is empty. Call save when you learn "
+    "something that will matter later (a preference, a decision, a fact): one full sentence per memory. When something "
+    "changed, find the old memory with search and correct it with update. delete can be undone with undo; forget is "
+    "final, so call it only when the user asks for that.",
+    render_error=error_body,
+    omit_nulls=True,
+    standard_errors=True,
+)

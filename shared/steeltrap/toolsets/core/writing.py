@@ -1,0 +1,328 @@
+"""core: save, batch_save, update, batch_update, consolidate, move."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from ...engine import batch_save as batch_saving
+from ...engine import batch_update as batch_updating
+from ...engine import consolidate as consolidating
+from ...engine import move as moving
+from ...engine import save as saving
+from ...engine import save_once
+from ...engine import update as updating
+from ...engine.batch_save import Batch, OnError
+from ...engine.call import Call
+from ...engine.save import Draft
+from ...engine.update import Edit
+from ...errors import SteeltrapError
+from ...model import MAX_MESSAGES_BYTES, ContentType, Message, Tier
+from ...ports import Guard
+from ...rules.bounds import Holds
+from ...rules.limits import MAX_MESSAGES
+from ...tools import Answer, Input
+from .. import fields
+from ..fields import Content, MemoryId, MemoryIds, Scope, Tags, Time, Unit
+from .toolset import CORE
+from .views import MemoryView, memory_view
+
+_AROUND_A_MESSAGE: Final = 128
+"""Bytes for the names of its fields, its time and the marks between them."""
+
+Seconds = Annotated[
+    int, Field(ge=0, le=10**10, description="Seconds until it expires; left out: never (short_term: a day).")
+]
+Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to keep beside the text, up to 16 KiB.")]
+
+
+class MessageInput(Input):
+    """One thing said."""
+
+    role: str = Field(
+        min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
+    )
+    content: str = Field(min_length=1, max_length=32768, description="What was said.")
+    time: Time | None = Field(None, description="When it was said.")
+    speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
+
+    def to_message(self) -> Message:
+        return Message(role=self.role, content=self.content, time=self.time, speaker=self.speaker)
+
+
+class MemoryInput(Input):
+    """A memory to save."""
+
+    content: Content
+    messages: Annotated[list[MessageInput], Holds(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
+        [], max_length=MAX_MESSAGES, description="The conversation it sums up, if any."
+    )
+    content_type: ContentType = Field("text", description="What the content is.")
+    tier: Tier = Field("long_term", description="short_term expires, long_term stays, working is for the task at hand.")
+    category: str | None = Field(None, max_length=256, description="Free category, such as 'fact' or 'preference'.")
+    context: str | None = Field(None, max_length=4096, description="When or why this matters.")
+    confidence: Unit = Field(1.0, description="How sure it is, 0 to 1.")
+    tags: Tags = []
+    metadata: Metadata = {}
+    scope: Scope = "user/default"
+    agent_label: str | None = Field(None, max_length=256, description="A label for the agent it is about.")
+    conversation_id: str | None = Field(None, min_length=1, max_length=512, description="The conversation it is from.")
+    occurred_at: Time | None = Field(None, description="When what it tells happened, if not now.")
+    occurred_until: Time | None = Field(None, description="When that ended.")
+    ttl_seconds: Seconds | None = None
+    surprise: Unit | None = Field(
+        None, description="How surprising it is, 0 to 1; left out: computed from what is stored."
+    )
+    pinned: bool = Field(False, description="Never decays and is spared when memories are deleted by criteria.")
+
+    def to_draft(self) -> Draft:
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
+        values["messages"] = tuple(message.to_message() for message in self.messages)
+        values["tags"] = tuple(self.tags)
+        return Draft(**values, ttl=_ttl(self.ttl_seconds))
+
+
+class SaveInput(MemoryInput):
+    duplicate_threshold: Unit | None = Field(
+        None, description="Refuse to save when the same scope has a memory at least this similar, 0 to 1."
+    )
+    fold_duplicates: bool = Field(
+        False, description="When the scope has the same text already, answer that memory and save nothing."
+    )
+    associate: bool = Field(True, description="Link it to similar memories of its scope.")
+
+
+class SavedView(Answer):
+    """The saved memory's id, and the nearest one that was there before."""
+
+    id: str
+    version: int
+    scope: str
+    surprise: float | None = None
+    links: int = Field(description="How many similar memories of the scope it was linked to.")
+    existed: bool = Field(description="True when this idempotency key had saved it before, or its text was folded.")
+    nearest_id: str | None = Field(None, description="The nearest memory anywhere: is this an update of it?")
+    similarity: float | None = Field(None, description="Cosine to that one.")
+
+
+@CORE.tool(
+    "save",
+    "write",
+    needs="index",
+    examples=(
+        {"content": "User prefers dark mode and large fonts.", "tags": ["ui", "preferences"]},
+        {"content": "The deploy key rotates every 90 days.", "scope": "work/infra", "category": "fact"},
+    ),
+)
+def save(call: Call, input: SaveInput) -> SavedView:
+    """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
+
+    Write it as a full sentence that makes sense on its own. The answer names the nearest memory that was
+    there already: when the new one corrects it, update that one instead of keeping both.
+    """
+    if input.fold_duplicates and input.duplicate_threshold is None:
+        saved, _ = save_once.save_once(call, input.to_draft())
+    else:
+        guard = None if input.duplicate_threshold is None else Guard(threshold=input.duplicate_threshold)
+        saved = saving.save(call, input.to_draft(), guard)
+    memory = saved.memory
+    return SavedView(
+        id=memory.id,
+        version=memory.version,
+        scope=memory.scope,
+        surprise=memory.surprise,
+        links=len(memory.links),
+        existed=saved.existed,
+        nearest_id=saved.nearest_id,
+        similarity=saved.similarity,
+    )
+
+
+class ItemError(Answer):
+    """Why one item of a batch was not written."""
+
+    index: int
+    code: str
+    message: str
+
+
+class BatchView(Answer):
+    """What a batch wrote, in order."""
+
+    ids: list[str]
+    errors: list[ItemError]
+
+
+OnErrorField = Annotated[
+    OnError,
+    Field(description="rollback: all or nothing; continue: skip what fails; stop: keep what came before the failure."),
+]
+
+
+class BatchSaveInput(Input):
+    items: list[MemoryInput] = Field(min_length=1, max_length=100, description="The memories to save.")
+    on_error: OnErrorField = "rollback"
+
+
+@CORE.tool(
+    "save",
+    "write",
+    needs="index",
+    examples=({"items": [{"content": "Ana works at Acme."}, {"content": "Ana moved to Lisbon in 2024."}]},),
+)
+def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
+    """Save up to 100 memories in one call, by default all or nothing."""
+    drafts = [item.to_draft() for item in input.items]
+    return _batch_view(batch_saving.batch_save(call, drafts, input.on_error), input.on_error)
+
+
+class EditInput(Input):
+    """What to change; fields left out stay as they are."""
+
+    id: MemoryId
+    content: Content | None = None
+    tags: Tags | None = Field(None, description="New tags, in place of the old ones.")
+    metadata: Metadata | None = Field(
+        None, description="Merged into the stored metadata; a key set to null is removed."
+    )
+    content_type: ContentType | None = Field(None, description="What the content is.")
+    tier: Tier | None = Field(None, description="The new tier; leaving short_term clears the expiry.")
+    category: str | None = Field(None, max_length=256, description="The new category.")
+    context: str | None = Field(None, max_length=4096, description="The new context.")
+    confidence: Unit | None = Field(None, description="How sure it is, 0 to 1.")
+    scope: Scope | None = None
+    agent_label: str | None = Field(None, max_length=256, description="The new label.")
+    occurred_at: Time | None = Field(None, description="When what it tells happened.")
+    occurred_until: Time | None = Field(None, description="When that ended.")
+    ttl_seconds: Seconds | None = None
+    surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1.")
+    pinned: bool | None = Field(None, description="Whether it never decays.")
+
+    def to_edit(self) -> Edit:
+        values: dict[str, Any] = {
+            name: getattr(self, name) for name in type(self).model_fields if name in Edit.__dataclass_fields__
+        }
+        values["tags"] = None if self.tags is None else tuple(self.tags)
+        return Edit(**values, ttl=_ttl(self.ttl_seconds))
+
+
+class UpdateInput(EditInput):
+    version: int | None = Field(
+        None, ge=1, description="Change it only if it is still at this version; left out: change what is stored."
+    )
+
+
+@CORE.tool(
+    "update",
+    "write",
+    needs="index",
+    idempotent=True,
+    examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers light mode since May."},),
+)
+def update(call: Call, input: UpdateInput) -> MemoryView:
+    """Correct or extend a memory. The old version stays in its history and can be brought back with undo.
+
+    A new text for an episode replaces its messages too.
+    """
+    return memory_view(updating.update(call, input.id, input.to_edit(), version=input.version))
+
+
+class BatchUpdateInput(Input):
+    updates: list[EditInput] = Field(min_length=1, max_length=100, description="The edits, one a memory.")
+    on_error: OnErrorField = "rollback"
+
+
+@CORE.tool(
+    "update",
+    "write",
+    needs="index",
+    idempotent=True,
+    examples=({"updates": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "tags": ["ui", "reviewed"]}]},),
+)
+def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
+    """Edit up to 100 memories in one call, by default all or nothing.
+
+    Some stores write at most 50 all or nothing; the error then says so.
+    """
+    edits = [(item.id, item.to_edit()) for item in input.updates]
+    return _batch_view(batch_updating.batch_update(call, edits, input.on_error), input.on_error)
+
+
+class ConsolidateInput(Input):
+    ids: MemoryIds = Field(description="The 2 to 50 memories to merge.")
+    preserve_originals: bool = Field(True, description="Keep the originals; false deletes them afterwards.")
+    tags: Tags | None = Field(None, description="Tags of the result; left out: all tags of the originals.")
+    metadata: Metadata | None = None
+
+
+@CORE.tool(
+    "consolidate",
+    "write",
+    needs="index",
+    destructive=True,
+    timeout=15.0,
+    examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "7c1d2e3f-4a5b-4c6d-8e7f-9a0b1c2d3e4f"]},),
+)
+def consolidate(call: Call, input: ConsolidateInput) -> MemoryView:
+    """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
+
+    Up to 4,000 characters are kept word for word; of more, the sentences that say most.
+    """
+    return memory_view(
+        consolidating.consolidate(
+            call,
+            input.ids,
+            preserve_originals=input.preserve_originals,
+            tags=None if input.tags is None else tuple(input.tags),
+            metadata=input.metadata,
+        )
+    )
+
+
+class MoveInput(Input):
+    ids: MemoryIds
+    scope: Scope
+
+
+class MovedView(Answer):
+    """Which memories moved and which could not."""
+
+    moved: list[str]
+    failed: list[ItemError]
+
+
+@CORE.tool(
+    "move",
+    "write",
+    needs="index",
+    idempotent=True,
+    timeout=30.0,
+    examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "scope": "archive/2025"},),
+)
+def move(call: Call, input: MoveInput) -> MovedView:
+    """File memories under another scope. Those that can't be moved are listed with the reason."""
+    moved = moving.move(call, input.ids, input.scope)
+    return MovedView(
+        moved=[memory.id for memory in moved.memories],
+        failed=[_item_error(input.ids.index(id), error) for id, error in moved.failures.items()],
+    )
+
+
+def _batch_view(batch: Batch, on_error: OnError) -> BatchView:
+    if batch.errors and on_error == "rollback":
+        # Nothing was written: an answer that looks like success would hide it.
+        index, first = next(iter(batch.errors.items()))
+        errors = [_item_error(i, error).model_dump() for i, error in batch.errors.items()]
+        raise type(first)(f"Item {index}: {first.message} Nothing was written.", errors=errors)
+    return BatchView(
+        ids=[memory.id for memory in batch.memories],
+        errors=[_item_error(index, error) for index, error in batch.errors.items()],
+    )
+
+
+def _item_error(index: int, error: SteeltrapError) -> ItemError:
+    return ItemError(index=index, code=error.code, message=error.message)
+
+
+def _ttl(seconds: int | None) -> timedelta | None:
+    return None if seconds is None else timedelta(seconds=seconds)

@@ -1,0 +1,110 @@
+"""Retrieved memories as Markdown for a model to read: summary first, what was said on demand."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, Literal
+
+from ..engine.conversations.retrieve_memory import Retrieved
+from ..errors import InvalidInput
+from ..model import Memory
+from ..rules.budget import estimate_tokens
+from ..rules.summary import untold
+from .lines import one_line
+
+NOTHING: Final = "No memories found."
+DETAIL_TOKENS: Final = 2_000
+"""What the details of one memory may take."""
+ANSWER_DETAIL_TOKENS: Final = 8_000
+"""What all details of an answer may take; the best memories have theirs first."""
+_AUTOMATIC_DETAILS: Final = 2
+
+Detail = Literal["auto", "none", "low", "high"]
+Wanted = Callable[[int, Retrieved], bool]
+"""Whether the memory of a rank comes with what was said."""
+
+
+def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Wanted:
+    """Which memories come with details, by the level or by the number that was asked for.
+
+    A number n means ranks up to n if surprising, 0 none, and from `limit` on all. Where nothing was asked for, the
+    memory must also have to do with the query. Raises InvalidInput when both are given.
+    """
+    if detail is not None and detail_limit is not None:
+        raise InvalidInput("Give `detail` or `detail_limit`, not both.")
+    if detail == "high" or (detail_limit is not None and detail_limit >= limit):
+        return lambda rank, item: True
+    if detail_limit is None and detail in (None, "auto"):
+        return lambda rank, item: item.is_key_moment and item.is_relevant and rank <= _AUTOMATIC_DETAILS
+    last = detail_limit if detail_limit is not None else {"low": 1}.get(detail or "", 0)
+    return lambda rank, item: item.is_key_moment and rank <= last
+
+
+def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
+    """One block per memory, best first, without white space at the end."""
+    blocks = []
+    room = ANSWER_DETAIL_TOKENS
+    for rank, item in enumerate(retrieved, 1):
+        said = _details(item.hit.memory, min(room, DETAIL_TOKENS)) if wanted(rank, item) else []
+        room -= sum(map(estimate_tokens, said))
+        blocks.append(_block(rank, item, said, now))
+    return "\n\n".join(blocks) if blocks else NOTHING
+
+
+def _details(memory: Memory, room: int) -> list[str]:
+    """What was said and the summary doesn't hold, as far as there is room, and how many messages there was none for."""
+    lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in untold(memory.content, memory.messages)]
+    shown = []
+    for line in lines:
+        if (cost := estimate_tokens(line)) <= room:
+            room -= cost
+            shown.append(line)
+    if left := len(lines) - len(shown):
+        shown.append(f"(+{_number(left, 'message')})")
+    return shown
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """When something was, as a person would say it: "just now", "yesterday", "last week", "3 months ago"."""
+    seconds = (now - then).total_seconds()
+    days = (now.date() - then.date()).days
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return _count(int(seconds // 60), "minute")
+    if days == 0 or seconds < 6 * 3600:
+        return _count(int(seconds // 3600), "hour")
+    if days == 1:
+        return "yesterday"
+    if days < 7:
+        return _count(days, "day")
+    if days < 14:
+        return "last week"
+    if days < 30:
+        return _count(days // 7, "week")
+    if days < 60:
+        return "last month"
+    if days < 365:
+        return _count(days // 30, "month")
+    return "last year" if days < 730 else _count(days // 365, "year")
+
+
+def _block(rank: int, item: Retrieved, said: list[str], now: datetime) -> str:
+    memory = item.hit.memory
+    moment = ", key moment" if item.is_key_moment else ""
+    when = memory.occurred_until or memory.occurred_at or memory.created_at
+    lines = [
+        f"## Memory {rank} [rank: {rank}, score: {item.hit.score:.2f}{moment}]",
+        f"**When:** {ago(when, now)}",
+        f"**Summary:** {one_line(memory.content)}",
+    ]
+    if said:
+        lines += ["", "**Details:**", *said]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _count(number: int, unit: str) -> str:
+    return f"{_number(number, unit)} ago"
+
+
+def _number(number: int, unit: str) -> str:
+    return f"{number} {unit}" if number == 1 else f"{number:,} {unit}s"

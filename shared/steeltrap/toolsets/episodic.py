@@ -1,0 +1,191 @@
+"""`episodic`: what was said in conversations, remembered as episodes that fade unless they are recalled.
+
+The dialect's document says how a retrieval reads. Limits: `limit` from 1 to 100, `detail_limit` 0 or more.
+"""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from ..engine.call import Call
+from ..engine.conversations import append_messages as appending
+from ..engine.conversations import retrieve_memory as retrieving
+from ..engine.conversations.retrieve_memory import Retrieved
+from ..engine.search import Search
+from ..model import Message, from_micros
+from ..record import read_time
+from ..tools import Answer, Input, Toolset
+from . import episode_markdown
+from .core.toolset import error_body
+from .episode_markdown import Detail
+
+EPISODIC = Toolset(
+    name="episodic",
+    description="Episodes of past conversations as Markdown for a model to read, and the messages they are made of.",
+    instructions="This is the memory of past conversations, as episodes that fade unless they are recalled. Call "
+    "retrieve_memory before you answer where an earlier conversation may matter; it shows summaries, and for key "
+    "moments what was said. Set detail_limit to read more of it. Call add_message for each message of the "
+    "conversation, the user's and yours: episodes are made of them without further calls.",
+    render_error=error_body,
+    standard_errors=True,
+)
+
+
+class RetrieveInput(Input):
+    query: str = Field(max_length=8192, description="Search query text")
+    limit: int = Field(5, ge=1, le=100, description="Maximum number of memories to return")
+    detail_limit: int | None = Field(
+        None,
+        ge=0,
+        description="Maximum memories to include full details for; left out: ranks 1-2 if surprising and relevant",
+    )
+    detail: Detail | None = Field(
+        None,
+        description="Instead of `detail_limit`: auto (ranks 1-2 if surprising and relevant), none, low (rank 1 if "
+        "surprising), high (all)",
+    )
+
+
+@EPISODIC.tool(
+    "retrieve_memory",
+    "write",
+    needs="index",
+    timeout=15.0,
+    media="text/markdown",
+    paths=("/api/v0/retrieve_memory",),
+    examples=(
+        {"query": "how are you"},
+        {"query": "what should I learn next", "detail_limit": 3},
+        {"query": "remind me what we discussed", "detail_limit": 0},
+    ),
+)
+def retrieve_memory(call: Call, input: RetrieveInput) -> str:
+    """Recall past conversations that matter now. Answers Markdown, the most relevant first: when it was, a summary, and what was said where it was a key moment."""  # noqa: E501 - one paragraph for a model
+    wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
+    return episode_markdown.render(_retrieve(call, input), wanted, call.now())
+
+
+class RetrieveRawInput(RetrieveInput):
+    """The same arguments; `detail` and `detail_limit` change nothing, since messages always come along."""
+
+
+class MessageView(Answer):
+    role: str
+    content: str
+    timestamp: datetime | None
+    speaker: str | None
+
+
+class EpisodeView(Answer):
+    """A memory with its score, which is relevance times retrievability, each 0 to 1."""
+
+    id: str
+    content: str
+    messages: list[MessageView]
+    surprise: float | None
+    start_at: datetime
+    end_at: datetime
+    created_at: datetime
+    score: float
+    relevance: float
+    retrievability: float
+
+
+@EPISODIC.tool(
+    "retrieve_memory",
+    "write",
+    needs="index",
+    timeout=15.0,
+    paths=("/api/v0/retrieve_memory/raw",),
+    examples=({"query": "what should I learn next", "limit": 3},),
+)
+def retrieve_memory_raw(call: Call, input: RetrieveRawInput) -> list[EpisodeView]:
+    """Recall past conversations that matter now, as JSON for a program: each with its messages, times and scores."""
+    episode_markdown.details(input.detail, input.detail_limit, input.limit)
+    return [_view(item) for item in _retrieve(call, input)]
+
+
+_WHOLE = re.compile("-?[0-9]{1,18}")
+
+
+def _timestamp(value: Any) -> datetime:
+    # A whole number of seconds and one of milliseconds look alike; the document's clients send the latter.
+    number = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value.strip()) else value
+    if isinstance(number, str):
+        return read_time(number)
+    try:
+        return from_micros(number * 1000)
+    except (TypeError, OverflowError, ValueError, OSError):
+        raise ValueError("must be in milliseconds since 1970, such as 1769851800000") from None
+
+
+Timestamp = Annotated[datetime, BeforeValidator(_timestamp), WithJsonSchema({"type": "integer"})]
+"""Milliseconds since 1970, or an ISO 8601 time."""
+
+
+class MessageInput(Input):
+    role: str = Field(min_length=1, max_length=64, description="Who spoke: user or assistant")
+    content: str = Field(max_length=32768, description="What was said")
+    timestamp: Timestamp | None = Field(
+        None, description="When it was said, in milliseconds since 1970 (an ISO 8601 time is taken too); left out: now"
+    )
+
+
+class AddMessageInput(Input):
+    message: MessageInput = Field(description="The message")
+    conversation_id: str | None = Field(
+        None, min_length=1, max_length=512, description="Which conversation; left out: the current one"
+    )
+
+
+class AcceptedView(Answer):
+    accepted: bool
+
+
+@EPISODIC.tool(
+    "append_messages",
+    "write",
+    needs="index",
+    paths=("/api/v0/add_message",),
+    examples=(
+        {
+            "conversation_id": "0195f3c4-7a58-7f43-b4ac-0b0f0e7d2f11",
+            "message": {"role": "user", "content": "My new team is all Rust.", "timestamp": 1769851800000},
+        },
+    ),
+)
+def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
+    """Add a message to a conversation. What belongs together becomes an episode, which retrieve_memory finds."""
+    said = input.message
+    appending.append_messages(
+        call, [Message(role=said.role, content=said.content, time=said.timestamp)], input.conversation_id
+    )
+    return AcceptedView(accepted=True)
+
+
+def _retrieve(call: Call, input: RetrieveInput) -> list[Retrieved]:
+    retrieved, found = retrieving.retrieve_memory(call, Search(query=input.query, limit=input.limit))
+    call.outcome = found.outcome
+    found.check_answered()
+    return retrieved
+
+
+def _view(item: Retrieved) -> EpisodeView:
+    memory = item.hit.memory
+    start = memory.occurred_at or memory.created_at
+    return EpisodeView(
+        id=memory.id,
+        content=memory.content,
+        messages=[
+            MessageView(role=m.role, content=m.content, timestamp=m.time, speaker=m.speaker) for m in memory.messages
+        ],
+        surprise=memory.surprise,
+        start_at=start,
+        end_at=memory.occurred_until or start,
+        created_at=memory.created_at,
+        score=item.hit.score,
+        relevance=item.relevance,
+        retrievability=item.retrievability,
+    )

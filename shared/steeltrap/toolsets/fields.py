@@ -1,0 +1,46 @@
+"""The fields that several tools share, each with its limits and the sentence that a model reads."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
+from ..record import in_utc, read_time
+from ..rules.bounds import Holds
+from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
+
+
+def _time(value: Any) -> datetime:
+    if isinstance(value, datetime):
+        return in_utc(value)
+    # Anything else is no time, numbers above all: seconds, milliseconds or a year, nobody can tell.
+    return read_time(value if isinstance(value, str) else "")
+
+
+Time = Annotated[datetime, BeforeValidator(_time)]
+"""An ISO 8601 date or time; without a zone it is taken as UTC, which is how every answer gives it."""
+
+Content = Annotated[
+    str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
+]
+MemoryId = Annotated[
+    str, Field(min_length=1, max_length=64, description="The memory's id, as a save or search gave it.")
+]
+MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of memories.")]
+Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
+AnyText = Annotated[str, Holds(MAX_CONTENT_BYTES)]
+"""A text whose schema says no length, since a document's schema doesn't; the engine's sentence does."""
+
+Metadata = Annotated[JsonObject, Holds(MAX_METADATA_BYTES)]
+TagList = Annotated[list[str], Holds(MAX_TAGS * MAX_TAG_CHARACTERS)]
+Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; compared without regard to case.")]
+Scope = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=512,
+        description="Path that the memory is filed under, such as 'work/project-x'.",
+    ),
+]
+Unit = Annotated[float, Field(ge=0, le=1)]

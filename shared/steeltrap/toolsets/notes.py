@@ -1,0 +1,201 @@
+"""`notes`: four tools over natural-language notes of a user.
+
+The dialect's document says how they read. Limits: `top_k` above 20 is clamped, tags are trimmed,
+lower-cased and deduplicated. Episodes are no notes: they belong to their conversation, as turns do.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from ..engine import delete as deleting
+from ..engine import save as saving
+from ..engine import search as searching
+from ..engine import update as updating
+from ..engine.call import Call
+from ..engine.save import Draft
+from ..engine.update import Edit
+from ..errors import IdentityMissing, InvalidInput, NotFound, SteeltrapError
+from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind
+from ..tools import Answer, Input, Tool, Toolset
+from .fields import AnyText, TagList
+
+MAX_RESULTS = 20
+MAX_TAGS = 16
+MAX_TAG_CHARACTERS = 64
+ANSWER_TOKENS = 16_000
+PREFIX = "note-"
+
+
+def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
+    """`{"error": message}`, in the document's words."""
+    if isinstance(error, IdentityMissing):
+        return {"error": "user context is not available"}
+    if isinstance(error, NotFound) and "id" in error.details:
+        return {"error": f"note `{error.details['id']}` not found"}
+    return {"error": error.message}
+
+
+NOTES = Toolset(
+    name="notes",
+    description="Four tools over natural-language notes: search, save, update, delete.",
+    instructions="This is the user's long-term memory, kept as notes that outlast this conversation. Call "
+    "memory_search before you answer from what the user may have told you earlier. Call memory_save, unasked, when "
+    "the user states a preference, a decision or a fact that will matter later: one full sentence per note. When "
+    "something changed, find the old note with memory_search and correct it with memory_update, so that no two notes "
+    "disagree. Call memory_delete only when the user asks you to forget.",
+    render_error=error_body,
+)
+
+
+def _tidy_tags(tags: list[str]) -> list[str]:
+    tidy = list(dict.fromkeys(tag.strip().lower() for tag in tags))
+    if any(not 1 <= len(tag) <= MAX_TAG_CHARACTERS for tag in tidy):
+        raise ValueError(f"must be a list of tags of 1 to {MAX_TAG_CHARACTERS} characters")
+    if len(tidy) > MAX_TAGS:
+        raise ValueError(f"must have at most {MAX_TAGS} tags")
+    return tidy
+
+
+Tags = Annotated[TagList, AfterValidator(_tidy_tags)]
+Content = Annotated[AnyText, Field(description="Natural language text to save (fact, preference, decision, etc.)")]
+
+
+class SearchInput(Input):
+    query: AnyText = Field(description="Natural language search query")
+    top_k: int = Field(5, description="Max results to return (default: 5, max: 20)")
+    include_conversation: bool = Field(
+        False, description="Also search the current conversation session (default: false)"
+    )
+    tags: Tags | None = Field(
+        None, description="Only notes that have all of these tags (at most 16 of at most 64 characters)"
+    )
+
+
+class NoteView(Answer):
+    """A note, or something said in the conversation, which has no id and no times."""
+
+    note_id: str
+    text: str
+    score: float
+    source: Literal["user_memory", "conversation"]
+    tags: list[str]
+    created_at: datetime | None
+    updated_at: datetime | None
+
+
+@NOTES.tool(
+    "search",
+    "read",
+    needs="index",
+    examples=({"query": "user's name"}, {"query": "preferences", "top_k": 10, "tags": ["ui"]}),
+)
+def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
+    """Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history."""  # noqa: E501 - the document's words
+    if input.top_k < 1:
+        raise InvalidInput("top_k must be at least 1")
+    if not input.query.strip():
+        raise InvalidInput("query must not be empty")
+    with_turns = input.include_conversation and call.caller.conversation_id is not None
+    found = searching.search(
+        call,
+        searching.Search(
+            query=input.query,
+            limit=min(input.top_k, MAX_RESULTS),
+            max_tokens=ANSWER_TOKENS,
+            filter=Filter(
+                tags=tuple(input.tags or ()),
+                include_turns=with_turns,
+                turns_of=call.caller.conversation_id if with_turns else None,
+                episodes=False,
+            ),
+            said_once=True,
+        ),
+    )
+    call.outcome = _of_notes(found.outcome, input)
+    found.check_answered()
+    return [_view(hit) for hit in found.hits]
+
+
+class SaveInput(Input):
+    content: Content
+    tags: Tags = Field([], description="Labels to filter by later (at most 16 of at most 64 characters)")
+
+
+class WrittenView(Answer):
+    note_id: str
+    message: str
+
+
+@NOTES.tool("save", "write", needs="index", examples=({"content": "User's name is Shantanu"},))
+def memory_save(call: Call, input: SaveInput) -> WrittenView:
+    """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""  # noqa: E501 - the document's words
+    _check_content(input.content)
+    saved = saving.save(call, Draft(content=input.content, tags=tuple(input.tags)))
+    return WrittenView(note_id=PREFIX + saved.memory.id, message="Note saved successfully.")
+
+
+class UpdateInput(Input):
+    note_id: str = Field(
+        max_length=64, description="ID of the note to update (from memory_search or memory_save results)"
+    )
+    content: AnyText = Field(description="New content to replace the existing note")
+    tags: Tags | None = Field(None, description="New tags in place of the old ones; left out: the tags stay")
+
+
+@NOTES.tool(
+    "update",
+    "write",
+    needs="index",
+    idempotent=True,
+    examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers to be called SG"},),
+)
+def memory_update(call: Call, input: UpdateInput) -> WrittenView:
+    """Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content."""  # noqa: E501 - the document's words
+    _check_content(input.content)
+    tags = None if input.tags is None else tuple(input.tags)
+    memory = updating.update(call, input.note_id, Edit(content=input.content, tags=tags))
+    return WrittenView(note_id=PREFIX + memory.id, message="Note updated successfully.")
+
+
+class DeleteInput(Input):
+    note_id: str = Field(max_length=64, description="ID of the note to delete (from memory_search results)")
+
+
+@NOTES.tool(
+    "delete",
+    "write",
+    destructive=True,
+    examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},),
+)
+def memory_delete(call: Call, input: DeleteInput) -> WrittenView:
+    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note leaves every search at once; its text is kept for a while (30 days unless the operator set another time), so that a mistake can be undone."""  # noqa: E501 - the document's words, and what happens to the text
+    memory = deleting.delete(call, input.note_id)
+    return WrittenView(note_id=PREFIX + memory.id, message="Note deleted successfully.")
+
+
+def _check_content(content: str) -> None:
+    if not content.strip():
+        raise InvalidInput("content must not be empty")
+
+
+def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
+    """Episodes are filtered out though nobody asked for a filter: then there is simply no note."""
+    if outcome.kind is not OutcomeKind.FILTERED_OUT or input.tags:
+        return outcome
+    return Outcome(kind=OutcomeKind.NOTHING_STORED, message="No note is saved yet.")
+
+
+def _view(hit: Hit) -> NoteView:
+    memory = hit.memory
+    said = memory.source == "conversation" or memory.is_episode
+    return NoteView(
+        note_id="" if said else PREFIX + memory.id,
+        text=memory.content,
+        score=hit.score,
+        source="conversation" if said else "user_memory",
+        tags=list(memory.tags),
+        created_at=None if said else memory.created_at,
+        updated_at=None if said else memory.updated_at,
+    )

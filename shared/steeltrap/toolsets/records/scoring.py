@@ -1,0 +1,72 @@
+"""records: memory_get_score, memory_set_score."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from ...engine import score as scoring
+from ...engine.call import Call
+from ...rules.limits import MAX_CONTEXT_CHARACTERS
+from ...tools import Answer, Input
+from ..fields import Unit
+from .fields import Id
+from .toolset import RECORDS
+
+
+class GetScoreInput(Input):
+    id: Id
+
+
+class ScoreView(Answer):
+    success: bool
+    memory_id: str
+    importance_score: float
+    access_count: int
+    last_accessed_at: datetime | None
+
+
+@RECORDS.tool("get", "read", examples=({"id": "550e8400-e29b-41d4-a716-446655440000"},))
+def memory_get_score(call: Call, input: GetScoreInput) -> ScoreView:
+    """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
+
+    Read how important a memory is, 0 to 1: by how often and how lately it was read, or as it was set by hand.
+    """
+    scored = scoring.score(call, input.id)
+    return ScoreView(
+        success=True,
+        memory_id=scored.memory.id,
+        importance_score=scored.importance,
+        access_count=scored.usage.access_count,
+        last_accessed_at=scored.usage.last_accessed_at,
+    )
+
+
+class SetScoreInput(Input):
+    id: Id
+    score: Unit = Field(description="新しいスコア（0.0〜1.0） (the new score)")
+    reason: str = Field(
+        "Manual override", max_length=MAX_CONTEXT_CHARACTERS, description="設定理由（監査用） (why, for the audit)"
+    )
+
+
+class RescoredView(Answer):
+    success: bool
+    memory_id: str
+    previous_score: float
+    new_score: float
+
+
+@RECORDS.tool(
+    "update",
+    "write",
+    needs="embedder",
+    idempotent=True,
+    examples=({"id": "550e8400-e29b-41d4-a716-446655440000", "score": 0.9, "reason": "Critical user preference"},),
+)
+def memory_set_score(call: Call, input: SetScoreInput) -> RescoredView:
+    """メモリの重要度スコアを手動で設定します。
+
+    Set how important a memory is, 0 to 1. It stays as set, whatever is read, until it is set again.
+    """
+    done = scoring.set_score(call, input.id, input.score, input.reason)
+    return RescoredView(success=True, memory_id=done.memory.id, previous_score=done.previous, new_score=input.score)
