@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from steeltrap.arguments import describe
+from steeltrap.rules.wording import describe, plain_schema
 from steeltrap.settings import PREFIX, Settings
 from steeltrap.surfaces import schemas
-from steeltrap.tools import Tool, Toolset, plain_schema
+from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ What lives where: `model` nouns, `engine` verbs, `toolsets` dialects, `adapters`
 
 from typing import TYPE_CHECKING, Any
 
+from .version import VERSION
+
 if TYPE_CHECKING:
     from .surfaces.python import Memory as Memory
     from .surfaces.python import open_memory as open_memory
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["__version__", "open_memory"]
 
 

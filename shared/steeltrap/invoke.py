@@ -13,7 +13,7 @@ from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
 from .ports import Clock, Counters, Embedder, FileStore, MemoryStore, UserRef
-from .rules.limits import MAX_IDENTITY_CHARACTERS
+from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json
 from .tools import Catalogue, Media, Tool
 
 
@@ -139,7 +139,7 @@ def identified(caller: Caller | None) -> Caller:
             continue
         if len(value) > MAX_IDENTITY_CHARACTERS:
             raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
-        reading.check_json(value, where=f"the caller's {name}")
+        check_json(value, where=f"the caller's {name}")
     return caller
 
 
@@ -147,5 +147,5 @@ def _checked_key(key: str | None) -> str | None:
     if key is not None and not 1 <= len(key) <= 256:
         raise InvalidInput("an idempotency key must have 1 to 256 characters.")
     if key is not None:
-        reading.check_json(key, where="the idempotency key")
+        check_json(key, where="the idempotency key")
     return key

@@ -9,9 +9,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from .arguments import describe, show
 from .errors import InvalidInput
-from .tools import plain_schema
+from .rules.wording import describe, plain_schema, show
 
 PREFIX = "STEELTRAP_"
 

@@ -18,6 +18,7 @@ from .engine.call import Call
 from .errors import NotFound, SteeltrapError
 from .model import JsonObject
 from .rules.bounds import Bounds, bounds_of, shown
+from .rules.wording import plain_schema
 
 Access = Literal["read", "write"]
 Needs = Literal["store", "embedder", "index"]
@@ -177,35 +178,3 @@ class Catalogue:
 
     def tools(self) -> list[Tool]:
         return [tool for toolset in self.toolsets.values() for tool in toolset.tools.values()]
-
-
-def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObject:
-    """A schema that every client reads: references inlined, titles gone.
-
-    An input's optional field is simply not required, so "or null" goes too; an answer keeps it
-    (`optional_nulls`).
-    """
-    definitions = schema.get("$defs", {})
-
-    def plain(node: Any) -> Any:
-        if isinstance(node, list):
-            return [plain(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            target = definitions[node["$ref"].rsplit("/", 1)[-1]]
-            return plain({**target, **{k: v for k, v in node.items() if k != "$ref"}})
-        if "anyOf" in node and not optional_nulls:
-            kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
-            if len(kinds) == 1:
-                rest = {
-                    k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)
-                }
-                return plain({**kinds[0], **rest})
-        return {
-            key: {name: plain(value) for name, value in entry.items()} if key == "properties" else plain(entry)
-            for key, entry in node.items()
-            if key != "$defs" and not (key == "title" and isinstance(entry, str))
-        }
-
-    return dict(plain(schema))

@@ -13,8 +13,8 @@ from unittest.mock import patch
 from components import check_wanted
 from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Connect, Deadline
-from steeltrap.adapters.dynamodb.layout.documents import documents
 from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
+from steeltrap.adapters.dynamodb.reads.documents import documents
 from steeltrap.adapters.dynamodb.store import connecting
 from steeltrap.ports import Clock, Embedder, Index, MemoryStore
 

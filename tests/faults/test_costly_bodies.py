@@ -19,6 +19,7 @@ from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Deadline
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
+from steeltrap.rules import wording
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.bodies import Bodies
 from steeltrap.surfaces.auth.identity import Identity, TrustedHeaders
@@ -243,7 +244,7 @@ def test_quoting_a_large_value_looks_at_its_start_only() -> None:
             looked.append(1)
             return "1"
 
-    assert arguments.show([[Item()] * 1000] * 1000) == "[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1..."
+    assert wording.show([[Item()] * 1000] * 1000) == "[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1..."
     assert len(looked) <= 1000
 
 

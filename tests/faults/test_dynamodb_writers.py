@@ -30,7 +30,7 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
-from steeltrap.adapters.dynamodb.layout.documents import told_by
+from steeltrap.adapters.dynamodb.reads.documents import told_by
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone

@@ -20,8 +20,8 @@ from contracts.entries import entry, ids, memory
 from embedding import HashedWords
 from steeltrap.adapters.dynamodb.client.table import Deadline
 from steeltrap.adapters.dynamodb.layout import items
-from steeltrap.adapters.dynamodb.layout.documents import document
 from steeltrap.adapters.dynamodb.layout.typed import Item
+from steeltrap.adapters.dynamodb.reads.documents import document
 from steeltrap.adapters.dynamodb.writes import users
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
 from steeltrap.model import Caller, to_micros

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from steeltrap import arguments
 from steeltrap.errors import InvalidInput
-from steeltrap.tools import Tool, plain_schema
+from steeltrap.rules.wording import describe, plain_schema
+from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 
 SAVE = CATALOGUE.tool("core.save")
@@ -272,7 +273,7 @@ def test_an_empty_body_is_no_arguments() -> None:
     ],
 )
 def test_a_schema_is_put_into_words(schema: dict[str, Any], words: str) -> None:
-    assert arguments.describe(schema) == words
+    assert describe(schema) == words
 
 
 # Schemas

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ..errors import InvalidInput, TooLarge
 from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
+from .wording import cut
 
 MAX_TAGS: Final = 64
 MAX_CONDITIONS: Final = 64
@@ -22,6 +23,7 @@ MAX_IDENTITY_CHARACTERS: Final = 2048
 MAX_ROLE_CHARACTERS: Final = 64
 MAX_MESSAGES: Final = 1000
 MAX_STORED_LINKS: Final = 1000
+MAX_JSON_DEPTH: Final = 32
 MAX_VERSION: Final = 2**53
 MAX_FILE_NAME_CHARACTERS: Final = 200
 MAX_FILE_NAME_DEPTH: Final = 5
@@ -60,6 +62,27 @@ def check_text(name: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
+
+
+def check_json(value: object, depth: int = 0, where: str = "") -> None:
+    """Refuse what no store can keep: NaN, huge integers, half surrogates, NUL, deep nesting, keys that aren't text."""
+    if depth > MAX_JSON_DEPTH:
+        raise InvalidInput(f"`{where}` is nested more than {MAX_JSON_DEPTH} levels deep; flatten it.")
+    if isinstance(value, str):
+        check_text(where, value)
+    elif isinstance(value, float) and value - value != 0:
+        raise InvalidInput(f"`{where}` must be a finite number.")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise InvalidInput(f"`{where}` must be an integer of at most 64 bits.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"`{where}` has a key that is not a string.")
+            check_text(where or "arguments", key)
+            check_json(item, depth + 1, where or cut(key))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            check_json(item, depth + 1, where)
 
 
 def check_messages(messages: Sequence[Message]) -> None:

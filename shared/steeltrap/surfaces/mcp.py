@@ -11,10 +11,10 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from .. import __version__
 from ..errors import NotFound
 from ..invoke import Door, Result, refusal
 from ..model import EVERYTHING, Caller
+from ..version import VERSION
 from . import schemas
 from .http.reply import compact, outcome_object
 
@@ -60,7 +60,7 @@ def create_server(
 
     return Server(
         "steeltrap",
-        version=__version__,
+        version=VERSION,
         title="steeltrap",
         instructions=offered.instructions,
         on_list_tools=list_tools,

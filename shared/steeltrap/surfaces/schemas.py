@@ -6,9 +6,9 @@ All is derived from the catalogue; no framework and no server is needed.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from .. import __version__
 from ..model import JsonObject, OutcomeKind
 from ..tools import Catalogue, Tool, Toolset
+from ..version import VERSION
 from .http.problem import PROBLEM_MEDIA, PROBLEM_SCHEMA
 from .http.routes import paths
 
@@ -75,7 +75,7 @@ def openapi(catalogue: Catalogue) -> JsonObject:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "steeltrap", "version": __version__, "description": "Long-term memory for AI agents."},
+        "info": {"title": "steeltrap", "version": VERSION, "description": "Long-term memory for AI agents."},
         "tags": [{"name": t.name, "description": t.description} for t in catalogue.toolsets.values()],
         "paths": {
             **operations,

@@ -7,10 +7,10 @@ from typing import Any, Final
 from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from ..arguments import check_json, sentence, show
 from ..errors import InvalidInput
 from ..model import JsonObject
-from ..tools import plain_schema
+from ..rules.limits import check_json
+from ..rules.wording import plain_schema, sentence, show
 
 _DEPTH: Final = 2
 """How deep an item lies in the arguments."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ...model import to_micros
 from ...ports import Clock, Embedder, Index, UserRef
 from .client.table import READ_SECONDS, Connect, Deadline, Tables
+from .reads.everyone import everyone
 from .reads.partition import Partition
 from .reads.searching import Bearings, Searcher
 from .space import DynamoSpace, Speakers
@@ -65,7 +66,7 @@ class DynamoStore:
         return DynamoSpace(partition, searcher, self._speakers, lambda: self._buffer(partition.user))
 
     def users(self) -> Iterator[UserRef]:
-        return users.everyone(self.tables)
+        return everyone(self.tables)
 
     def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
         user = UserRef(user_id=user_id, tenant=tenant)

@@ -11,9 +11,9 @@ from typing import Any, Final
 from ....ports import Document
 from ..client.table import Deadline
 from ..layout import keys
-from ..layout.documents import documents
 from ..layout.tables import WRITTEN
 from ..layout.typed import Item, from_wire, number, text
+from .documents import documents
 from .partition import Partition
 
 MOST: Final = 300

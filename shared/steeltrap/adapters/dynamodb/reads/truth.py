@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from ....ports import Document, Held, Tombstone, UserRef
 from ..client.table import Deadline, Tables
-from ..layout import documents, keys
+from ..layout import keys
 from ..layout.typed import from_wire, number, text
-from ..writes import users
+from . import documents
+from .everyone import everyone
 
 _BLOCK_SECONDS: Final = 60.0
 _SECONDS: Final = 3600.0
@@ -22,7 +23,7 @@ class DynamoTruth:
         self._block = block
 
     def users(self) -> Iterator[UserRef]:
-        return users.everyone(self._tables)
+        return everyone(self._tables)
 
     def everything(self, *, after: str = "") -> Iterator[tuple[Sequence[Document | Tombstone], str]]:
         request: dict[str, Any] = {

@@ -9,7 +9,7 @@ from ....errors import SteeltrapError
 from ....ports import Index, Parked
 from ..client.table import Tables
 from ..layout import keys
-from ..layout.documents import told_by
+from ..reads.documents import told_by
 from .feeding import Change, feed
 
 _log = logging.getLogger("steeltrap")

@@ -1,16 +1,14 @@
 """The user's own item: who it is, which embedder made the vectors; how a user comes to be and is forgotten."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
 from ....errors import SteeltrapError
-from ....ports import TOMBSTONE_SECONDS, UserRef
-from ..client.table import READ_SECONDS, Cancelled, Deadline, Tables
+from ....ports import TOMBSTONE_SECONDS
+from ..client.table import Cancelled, Deadline
 from ..client.transaction import Action, run
 from ..layout import items, keys
-from ..layout.tables import EVERYONE
-from ..layout.typed import Item, from_wire, number, text
+from ..layout.typed import Item, number, text
 from ..reads.partition import Partition
 from . import counters
 
@@ -64,23 +62,6 @@ def made_anew(partition: Partition, deadline: Deadline) -> bool:
     with suppress(Cancelled):
         run(partition.tables, partition.key, [creation(partition)], deadline)
     return True
-
-
-def everyone(tables: Tables) -> Iterator[UserRef]:
-    """All users; someone who came a moment ago may be missing."""
-    request: Any = {
-        "TableName": tables.memory,
-        "IndexName": EVERYONE,
-        "KeyConditionExpression": "everyone = :user",
-        "ExpressionAttributeValues": {":user": {"S": "user"}},
-    }
-    while True:
-        page = tables.call("query", request, Deadline.after(READ_SECONDS))
-        for item in map(from_wire, page["Items"]):
-            yield UserRef(user_id=text(item, "user_id"), tenant=text(item, "tenant"))
-        if "LastEvaluatedKey" not in page:
-            return
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
 def forget(partition: Partition, deadline: Deadline) -> bool:

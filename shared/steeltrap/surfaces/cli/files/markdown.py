@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from ....arguments import check_json
 from ....engine.save import Draft
 from ....errors import SteeltrapError
 from ....model import JsonObject
 from ....rules.chunking import CHUNK_CHARACTERS
+from ....rules.limits import check_json
 from .item import Flaw, Item, Part
 
 SUFFIXES: Final = (".md", ".markdown")

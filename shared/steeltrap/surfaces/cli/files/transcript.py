@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ....arguments import check_json
 from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
 from ....model import JsonObject, Message
+from ....rules.limits import check_json
 from .item import Flaw, Item, Part
 from .json_value import Damage, Value
 

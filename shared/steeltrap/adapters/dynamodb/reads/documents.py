@@ -6,9 +6,9 @@ from typing import Any
 from ....model import Memory, to_micros
 from ....ports import Document, Tombstone
 from ..client.table import Deadline, Tables
-from . import items, keys
-from .filters import fold_tag
-from .typed import Item, from_wire, number, text
+from ..layout import items, keys
+from ..layout.filters import fold_tag
+from ..layout.typed import Item, from_wire, number, text
 
 
 def document(item: Item, image: bytes | None, search: bytes | None) -> Document | Tombstone:

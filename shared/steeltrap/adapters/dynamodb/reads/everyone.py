@@ -1,0 +1,26 @@
+"""Who has a space: every user's own item, read from the index over them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ....ports import UserRef
+from ..client.table import READ_SECONDS, Deadline, Tables
+from ..layout.tables import EVERYONE
+from ..layout.typed import from_wire, text
+
+
+def everyone(tables: Tables) -> Iterator[UserRef]:
+    """All users; someone who came a moment ago may be missing."""
+    request: Any = {
+        "TableName": tables.memory,
+        "IndexName": EVERYONE,
+        "KeyConditionExpression": "everyone = :user",
+        "ExpressionAttributeValues": {":user": {"S": "user"}},
+    }
+    while True:
+        page = tables.call("query", request, Deadline.after(READ_SECONDS))
+        for item in map(from_wire, page["Items"]):
+            yield UserRef(user_id=text(item, "user_id"), tenant=text(item, "tenant"))
+        if "LastEvaluatedKey" not in page:
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

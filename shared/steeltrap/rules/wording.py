@@ -1,0 +1,169 @@
+"""JSON schemas in plain form and in words, and values as a refusal quotes them. Pure.
+
+Every refusal is one sentence that names the field and quotes the right form.
+"""
+
+import re
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from ..model import JsonObject
+
+_SHOWN: Final = 60
+_SHOWN_ITEMS: Final = 20
+_SHOWN_LEVELS: Final = 3
+_SINGULAR: Final = re.compile(r"^an? (.+?)(?= of | from | above | such |$)")
+
+
+def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObject:
+    """A schema that every client reads: references inlined, titles gone.
+
+    An input's optional field is simply not required, so "or null" goes too; an answer keeps it
+    (`optional_nulls`).
+    """
+    definitions = schema.get("$defs", {})
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            target = definitions[node["$ref"].rsplit("/", 1)[-1]]
+            return plain({**target, **{k: v for k, v in node.items() if k != "$ref"}})
+        if "anyOf" in node and not optional_nulls:
+            kinds = [kind for kind in node["anyOf"] if kind != {"type": "null"}]
+            if len(kinds) == 1:
+                rest = {
+                    k: v for k, v in node.items() if k not in ("anyOf", "default") or (k == "default" and v is not None)
+                }
+                return plain({**kinds[0], **rest})
+        return {
+            key: {name: plain(value) for name, value in entry.items()} if key == "properties" else plain(entry)
+            for key, entry in node.items()
+            if key != "$defs" and not (key == "title" and isinstance(entry, str))
+        }
+
+    return dict(plain(schema))
+
+
+def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
+    """What doesn't fit in the object of a schema, which a refusal calls `name`, and what would."""
+    errors = error.errors(include_url=False)
+    # A misspelt name leaves a field missing too; the name is what to say.
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    path = ".".join(str(part) for part in first["loc"])
+    at = _schema_at(schema, first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            return _unknown(schema, name, path, first["loc"])
+        case "missing":
+            return f"`{path}` is required: give {describe(at)}."
+        case "value_error":
+            return f"`{path}` {first['ctx']['error']}." if path else f"{first['ctx']['error']}."
+    return f"`{path}` must be {describe(at)}; got {show(first['input'])}."
+
+
+def _unknown(schema: JsonObject, name: str, path: str, location: tuple[int | str, ...]) -> str:
+    fields = list(_schema_at(schema, location[:-1]).get("properties", {}))
+    path = cut(path)
+    near = get_close_matches(cut(str(location[-1])), fields, 1)
+    if near:
+        return f"`{path}` is not a field here; did you mean `{near[0]}`?"
+    allowed = ", ".join(f"`{field}`" for field in fields) or "no arguments"
+    return f"`{path}` is not a field here; {name} takes {allowed}."
+
+
+def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObject:
+    for part in location:
+        below = schema.get("items") if isinstance(part, int) else schema.get("properties", {}).get(part)
+        if not isinstance(below, dict):
+            return {}
+        schema = below
+    return schema
+
+
+def describe(schema: JsonObject) -> str:
+    """What a field takes, in words: "an integer from 1 to 20"."""
+    if "enum" in schema:
+        return "one of " + ", ".join(repr(value) for value in schema["enum"])
+    if "const" in schema:
+        return repr(schema["const"])
+    if "anyOf" in schema:
+        return " or ".join(describe(kind) for kind in schema["anyOf"])
+    match schema.get("type"):
+        case "integer":
+            return "an integer" + _range(schema)
+        case "number":
+            return "a number" + _range(schema)
+        case "boolean":
+            return "true or false"
+        case "array":
+            return _describe_list(schema)
+        case "object":
+            return "a JSON object"
+        case "string" if schema.get("format") == "date-time":
+            return "a time such as '2026-01-31T09:30:00Z'"
+        case "string":
+            return "a string" + _bounds(schema, "minLength", "maxLength", " characters")
+    return "a value of another type"
+
+
+def _describe_list(schema: JsonObject) -> str:
+    """ "a list of at most 64 strings"."""
+    item = describe(schema["items"]) if schema.get("items") else "an item"
+    if not item.startswith(("a ", "an ")):
+        return "a list" + _bounds(schema, "minItems", "maxItems", " items") + f", each {item}"
+    items = _SINGULAR.sub(r"\1s", item, count=1)
+    return "a list" + (_bounds(schema, "minItems", "maxItems", f" {items}") or f" of {items}")
+
+
+def _range(schema: JsonObject) -> str:
+    words = {
+        "minimum": "of at least",
+        "exclusiveMinimum": "above",
+        "maximum": "of at most",
+        "exclusiveMaximum": "below",
+    }
+    given = [f"{word} {schema[key]}" for key, word in words.items() if key in schema]
+    if any(key.startswith("exclusive") for key in schema):
+        return " " + " and ".join(given)
+    return _bounds(schema, "minimum", "maximum")
+
+
+def _bounds(schema: JsonObject, least: str, most: str, unit: str = "") -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low is not None and high is not None:
+        return f" from {low} to {high}" if not unit else f" of {low} to {high}{unit}"
+    if low is not None:
+        return f" of at least {low}{unit}"
+    if high is not None:
+        return f" of at most {high}{unit}"
+    return ""
+
+
+def show(value: object) -> str:
+    """A value as a refusal quotes it, cut where it is long."""
+    return cut(repr(_start_of(value)))
+
+
+def _start_of(value: object, level: int = 0) -> object:
+    """As much of a value as a refusal can show: a large one costs no more than a small one."""
+    if isinstance(value, str | bytes):
+        return value[: _SHOWN + 1]
+    if not isinstance(value, list | tuple | dict):
+        return value
+    if level == _SHOWN_LEVELS:
+        return ...
+    if isinstance(value, dict):
+        first = islice(value.items(), _SHOWN_ITEMS)
+        return {_start_of(key): _start_of(item, level + 1) for key, item in first}
+    return type(value)(_start_of(item, level + 1) for item in value[:_SHOWN_ITEMS])
+
+
+def cut(text: str) -> str:
+    """A text as a refusal quotes it, cut where it is long."""
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
