@@ -117,7 +117,7 @@ def test_nothing_else_is_a_key(tmp_path: Path, text: str) -> None:
 def test_a_key_with_anything_changed_is_no_key(keys: ApiKeys) -> None:
     _, secret = keys.add(ANA, "", NOW)
     changed = [secret[:at] + ("a" if secret[at] != "a" else "b") + secret[at + 1 :] for at in range(len(secret))]
-    for wrong in [*changed, secret + "a", secret[:-1], secret.upper(), secret.removeprefix("rk_"), f"../{secret}"]:
+    for wrong in [*changed, secret + "a", secret[:-1], secret.upper(), secret.removeprefix("stk_"), f"../{secret}"]:
         with pytest.raises(IdentityMissing, match="not known"):
             keys.caller(scope(wrong))
 
@@ -145,7 +145,7 @@ def test_who_has_no_key_may_have_a_token(keys: ApiKeys) -> None:
     assert either.caller(scope(secret)) == ANA
     assert either.caller(scope("e30.e30.AAAA")) == Caller("of-a-token", "a")
     with pytest.raises(IdentityMissing):
-        either.caller(scope("rk_000000000000_" + "A" * 43))
+        either.caller(scope("stk_000000000000_" + "A" * 43))
 
 
 def test_a_file_of_a_key_has_what_is_known_of_it(keys: ApiKeys) -> None:

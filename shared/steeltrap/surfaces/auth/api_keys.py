@@ -25,7 +25,7 @@ from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_he
 
 _log = logging.getLogger("steeltrap")
 
-PREFIX: Final = "rk_"
+PREFIX: Final = "stk_"
 """What every key begins with, so that scanners for leaked secrets know one."""
 _KEY: Final = re.compile(PREFIX + r"([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _HOW: Final = "whoever runs this server makes one with `steeltrap keys add`"
