@@ -122,8 +122,9 @@ def settings_page() -> str:
     lines = [
         "# Settings",
         "",
-        "Read once from the environment when steeltrap starts; options of the command line go before them. A value",
-        "that doesn't fit is refused by its name.",
+        "Read once from the environment when steeltrap starts. Command-line options override them. An invalid value",
+        "is rejected; the error names the variable. So is a `STEELTRAP_*` variable whose name is nearly a setting's;",
+        "any other unknown one is ignored with a warning, because orchestrators set some (`STEELTRAP_SERVICE_HOST`).",
         "",
         "| variable | default | meaning |",
         "|---|---|---|",

@@ -1,9 +1,12 @@
-"""Every setting, read once from the environment; a value that doesn't fit is refused by its name."""
+"""Every setting, read once from the environment. Invalid values and misspelt names are rejected by name."""
 
+import logging
 import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -11,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from .errors import InvalidInput
 from .rules.wording import describe, plain_schema, show
+
+_log = logging.getLogger("steeltrap")
 
 PREFIX = "STEELTRAP_"
 
@@ -21,6 +26,12 @@ NO_COLLECTIONS: Final = (
 )
 _COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
 """A collection's host, such as ID.eu-west-1.aoss.amazonaws.com."""
+
+_INJECTED: Final = re.compile(r"(.*_)?(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)")
+"""What Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never misspelt."""
+_OF_TESTS: Final = re.compile(r"TEST_.+|REQUIRE_ALL")
+_LIKENESS: Final = 0.82
+"""From which a name counts as misspelt: EMBEDDING_MODEL does (0.83), OPENSEARCH_HOST (0.80) doesn't."""
 
 
 class Settings(BaseModel):
@@ -179,12 +190,42 @@ class Settings(BaseModel):
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:
-    """The settings of an environment, `overrides` (None is left out) on top. Raises InvalidInput."""
+    """The settings of an environment, `overrides` (None is left out) on top. Raises InvalidInput.
+
+    A variable whose name is nearly a setting's is an error. Other unknown `STEELTRAP_*` names are one warning.
+    """
     source = os.environ if environment is None else environment
+    unknown = _unknown(source)
     values: dict[str, object] = {
         name: source[PREFIX + name.upper()] for name in Settings.model_fields if source.get(PREFIX + name.upper())
     }
     values.update({name: value for name, value in overrides.items() if value is not None})
+    settings = _validated(values)
+    if unknown and settings.log != "error":
+        _warn(unknown)
+    return settings
+
+
+def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
+    """The names behind the prefix that are no setting. Raises InvalidInput for one that nearly is."""
+    known = [name.upper() for name in Settings.model_fields]
+    given = sorted(name.removeprefix(PREFIX) for name, value in source.items() if value and name.startswith(PREFIX))
+    unknown = tuple(name for name in given if name not in known and not _OF_TESTS.fullmatch(name))
+    for name in unknown:
+        near = get_close_matches(name.upper(), known, 1, _LIKENESS)
+        if near and not _INJECTED.fullmatch(name):
+            raise InvalidInput(f"{PREFIX}{name} is not a setting; did you mean {PREFIX}{near[0]}?")
+    return unknown
+
+
+@cache
+def _warn(unknown: tuple[str, ...]) -> None:
+    """Once per process: a function reads its settings more than once."""
+    names = ", ".join(PREFIX + name for name in unknown)
+    _log.warning("These environment variables are not settings and are ignored: %s.", names)
+
+
+def _validated(values: dict[str, object]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

@@ -1,6 +1,6 @@
 """The largest memory, a user with very many, very many users: what a client sees on the real parts.
 
-A run makes a tenth or less of the sizes; STEELTRAP_MEMORIES=100000 and STEELTRAP_USERS=10000 make them whole.
+A run makes a tenth or less of the sizes; STEELTRAP_TEST_MEMORIES=100000 and STEELTRAP_TEST_USERS=10000 make them whole.
 """
 
 import os
@@ -27,8 +27,8 @@ from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
 from steeltrap.model import Caller, to_micros
 from steeltrap.ports import UserRef
 
-MEMORIES = int(os.environ.get("STEELTRAP_MEMORIES", "2000"))
-USERS = int(os.environ.get("STEELTRAP_USERS", "500"))
+MEMORIES = int(os.environ.get("STEELTRAP_TEST_MEMORIES", "2000"))
+USERS = int(os.environ.get("STEELTRAP_TEST_USERS", "500"))
 _BLOCK = 500
 
 

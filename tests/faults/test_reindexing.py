@@ -22,7 +22,7 @@ from steeltrap.ports import Tombstone, UserRef
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.toolsets import CATALOGUE
 
-ROUNDS = int(os.environ.get("STEELTRAP_ROUNDS", "100"))
+ROUNDS = int(os.environ.get("STEELTRAP_TEST_ROUNDS", "100"))
 
 
 # Comparing and building anew

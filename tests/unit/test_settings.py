@@ -1,5 +1,6 @@
 """Settings: read once from an environment, refused by name."""
 
+import logging
 from datetime import timedelta
 from pathlib import Path
 
@@ -102,3 +103,59 @@ def test_a_setting_that_is_none_is_refused() -> None:
 
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(read_settings({"STEELTRAP_EMBEDDER_KEY": "secret"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("EMBEDER", "EMBEDDER"),
+        ("EMBEDDING_MODEL", "EMBEDDER_MODEL"),
+        ("RETENTION_DAY", "RETENTION_DAYS"),
+        ("OPENSEARCH_URI", "OPENSEARCH_URL"),
+        ("OIDC_ISSUER_URL", "OIDC_ISSUER"),
+        ("SERVICES", "SERVICE"),
+        ("embedder", "EMBEDDER"),
+    ],
+)
+def test_a_variable_that_nearly_is_a_setting_is_refused_with_the_setting_meant(name: str, meant: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_settings({f"STEELTRAP_{name}": "x"})
+    assert refused.value.message == f"STEELTRAP_{name} is not a setting; did you mean STEELTRAP_{meant}?"
+
+
+@pytest.mark.parametrize("service", ["", "OPENSEARCH_", "DYNAMODB_", "USER_", "MEMORY_", "EXPORT_BUCKET_"])
+def test_what_an_orchestrator_injects_for_a_service_is_never_an_error(
+    service: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    injected = "SERVICE_HOST SERVICE_PORT SERVICE_PORT_HTTP SERVICE_PORT_USERS PORT PORT_9200_TCP PORT_9200_TCP_ADDR"
+    injected += " PORT_9200_TCP_PORT PORT_9200_TCP_PROTO PORT_53_UDP"
+    names = [f"STEELTRAP_{service}{name}" for name in injected.split()]
+    assert read_settings(dict.fromkeys(names, "tcp://10.0.0.1:9200")) == Settings()
+    assert len(caplog.records) == 1
+
+
+def test_unknown_variables_are_one_warning_however_often_settings_are_read(caplog: pytest.LogCaptureFixture) -> None:
+    environment = {"STEELTRAP_COLOUR": "red", "STEELTRAP_SHAPE": "round", "OTHER_EMBEDER": "x", "STEELTRAP_USER": "ana"}
+    assert read_settings(environment).user == read_settings(environment).user == "ana"
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (
+            logging.WARNING,
+            "These environment variables are not settings and are ignored: STEELTRAP_COLOUR, STEELTRAP_SHAPE.",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"STEELTRAP_TEST_STORE": "aws", "STEELTRAP_TEST_PARTS": "0", "STEELTRAP_REQUIRE_ALL": "1"},
+        {"STEELTRAP_SHADE": "red", "STEELTRAP_LOG": "error"},
+        {"STEELTRAP_EMBEDER": "", "STEELTRAP_SHADE": ""},
+        {"STEELTRAP": "x", "MY_STEELTRAP_EMBEDER": "x"},
+    ],
+)
+def test_no_warning_for_variables_of_tests_empty_ones_or_a_log_of_errors_only(
+    environment: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    read_settings(environment)
+    assert not caplog.records
