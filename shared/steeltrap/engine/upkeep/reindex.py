@@ -15,12 +15,16 @@ _BLOCK: Final = 500
 
 @dataclass(slots=True)
 class Reindexed:
-    """How many documents and tombstones were written, and the ids that the index refuses for good, with why."""
+    """How many documents and tombstones were written, and how many the index refuses for good, with why.
+
+    `switched`: the new index is searched. `cut_short`: not all was written, since the time was over.
+    """
 
     written: int = 0
     refused: int = 0
     why: str = ""
     switched: bool = False
+    cut_short: bool = False
 
 
 def reindex(
@@ -29,12 +33,13 @@ def reindex(
     *,
     accept_refused: bool = False,
     advance: Callable[[int], None] = lambda written: None,
+    may_go_on: Callable[[], bool] = lambda: True,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reindexed:
     """Build another index beside the one that is searched, and switch when it is whole.
 
-    One that was cut short goes on where it was. When documents are refused for good, the old one stays unless
-    `accept_refused`. Raises Unavailable, Throttled: call again to go on.
+    One that was cut short goes on where it was. It stops after a block when it may not go on. When documents are
+    refused for good, the old one stays unless `accept_refused`. Raises Unavailable, Throttled: call again to go on.
     """
     done = Reindexed()
     place = index.begin()
@@ -46,6 +51,9 @@ def reindex(
         if behind:
             index.reached(behind)
         advance(done.written)
+        if not may_go_on():
+            done.cut_short = True
+            return done
     if not done.refused or accept_refused:
         index.switch()
         done.switched = True

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
-from ...engine.upkeep.reindex import reindex
-from ...engine.upkeep.sweep_index import sweep_index
+from ... import maintenance
 from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
 from ...runtime.local import SystemClock, open_upkeep
@@ -29,10 +28,6 @@ _log = logging.getLogger("steeltrap")
 _ANSWER_SECONDS: Final = 10
 _PAUSE_SECONDS: Final = 15.0
 _NAME: Final = "steeltrap-search-index"
-
-
-class _OutOfTime(Exception):
-    """The function may not go on; what was built so far is kept."""
 
 
 def opened_upkeep() -> "Upkeep":
@@ -66,25 +61,18 @@ def index_handler(
 
 
 def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:
-    written = 0
-
-    def advance(done: int) -> None:
-        nonlocal written
-        written = done
-        if time.monotonic() > ends:
-            raise _OutOfTime
-
     with closing(open()) as upkeep:
-        try:
-            done = reindex(upkeep.truth, upkeep.index, accept_refused=accept_refused, advance=advance)
-        except _OutOfTime:
-            return {"written": written, "switched": False}
+        done = maintenance.rebuild_index(
+            upkeep.truth, upkeep.index, accept_refused=accept_refused, seconds_left=lambda: ends - time.monotonic()
+        )
+    if done.cut_short:
+        return {"written": done.written, "switched": False}
     return {"written": done.written, "refused": done.refused, "why": done.why, "switched": done.switched}
 
 
 def _sweep(open: Callable[[], "Upkeep"]) -> JsonObject:
     with closing(open()) as upkeep:
-        return {"tombstones": sweep_index(upkeep.truth, upkeep.index, SystemClock().now())}
+        return {"tombstones": maintenance.sweep_index(upkeep.truth, upkeep.index, SystemClock())}
 
 
 def _answer_stack(

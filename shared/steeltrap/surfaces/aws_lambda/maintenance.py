@@ -3,22 +3,17 @@
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
-from ...engine.upkeep.sweep import sweep
 from ...errors import SteeltrapError, Unavailable
-from ...invoke import Door
-from ...model import Caller
+from ...maintenance import Run
 from ...ports import UserRef
 from ...settings import read_settings
 from .opening import Open, before_snapshot, loaded_door, opened_door, time_left
 from .telemetry import Telling, teller, told
 
 _log = logging.getLogger("steeltrap")
-
-_LEAST_SECONDS: Final = 5.0
-"""With less time than this nobody's sweep is begun."""
 
 
 def maintenance_handler(
@@ -41,41 +36,19 @@ def maintenance_handler(
     def handler(event: Any, context: Any) -> dict[str, int]:
         ends = time.monotonic() + time_left(context)
         door = open()
-        done = {"users": 0, "memories": 0, "left": 0, "failed": 0}
-        users = list(_users(door, done))
+        run = Run(store=door.store, call_for=door.call_for, report=_log_failure)
+        users = run.everyone()
         shuffle(users)  # where time runs out, it is not always the same users who are left
-        for at, user in enumerate(users):
-            left = ends - time.monotonic()
-            if left < _LEAST_SECONDS:
-                done["left"] = len(users) - at
-                break
-            _sweep(door, user, left, done)
+        run.sweep(users, seconds_left=lambda: ends - time.monotonic())
         if tells is not None:
-            tells().count(users_swept=done["users"], users_left=done["left"])
-        if done["failed"]:
-            raise Unavailable(
-                f"{done['failed']} of {len(users)} users could not be swept; the log says why.", part="store"
-            )
-        return done
+            tells().count(users_swept=run.users, users_left=run.left)
+        if run.failed:
+            raise Unavailable(f"{run.failed} of {len(users)} users could not be swept; the log says why.", part="store")
+        return {"users": run.users, "memories": run.memories, "left": run.left, "failed": run.failed}
 
     return told(handler, tells)
 
 
-def _users(door: Door, done: dict[str, int]) -> Iterator[UserRef]:
-    try:
-        yield from door.store.users()
-    except SteeltrapError as error:
-        _failed("the list of users", error, done)
-
-
-def _sweep(door: Door, user: UserRef, seconds: float, done: dict[str, int]) -> None:
-    try:
-        done["memories"] += sweep(door.call_for(Caller(user.user_id, tenant=user.tenant), seconds=seconds))
-        done["users"] += 1
-    except SteeltrapError as error:
-        _failed(user.key, error, done)
-
-
-def _failed(whose: str, error: SteeltrapError, done: dict[str, int]) -> None:
-    done["failed"] += 1
-    _log.error("the sweep of %s failed: %s", whose, error.message)
+def _log_failure(whose: UserRef | None, error: SteeltrapError) -> None:
+    # The log carries a user's key, which is a digest, and never the id.
+    _log.error("the sweep of %s failed: %s", "the list of users" if whose is None else whose.key, error.message)

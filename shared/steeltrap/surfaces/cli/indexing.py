@@ -73,14 +73,14 @@ def reindex(
     Cut short, it goes on where it was when it is called again. With --user, the user's memories are written to the
     index that is searched, and what the table doesn't have is taken out of it.
     """
-    from ...engine.upkeep import reindex as reindexing
+    from ... import maintenance
     from .progress import shown
 
-    with _upkeep() as (upkeep, _), shown("Indexing", None) as advance:
+    with _upkeep() as upkeep, shown("Indexing", None) as advance:
         if user is not None:
-            done = reindexing.mend(upkeep.truth, upkeep.index, _named(user, tenant).key)
+            done = maintenance.mend_index(upkeep.truth, upkeep.index, _named(user, tenant))
         else:
-            done = reindexing.reindex(
+            done = maintenance.rebuild_index(
                 upkeep.truth,
                 upkeep.index,
                 accept_refused=accept_refused,
@@ -99,37 +99,35 @@ def reindex(
 
 def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = False) -> None:
     """Compare table and search index, and say what differs; exit code 1 when something does."""
-    from ...engine.upkeep import verify as verifying
+    from ... import maintenance
+    from ...runtime import local as runtime
 
-    with _upkeep() as (upkeep, now):
-        users = upkeep.truth.users() if user is None else iter([_named(user, tenant)])
-        differences = list(verifying.verify(upkeep.truth, upkeep.index, users))
-        strays = verifying.count_strays(upkeep.truth, upkeep.index, before=now) if user is None else 0
-    counts = dict(verifying.counted(differences))
+    whose = None if user is None else _named(user, tenant)
+    with _upkeep() as upkeep:
+        found = maintenance.verify_index(upkeep.truth, upkeep.index, runtime.SystemClock(), user=whose)
     if as_json:
-        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in differences]
-        write_json({**counts, "strays": strays, "differences": listed})
+        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in found.differences]
+        write_json({**found.counts, "strays": found.strays, "differences": listed})
     else:
-        for one in differences:
+        for one in found.differences:
             of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
             say(f"{one.kind:11} {one.id} of {of}")
-        if strays:
-            say(f"{strays:,} documents of the index belong to nobody.")
-        if not differences and not strays:
+        if found.strays:
+            say(f"{found.strays:,} documents of the index belong to nobody.")
+        if not found.differences and not found.strays:
             say("The index is as the table says.")
-    if differences or strays:
+    if found.differences or found.strays:
         raise typer.Exit(Exit.OTHER)
 
 
 @contextmanager
-def _upkeep() -> "Iterator[tuple[Upkeep, int]]":
-    """Table and index, and the time in microseconds."""
-    from ...model import to_micros
+def _upkeep() -> "Iterator[Upkeep]":
+    """Table and index, closed at the end."""
     from ...runtime import local as runtime
 
     upkeep = runtime.open_upkeep(_settings())
     try:
-        yield upkeep, to_micros(runtime.SystemClock().now())
+        yield upkeep
     finally:
         upkeep.close()
 

@@ -1,7 +1,6 @@
 """reembed, sweep, forget-user and doctor: looking after the whole data folder."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,11 +11,10 @@ from .opening import Opened, opened
 from .output import complain, confirm_forgetting, say, write_json
 
 if TYPE_CHECKING:
-    from ...model import Caller, Memory
-    from ...ports import Entry
+    from ...errors import SteeltrapError
+    from ...maintenance import Run
+    from ...ports import UserRef
     from .diagnosis import Finding
-
-_BLOCK_SECONDS = 600.0
 
 
 def register(app: typer.Typer) -> None:
@@ -37,27 +35,25 @@ def reembed(
     """
     from .progress import shown
 
-    done: dict[str, int] = {"users": 0, "memories": 0, "already": 0, "failed": 0}
     with opened(data=data) as memory:
-        users = list(_users(memory, done))
+        run = _run(memory)
+        users = run.everyone()
+        # On `aws`, a user whose embedding was cut short has vectors of both embedders, and one page doesn't show it.
+        again = all_users or memory.settings.store == "aws"
         try:
             with shown("Embedding", len(users)) as advance:
-                for before, user in enumerate(users):
-                    if not all_users and _is_embedded(memory, user):
-                        done["already"] += 1
-                    else:
-                        _embed_anew(memory, user, done, partial(advance, before))
-                    advance(before + 1, done["memories"])
+                run.reembed(users, again=again, advance=advance)
         except KeyboardInterrupt:
-            ready = done["users"] + done["already"]
+            ready = run.users + run.already
             complain(
                 f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others keep their old ones. The "
                 "same command again goes on with the others."
             )
             raise
-    said = f"{done['memories']:,} memories of {done['users']:,} users have new vectors."
-    if done["already"]:
-        said += f" {done['already']:,} users had them already; --all embeds theirs again."
+    said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
+    if run.already:
+        said += f" {run.already:,} users had them already; --all embeds theirs again."
+    done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
     _finish(done, as_json, said)
 
 
@@ -66,19 +62,11 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
 
     With STEELTRAP_STORE=aws the search index loses its tombstones of what has been gone for 15 days, too.
     """
-    from ...engine.upkeep.sweep import sweep as purge
-    from ...errors import SteeltrapError
-
-    done = {"users": 0, "memories": 0, "failed": 0}
     said = ""
     with opened(data=data) as memory:
-        for user in _users(memory, done):
-            try:
-                done["memories"] += purge(memory.door.call_for(user, seconds=_BLOCK_SECONDS))
-                done["users"] += 1
-            except SteeltrapError as error:
-                done["failed"] += 1
-                complain(f"user {user.user_id}: {error.message}")
+        run = _run(memory)
+        run.sweep(run.everyone())
+        done = {"users": run.users, "memories": run.memories, "failed": run.failed}
         if memory.settings.store == "aws":
             _sweep_index(memory, done)
             said = f" {done['tombstones']:,} tombstones of the search index went."
@@ -92,14 +80,16 @@ def forget_user(
     data: options.Data = None,
 ) -> None:
     """Erase everything of a user, to the bytes of the file, exported files too. There is no undo."""
+    from ... import maintenance
+    from ...ports import UserRef
+
     with opened(data=data) as memory:
         if memory.door.files is None:
             complain("No place of exported files is set (STEELTRAP_EXPORT_BUCKET): a user's files, if any, stay.")
         if not yes:
             confirm_forgetting(f"all memories of the user {user}")
-        there = memory.door.store.forget_user(user, tenant=tenant)
-        if memory.door.files is not None:
-            there = memory.door.files.forget_user(user, tenant=tenant) or there
+        whose = UserRef(user_id=user, tenant=tenant)
+        there = maintenance.forget_user(whose, memory.door.store, memory.door.files)
     if not there:
         complain(f"Nothing is stored of {user}.")
         raise typer.Exit(Exit.NOT_FOUND)
@@ -122,64 +112,26 @@ def doctor(as_json: options.Json = False, data: options.Data = None) -> None:
         raise typer.Exit(Exit.OTHER)
 
 
-def _users(memory: Opened, done: dict[str, int]) -> "Iterator[Caller]":
-    """Everyone that the store can read; what it can't, which it raises behind them, counts as failed."""
-    from ...errors import SteeltrapError
-    from ...model import Caller
+def _run(memory: Opened) -> "Run":
+    """A run over everyone that names each failure on stderr."""
+    from ...maintenance import Run
 
-    try:
-        for user in memory.door.store.users():
-            yield Caller(user.user_id, tenant=user.tenant)
-    except SteeltrapError as error:
-        done["failed"] += 1
-        complain(error.message)
+    return Run(store=memory.door.store, call_for=memory.door.call_for, report=_complain_of)
 
 
-def _is_embedded(memory: Opened, user: "Caller") -> bool:
-    """Whether all of a user's vectors are by this embedder."""
-    from ...errors import SteeltrapError
-    from ...model import Filter
-
-    if memory.settings.store == "aws":
-        return False  # a user whose embedding was cut short has some of both there
-    try:
-        memory.door.store.space(user.user_id, tenant=user.tenant).page(Filter(), limit=1)
-    except SteeltrapError:
-        return False  # by another embedder; what else is wrong embedding meets again, and says so
-    return True
-
-
-def _embed_anew(memory: Opened, user: "Caller", done: dict[str, int], advance: "Callable[[int], None]") -> None:
-    from ...engine.entry import anew
-    from ...errors import SteeltrapError
-
-    space = memory.door.store.space(user.user_id, tenant=user.tenant)
-    made = 0
-
-    def entries(memories: "Sequence[Memory]") -> "list[Entry]":
-        nonlocal made
-        found = anew(memory.door.call_for(user, seconds=_BLOCK_SECONDS), memories)
-        made += len(memories)
-        advance(done["memories"] + made)
-        return found
-
-    try:
-        done["memories"] += space.reembed(entries)
-        done["users"] += 1
-    except SteeltrapError as error:
-        done["failed"] += 1
-        complain(f"user {user.user_id}: {error.message}")
+def _complain_of(whose: "UserRef | None", error: "SteeltrapError") -> None:
+    complain(error.message if whose is None else f"user {whose.user_id}: {error.message}")
 
 
 def _sweep_index(memory: Opened, done: dict[str, int]) -> None:
-    from ...engine.upkeep.sweep_index import sweep_index
+    from ... import maintenance
     from ...errors import SteeltrapError
     from ...runtime import local as runtime
 
     done["tombstones"] = 0
     upkeep = runtime.open_upkeep(memory.settings, memory.door.embedder)
     try:
-        done["tombstones"] = sweep_index(upkeep.truth, upkeep.index, memory.door.clock.now())
+        done["tombstones"] = maintenance.sweep_index(upkeep.truth, upkeep.index, memory.door.clock)
     except SteeltrapError as error:
         done["failed"] += 1
         complain(error.message)
