@@ -3,13 +3,21 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from clock import SettableClock
-from stores import Opening, chosen, opening
+# By default pytest explains only the failed asserts of test modules. Modules that tests share assert too. Tests import
+# them by their own name or by their folder's, and pytest must know both names before the first import.
+_FILES = Path(__file__).parent.glob("*/*.py")
+_SHARED = [path for path in _FILES if not path.name.startswith(("test_", "_", "conftest."))]
+pytest.register_assert_rewrite(*(path.stem for path in _SHARED))
+pytest.register_assert_rewrite(*(f"{path.parent.name}.{path.stem}" for path in _SHARED))
+
+from clock import SettableClock  # noqa: E402
+from stores import Opening, chosen, opening  # noqa: E402
 
 _QUIET = {
     "deadline": None,

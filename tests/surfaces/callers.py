@@ -158,7 +158,8 @@ def mcp_http(folder: Path) -> Iterator[Connected]:
 
 @contextmanager
 def mcp_stdio(folder: Path) -> Iterator[Connected]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}{os.pathsep}{ROOT / 'tests'}"}
+    folders = (ROOT / "shared", ROOT / "tests", ROOT / "tests" / "support")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     with anyio.from_thread.start_blocking_portal() as portal, ExitStack() as stack:
 
         @cache

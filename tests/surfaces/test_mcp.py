@@ -167,7 +167,8 @@ def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: P
     ]
     lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
     lines[2:2] = ["not json", "", '{"jsonrpc": "2.0", "method": "tools/call", "id": 9, "params": {"name": "\\ud800"}}']
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}{os.pathsep}{ROOT / 'tests'}"}
+    folders = (ROOT / "shared", ROOT / "tests", ROOT / "tests" / "support")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     command = [sys.executable, "-c", program, str(tmp_path)]
     pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, text=True, env=environment, **pipes) as server:
