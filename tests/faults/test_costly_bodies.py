@@ -124,6 +124,21 @@ def test_bodies_that_come_side_by_side_share_one_limit() -> None:
     assert bodies.held == 0
 
 
+def test_an_ordinary_call_is_read_while_large_bodies_take_all_the_room() -> None:
+    bodies, bounds = Bodies(most=4 * MIB), CATALOGUE.tool("core.import").bounds
+
+    async def run() -> bytearray:
+        large, small = Request("", [b" " * (4 * MIB)]), Request("", [b'{"content": "x"}'])
+        async with (
+            bodies.read({"headers": []}, large._receiving(iter(large.parts)), bounds, "it"),
+            bodies.read({"headers": []}, small._receiving(iter(small.parts)), bounds, "it") as body,
+        ):
+            return body
+
+    assert anyio.run(run) == b'{"content": "x"}'
+    assert bodies.held == 0
+
+
 @pytest.mark.parametrize(
     ("tool", "given"),
     [

@@ -12,6 +12,8 @@ from ..auth.identity import one_header
 
 MAX_HELD_BYTES: Final = 256 * 1024 * 1024
 """Of all bodies that are being read or worked on."""
+SMALL_BYTES: Final = 64 * 1024
+"""There is always room for so much of a body: a few large ones keep no ordinary call away."""
 _RETRY_SECONDS: Final = 1.0
 
 
@@ -39,7 +41,7 @@ class Bodies:
                 message = await receive()
                 part, more = _part(message)
                 bounds.check_size(len(body) + len(part), what)
-                if self.held + len(part) > self._most:
+                if len(body) + len(part) > SMALL_BYTES and self.held + len(part) > self._most:
                     raise _no_room()
                 self.held += len(part)
                 body += part
