@@ -153,6 +153,10 @@ def test_to_forget_a_user_who_has_files_only_is_not_nothing(door: Door) -> None:
     assert not forget_user(UserRef(user_id="zoe"), door.store, None)
 
 
+def test_to_forget_a_user_who_has_memories_only_is_not_nothing(door: Door) -> None:
+    assert forget_user(UserRef(user_id="ana"), door.store, door.files)
+
+
 def test_only_users_with_vectors_of_another_embedder_are_embedded_unless_all_are_wanted(
     door: Door, open_with: Callable[[HashedWords], Door]
 ) -> None:
