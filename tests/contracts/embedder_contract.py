@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 
-from steeltrap.adapters.embedders.vectors import cosine
 from steeltrap.errors import InvalidInput
 from steeltrap.model import MAX_CONTENT_BYTES, Embedding
 from steeltrap.ports import Embedder
+from steeltrap.rules.vectors import cosine
 
 __all__ = [
     "test_a_blank_text_has_no_vector",

@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 
 from clock import NOON
 from embedding import HashedWords
-from steeltrap.adapters.embedders.vectors import unit_vector
 from steeltrap.model import Embedding, Filter, Matches, Memory, Query, Revision
 from steeltrap.ports import Create, Entry, Guard, Probe, Replace, Space
 from steeltrap.rules.analysis import text_digest, tokens
 from steeltrap.rules.chunking import chunks
+from steeltrap.rules.vectors import unit_vector
 
 EMBEDDER = HashedWords()
 SECONDS = 30.0

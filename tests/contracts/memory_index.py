@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steeltrap.adapters.dynamodb.layout.filters import admits, sees
-from steeltrap.adapters.dynamodb.layout.vectors import nearest
 from steeltrap.errors import SteeltrapError
 from steeltrap.model import Query
 from steeltrap.ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe, Tombstone
+from steeltrap.rules.matching import admits, sees
+from steeltrap.rules.vectors import nearest
 
 
 class MemoryIndex:

@@ -15,7 +15,6 @@ from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
 from contracts.entries import memory as memory_of
 from faults.doors import ANA, answer, open_door, running, user_bytes
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.adapters.sqlite.rows import to_key
 from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.adapters.word_digests import word_digest
 from steeltrap.errors import NotFound, Unavailable
@@ -23,6 +22,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Link, Memory
 from steeltrap.ports import Change, UserRef
 from steeltrap.rules.analysis import text_digest, tokens
+from steeltrap.rules.ids import to_key
 
 
 def _text(pick: random.Random, words: int) -> str:

@@ -6,9 +6,10 @@ import zlib
 from collections.abc import Sequence
 from typing import Literal
 
-from steeltrap.adapters.embedders.vectors import placed, unit_vector, worded
+from steeltrap.adapters.embedders.vectors import placed, worded
 from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
+from steeltrap.rules.vectors import unit_vector
 
 _WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 STOP_WORDS = frozenset(

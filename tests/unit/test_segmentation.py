@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from steeltrap.adapters.embedders.vectors import unit_vector
 from steeltrap.model import MAX_MESSAGES_BYTES
 from steeltrap.rules.segmentation import PAUSE, Turn, Vector, episodes, vector
+from steeltrap.rules.vectors import unit_vector
 
 SAME = (1.0, 0.0, 0.0)
 OTHER = (0.0, 1.0, 0.0)

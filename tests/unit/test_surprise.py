@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.adapters.embedders.vectors import cosine
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
 from steeltrap.model import Neighbour, Surroundings
 from steeltrap.rules.novelty import KEY_MOMENT, is_japanese, surprise
+from steeltrap.rules.vectors import cosine
 
 LEVEL = st.floats(0, 0.99)
 COSINE = st.floats(-1, 1)

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
-from uuid import UUID
 
 from ..errors import InvalidInput, TooLarge
 from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
+from .ids import canonical
 from .wording import cut
 
 MAX_TAGS: Final = 64
@@ -231,7 +231,4 @@ def check_memory(memory: Memory) -> Memory:
 def check_id(value: str) -> str:
     """A memory's id in its one form: a lower-case UUID; `note-<uuid>` is accepted. Unknown forms read as not found."""
     text = value.strip().removeprefix("note-")
-    try:
-        return str(UUID(text)) if len(text) == 36 else ""
-    except ValueError:
-        return ""
+    return canonical(text) if len(text) == 36 else ""

@@ -23,6 +23,7 @@ from ...model import (
     to_micros,
 )
 from ...ports import Change, Entry, Pair, Probe, TextKey
+from ...rules.ids import canonical
 from .client.table import Deadline
 from .client.transaction import MOST_ACTIONS
 from .layout import items, keys
@@ -95,7 +96,7 @@ class DynamoSpace:
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         if not ids:
             return {}
-        known = {id: keys.canonical(id) for id in ids}
+        known = {id: canonical(id) for id in ids}
         found = self._partition.memories(filter(None, known.values()))
         now = from_micros(self._partition.now())
         return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
@@ -136,7 +137,7 @@ class DynamoSpace:
         return turns.pending(self._partition)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        known = {keys.memory(one): id for id in ids if (one := keys.canonical(id))}
+        known = {keys.memory(one): id for id in ids if (one := canonical(id))}
         found = self._partition.get(known, items.SEARCH)
         there = [item for key, item in found.items() if key in known and item.get("chunks")]
         searches = self._partition.contents(there, "search")
@@ -166,7 +167,7 @@ class DynamoSpace:
         return sessions.remove(self._partition, id, Deadline.after(timeout))
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
-        known = keys.canonical(id)
+        known = canonical(id)
         return purging.earlier(self._partition, known, after, limit) if known else []
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:

@@ -19,12 +19,13 @@ from typing import Any, Final
 from ...errors import Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
+from ...rules.vectors import mean_vector
 from .bedrock_crossing import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, Failure, crossing
 from .bedrock_models import MODELS, Purpose, find_dimension, find_model, read_vectors
 from .calibration import Calibration
 from .crew import Crew
 from .post import OutOfTime
-from .vectors import mean_vector, placed, worded
+from .vectors import placed, worded
 
 SLOTS: Final = 16
 """Requests at once."""

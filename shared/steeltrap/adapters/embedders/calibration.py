@@ -15,7 +15,7 @@ from typing import Final
 from ...errors import SteeltrapError, Unavailable
 from ...model import Embedding
 from ...ports import Levels, SharedLevels
-from .vectors import cosine
+from ...rules.vectors import cosine
 
 _log = logging.getLogger("steeltrap")
 

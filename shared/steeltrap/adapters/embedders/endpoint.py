@@ -15,9 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
+from ...rules.vectors import unit_vector
 from .calibration import Calibrated, Calibration
 from .post import SLOTS, Answer, AnswerTooLarge, OutOfTime, Poster
-from .vectors import placed, unit_vector, worded
+from .vectors import placed, worded
 
 BATCH: Final = 128
 ATTEMPTS: Final = 4

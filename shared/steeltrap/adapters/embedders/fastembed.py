@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ...errors import Unavailable
 from ...model import Embedding
+from ...rules.vectors import unit_vector
 from .calibration import Calibrated, Calibration
-from .vectors import placed, unit_vector, worded
+from .vectors import placed, worded
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding

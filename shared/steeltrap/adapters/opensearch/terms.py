@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from ...model import JsonObject
+from ...rules.matching import fold_tag
 
 _LONGEST: Final = 200
 _OF_USER: Final = 16
@@ -30,7 +31,7 @@ def token_term(user: str, token: str) -> str:
 
 
 def tag_term(tag: str) -> str:
-    return exact(tag.strip().casefold())
+    return exact(fold_tag(tag))
 
 
 def scopes_above(scope: str) -> list[str]:

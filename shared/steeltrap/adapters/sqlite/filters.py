@@ -1,7 +1,7 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
 from ...model import Filter, to_micros
-from .rows import fold_tag
+from ...rules.matching import fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 NOT_A_TURN = "NOT turn"

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ...model import NO_TERMS, Candidate, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
+from ...rules.ids import from_key
 from .postings import Postings, TermScores
-from .rows import from_key
 from .signs import SCAN_FROM, Signs
 from .slots import Mask, Row, Slots
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import apsw
 
 from ...model import Memory
+from ...rules.ids import to_key
 from .connection import select
 from .filters import VISIBLE
-from .rows import to_key
 
 
 def note(connection: apsw.Connection, n: int, memory: Memory) -> None:

@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
+from ...rules.ids import from_key, to_key
 from . import writes
 from .connection import select
 from .file import UserFile
-from .rows import from_key, to_key
 
 _UNFINISHED: Final = "unscrubbed"
 """Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""

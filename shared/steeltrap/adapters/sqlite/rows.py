@@ -11,6 +11,7 @@ import apsw
 from ... import record
 from ...model import Memory, to_micros
 from ...ports import Entry
+from ...rules.ids import to_key
 from ..word_digests import word_digest
 
 COLUMNS = (
@@ -68,34 +69,14 @@ def from_image(image: str) -> Memory:
     return record.decode(json.loads(image))
 
 
-def to_key(id: str) -> bytes:
-    """An id's 16 bytes; b"" for what is no id, which no row has."""
-    try:
-        key = bytes.fromhex(id.replace("-", ""))
-    except ValueError:
-        return b""
-    return key if len(key) == 16 else b""
-
-
 def to_keys(ids: Iterable[str]) -> str:
     """Ids as `AMONG` takes them."""
     return json.dumps([to_key(id).hex() for id in ids])
 
 
-def from_key(key: bytes) -> str:
-    """The id of 16 bytes."""
-    text = key.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
 def row_numbers(connection: apsw.Connection, ids: Sequence[str]) -> list[int]:
     """The row numbers of the memories of these ids that are there, in no order."""
     return [n for (n,) in connection.execute(f"SELECT n FROM memory WHERE {AMONG}", (to_keys(ids),))]
-
-
-def fold_tag(tag: str) -> str:
-    """The form in which tags are compared."""
-    return tag.strip().casefold()
 
 
 def to_terms(tokens: Sequence[str]) -> bytes:

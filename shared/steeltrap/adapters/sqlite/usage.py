@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from ...model import Usage, from_micros, to_micros
+from ...rules.ids import to_key
 from ..reading import Pending
-from .rows import AMONG, to_key, to_keys
+from .rows import AMONG, to_keys
 
 _FLUSH = """
 INSERT INTO usage (n, access_count, last_accessed_at)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import apsw
 
 from ...model import Embedding
+from ...rules.ids import from_key
 from .connection import select
-from .rows import AMONG, from_key, to_keys
+from .rows import AMONG, to_keys
 
 
 def read(connection: apsw.Connection, ids: Sequence[str], size: int) -> dict[str, tuple[Embedding, ...]]:

@@ -9,10 +9,12 @@ import apsw
 from ...errors import Conflict, NotFound
 from ...model import Memory, Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
+from ...rules.ids import from_key, to_key
+from ...rules.matching import fold_tag
 from . import open_turns
 from .connection import select
 from .filters import NOT_A_TURN, VISIBLE
-from .rows import ASSIGNMENTS, COLUMNS, PLACES, fold_tag, from_image, from_key, to_image, to_key, to_row, to_terms
+from .rows import ASSIGNMENTS, COLUMNS, PLACES, from_image, to_image, to_row, to_terms
 
 LookAround = Callable[[Entry, float], Surroundings]
 Write = Create | Replace

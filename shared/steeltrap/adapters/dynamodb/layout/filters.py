@@ -1,15 +1,14 @@
-"""A `Filter` as conditions over the index by creation, and the same over documents at hand."""
+"""A `Filter` as conditions over the index by creation. `rules/matching.py` decides the same over documents at hand."""
 
 import json
 from hashlib import blake2b
 from typing import Any, Final
 
-from ....model import Filter, JsonObject, to_micros
-from ....ports import Document
+from ....model import Filter, to_micros
+from ....rules.matching import PLAIN, fold_tag
 from .keys import MEMORIES, newest_first
 from .typed import Value
 
-_PLAIN = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
 EPISODE: Final = "episode"
 """Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
 _END = "~"
@@ -34,7 +33,7 @@ class Conditions:
         return " AND ".join(self._said)
 
     def _plain(self, filter: Filter) -> None:
-        for name in _PLAIN:
+        for name in PLAIN:
             if (value := getattr(filter, name)) is not None:
                 self._say(name, "=", value)
         if filter.occurred_after is not None:
@@ -86,39 +85,6 @@ def _range(filter: Filter) -> tuple[str, str]:
     return first, last
 
 
-def sees(filter: Filter, document: Document, now: int) -> bool:
-    """Whether a reader sees it without any condition; turns where the filter includes them."""
-    if document.expires_at is not None and document.expires_at <= now:
-        return False
-    if not document.turn:
-        return True
-    return _includes_said(filter, document)
-
-
-def _includes_said(filter: Filter, document: Document) -> bool:
-    return filter.include_turns and filter.turns_of in (None, document.conversation_id)
-
-
-def admits(filter: Filter, document: Document, now: int) -> bool:
-    """Whether a reader sees it and the filter's conditions hold."""
-    return (
-        sees(filter, document, now)
-        and (filter.episodes or not document.episode or _includes_said(filter, document))
-        and all(getattr(filter, name) in (None, getattr(document, name)) for name in _PLAIN)
-        and (not filter.categories or document.category in filter.categories)
-        and _in_scope(filter, document.scope)
-        and _between(document.created_at, filter.created_after, filter.created_before)
-        and _between(document.occurred_at, filter.occurred_after, filter.occurred_before)
-        and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in document.tags}
-        and _has(document.metadata, filter.metadata)
-    )
-
-
-def fold_tag(tag: str) -> str:
-    """The form in which tags are compared."""
-    return tag.strip().casefold()
-
-
 def fact(key: str, value: Any) -> str | None:
     """What stands for a plain value of metadata under a key; None for a list or an object, which nothing equals."""
     if isinstance(value, list | dict):
@@ -127,25 +93,3 @@ def fact(key: str, value: Any) -> str | None:
         value = int(value)
     said = json.dumps([key, value], ensure_ascii=False)
     return blake2b(said.encode(), digest_size=8).hexdigest()
-
-
-def _has(metadata: JsonObject, asked: JsonObject) -> bool:
-    return all(key in metadata and _same(metadata[key], value) for key, value in asked.items())
-
-
-def _same(stored: Any, asked: Any) -> bool:
-    if isinstance(stored, list | dict) or isinstance(asked, list | dict):
-        return False
-    return isinstance(stored, bool) == isinstance(asked, bool) and bool(stored == asked)
-
-
-def _in_scope(filter: Filter, scope: str) -> bool:
-    if filter.scope in (None, scope):
-        return True
-    return filter.include_child_scopes and scope.startswith(f"{filter.scope}/")
-
-
-def _between(at: int | None, after: Any, before: Any) -> bool:
-    if after is None and before is None:
-        return True
-    return at is not None and (after is None or at >= to_micros(after)) and (before is None or at < to_micros(before))

@@ -16,8 +16,9 @@ from typing import Any, Final
 from .... import record
 from ....model import Embedding, Memory, Revision, from_micros, to_micros
 from ....ports import Entry
+from ....rules.matching import fold_tag
 from . import keys
-from .filters import EPISODE, fact, fold_tag
+from .filters import EPISODE, fact
 from .typed import Item, Value, number, text
 
 IMAGE_INLINE: Final = 48 * 1024

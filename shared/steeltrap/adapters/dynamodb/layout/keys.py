@@ -6,7 +6,6 @@ their target, conversations, sessions.
 
 from hashlib import blake2b
 from typing import Final
-from uuid import UUID
 
 USER: Final = "user"
 GUARD: Final = "guard"
@@ -22,14 +21,6 @@ writes brings it along."""
 
 _LATEST: Final = 10**18
 _LONGEST: Final = 1000
-
-
-def canonical(id: str) -> str:
-    """An id in its one form; "" for what is no id."""
-    try:
-        return str(UUID(hex=id)) if len(id.replace("-", "")) == 32 else ""
-    except ValueError:
-        return ""
 
 
 def memory(id: str) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 
 from ....model import Memory, to_micros
 from ....ports import Document, Tombstone
+from ....rules.ids import canonical
+from ....rules.matching import fold_tag
 from ..client.table import Deadline, Tables
 from ..layout import items, keys
-from ..layout.filters import fold_tag
 from ..layout.typed import Item, from_wire, number, text
 
 
@@ -98,4 +99,4 @@ _BLOCK = 100
 
 
 def _targets(memory: Memory) -> tuple[str, ...]:
-    return tuple(target for link in memory.links if (target := keys.canonical(link.target_id)))
+    return tuple(target for link in memory.links if (target := canonical(link.target_id)))

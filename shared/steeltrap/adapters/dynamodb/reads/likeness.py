@@ -5,8 +5,8 @@ from typing import Final
 
 from ....model import Embedding
 from ....ports import Pair
+from ....rules.vectors import nearest
 from ..client.table import Deadline
-from ..layout.vectors import nearest
 
 Vectors = Mapping[str, Sequence[Embedding]]
 """The vectors of visible memories by id; what has none is left out."""

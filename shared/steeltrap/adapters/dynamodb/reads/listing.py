@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ....errors import NotFound
 from ....model import Filter, Memory, Page, from_micros
+from ....rules.ids import canonical
 from ..client.table import READ_SECONDS, Deadline
 from ..layout import items, keys
 from ..layout.filters import Conditions
@@ -116,7 +117,7 @@ def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memor
 
 def _place(partition: Partition, id: str) -> str:
     """Where a memory lies in the walk, deleted or not. Raises NotFound."""
-    known = keys.canonical(id)
+    known = canonical(id)
     key = keys.memory(known)
     item = partition.get([key], items.IMAGE).get(key) if known else None
     if item is None or "gone" in item:

@@ -8,8 +8,8 @@ from heapq import nsmallest
 from ....model import NO_TERMS, Candidate, Matches, Neighbour, Query, Surroundings
 from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
 from ....rules import bm25
-from ..layout.filters import admits, sees
-from ..layout.vectors import nearest
+from ....rules.matching import admits, expired, sees
+from ....rules.vectors import nearest
 from .overlay import Recent
 
 
@@ -44,7 +44,7 @@ def surroundings(
     around = [
         (IndexedNeighbour(d.id, _cosine(probe, d), d.created_at, d.index_version), d.scope)
         for d in recent.documents.values()
-        if not d.turn and d.id != probe.leave_out and (d.expires_at is None or d.expires_at > now)
+        if not d.turn and d.id != probe.leave_out and not expired(d, now)
     ]
     anywhere = [n for n in indexed.anywhere if not recent.has(n.id)] + [n for n, _ in around]
     near = [n for n in indexed.near if not recent.has(n.id)]

@@ -10,12 +10,12 @@ from typing import Any
 from ....errors import Conflict, NotFound
 from ....model import Surroundings, from_micros
 from ....ports import Create, Entry, Probe, Replace
+from ....rules.vectors import nearest
 from ..client.table import Deadline
 from ..client.transaction import Action
 from ..layout import keys
 from ..layout.tables import FOLD
 from ..layout.typed import Item, number, text
-from ..layout.vectors import nearest
 from ..reads.partition import Partition
 
 LookAround = Callable[[Probe, float], Surroundings]

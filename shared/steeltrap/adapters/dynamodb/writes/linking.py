@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ....model import Association, Memory, Revision, to_micros
 from ....ports import Create, Replace
+from ....rules.ids import canonical
 from ..client.table import Deadline
 from ..layout import keys
 from ..layout.typed import Item, text
@@ -26,7 +27,7 @@ def images(change: Write) -> list[Memory]:
 
 def targets(change: Write) -> set[str]:
     """The ids that a change's images have links to, in their one form."""
-    return {target for image in images(change) for link in image.links if (target := keys.canonical(link.target_id))}
+    return {target for image in images(change) for link in image.links if (target := canonical(link.target_id))}
 
 
 def hints(user: str, change: Write) -> dict[str, Item]:
@@ -50,7 +51,7 @@ def without_dangling(changes: Sequence[Write], there: Collection[str]) -> list[W
 
 def without(memory: Memory, gone: Collection[str]) -> Memory:
     """A memory without its links to these ids."""
-    links = tuple(link for link in memory.links if keys.canonical(link.target_id) not in gone)
+    links = tuple(link for link in memory.links if canonical(link.target_id) not in gone)
     return memory if len(links) == len(memory.links) else dataclasses.replace(memory, links=links)
 
 
@@ -62,20 +63,20 @@ def sources(partition: Partition, target: str, deadline: Deadline | None = None)
 
 def associations(partition: Partition, ids: Sequence[str], now: int) -> dict[str, list[Association]]:
     """The links of each id from both sides, strongest first, then newest, then by id."""
-    known = {id: keys.canonical(id) for id in ids}
+    known = {id: canonical(id) for id in ids}
     pointing = partition.each(lambda id: sources(partition, id) if id else set(), known.values())
     pointed = dict(zip(known.values(), pointing, strict=True))
     read = partition.memories({*filter(None, known.values()), *(source for some in pointing for source in some)})
-    ends = {keys.canonical(link.target_id) for id in known.values() if id in read for link in read[id].links}
+    ends = {canonical(link.target_id) for id in known.values() if id in read for link in read[id].links}
     read |= partition.memories(ends - read.keys() - {""})
     return {id: _associations(one, pointed[one], read, now) for id, one in known.items()}
 
 
 def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now: int) -> list[Association]:
-    seen = [(keys.canonical(link.target_id), link) for link in (read[id].links if id in read else ())]
+    seen = [(canonical(link.target_id), link) for link in (read[id].links if id in read else ())]
     for source in pointing:
         if source in read:
-            seen += [(source, link) for link in read[source].links if keys.canonical(link.target_id) == id]
+            seen += [(source, link) for link in read[source].links if canonical(link.target_id) == id]
     merged: dict[str, Association] = {}
     for other, link in seen:
         end = read.get(other)

@@ -12,6 +12,7 @@ from typing import Any
 from ....errors import Unavailable
 from ....model import Memory, Revision
 from ....ports import TOMBSTONE_SECONDS
+from ....rules.ids import canonical
 from ..client.table import Cancelled, Deadline
 from ..client.transaction import Action, run
 from ..layout import items, keys
@@ -26,7 +27,7 @@ _SECONDS = 5.0
 
 def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[str]:
     """Remove memories and all that hangs on them; the ids that were there."""
-    known = list(dict.fromkeys(id for id in map(keys.canonical, ids) if id))
+    known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
     if not known or not users.count_purge(partition, deadline):
         return []
     gone = [id for id in known if _bury(partition, id, deadline)]
@@ -39,7 +40,7 @@ def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[
 
 def traces(partition: Partition, id: str) -> list[str]:
     """Where an id is still known; a tombstone and what a user wrote are no traces."""
-    known = keys.canonical(id)
+    known = canonical(id)
     if not known:
         return []
     there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), Deadline.after(_SECONDS))
@@ -165,11 +166,11 @@ def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = N
 
 
 def _targets(images: Iterable[Memory]) -> set[str]:
-    return {keys.canonical(link.target_id) for image in images for link in image.links} - {""}
+    return {canonical(link.target_id) for image in images for link in image.links} - {""}
 
 
 def _names(memory: Memory, id: str) -> bool:
-    return any(keys.canonical(link.target_id) == id for link in memory.links)
+    return any(canonical(link.target_id) == id for link in memory.links)
 
 
 def _busy() -> Unavailable:

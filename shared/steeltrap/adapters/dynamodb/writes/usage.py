@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ....errors import SteeltrapError
 from ....model import Usage, from_micros, to_micros
+from ....rules.ids import canonical
 from ... import reading
 from ...reading import Pending
 from ..client.table import READ_SECONDS, Cancelled, Deadline
@@ -106,7 +107,7 @@ def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
 
 
 def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline, just_read: bool) -> None:
-    told = [(known, more) for id, more in pending.items() if (known := keys.canonical(id))]
+    told = [(known, more) for id, more in pending.items() if (known := canonical(id))]
     ids = {id for id, _ in told}
     try:
         there = ids if just_read else _still_there(partition, ids, deadline)
@@ -124,7 +125,7 @@ def _still_there(partition: Partition, ids: Iterable[str], deadline: Deadline) -
 def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
     """Put a card in place of `previous`. False when another came first, or the memory is not there."""
     there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
-    if not keys.canonical(id):
+    if not canonical(id):
         return False
     try:
         run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], deadline)
@@ -136,7 +137,7 @@ def keep_review(partition: Partition, id: str, previous: str | None, card: str, 
 def read(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
     """What is known of the reading of these memories."""
     deadline = Deadline.after(READ_SECONDS)
-    known = {keys.canonical(id): id for id in ids}
+    known = {canonical(id): id for id in ids}
     known.pop("", None)
     if len(known) < _MANY:
         found: Iterable[Item] = partition.tables.get_usage(partition.key, known, deadline).values()

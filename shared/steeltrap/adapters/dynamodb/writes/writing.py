@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from ....errors import Conflict, NotFound, SteeltrapError
 from ....model import Surroundings
 from ....ports import Change, Close, Create, Entry, Probe, Replace
+from ....rules.ids import canonical
 from ..client.table import Cancelled, Deadline
 from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
 from ..layout import items, keys
@@ -70,7 +71,7 @@ class _Commit:
         self._partition = partition
         self._writes: list[Write] = [change for change in changes if not isinstance(change, Close)]
         closing = [change for change in changes if isinstance(change, Close)]
-        self._closed = [id for id in (keys.canonical(i) for change in closing for i in change.turn_ids) if id]
+        self._closed = [id for id in (canonical(i) for change in closing for i in change.turn_ids) if id]
         self._look_around = look_around
         self._deadline = deadline
         self._seen = seen

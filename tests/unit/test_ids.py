@@ -1,0 +1,50 @@
+"""Ids: one form as text, 16 bytes in a store. The rules themselves need no numpy."""
+
+import subprocess
+import sys
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steeltrap.rules.ids import canonical, from_key, to_key
+from steeltrap.rules.limits import check_id
+
+ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
+
+
+@given(st.uuids())
+def test_every_uuid_survives_its_bytes(uuid: UUID) -> None:
+    assert to_key(str(uuid)) == uuid.bytes
+    assert (
+        from_key(uuid.bytes) == canonical(uuid.hex.upper()) == check_id(f" note-{uuid}".upper().replace("NOTE", "note"))
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        ID[:-1],
+        ID + "0",
+        ID.replace("3f", " 3"),
+        f"urn:uuid:{ID}",
+        f"{{{ID}}}",
+        ID.replace("3", "\N{FULLWIDTH DIGIT THREE}"),
+        "3_2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b",
+        "urn:3f2b8c1e9d4a4f6b8a2e1c5d7e9f0a3b",
+    ],
+)
+def test_what_is_no_id_has_no_form(text: str) -> None:
+    assert (to_key(text), canonical(text), check_id(text)) == (b"", "", "")
+
+
+def test_no_rule_imports_numpy() -> None:
+    code = (
+        "import importlib, pkgutil, sys, steeltrap.rules as rules\n"
+        "for found in pkgutil.iter_modules(rules.__path__): importlib.import_module(f'steeltrap.rules.{found.name}')\n"
+        "sys.exit('numpy' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
