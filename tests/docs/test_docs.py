@@ -63,6 +63,25 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+ROOMS = "adapters arguments engine functions invoke maintenance model ports rules runtime settings surfaces tests"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_every_path_that_the_guides_name_exists(page: str) -> None:
+    named = re.findall(r"`([a-z_/]+(?:/|\.py|/[a-z_]+))`", (ROOT / page).read_text())
+    named = [path for path in named if re.split(r"[/.]", path)[0] in ROOMS.split() and ("/" in path or "." in path)]
+    assert len(named) > 15
+    missing = [path for path in named if not any((root / path).exists() for root in (ROOT, ROOT / "shared/steeltrap"))]
+    assert not missing
+
+
+def test_the_architecture_page_links_each_path_to_the_file_that_it_names() -> None:
+    links = re.findall(r"\[`([^`]+)`\]\(([^)]+)\)", (ROOT / "docs" / "architecture.md").read_text())
+    assert links
+    for path, target in links:
+        assert target.removesuffix("__init__.py") == f"../shared/steeltrap/{path}"
+
+
 def test_the_json_in_the_readme_is_json() -> None:
     assert _json_blocks((ROOT / "README.md").read_text())
 
