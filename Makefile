@@ -15,9 +15,12 @@ DATA ?= $(HOME)/.steeltrap
 STAGE ?= dev
 SAM := .build/sam/bin/sam
 PARTS ?= opensearch dynamodb aws
+# What `make check` runs: every rule, and each port, dialect and surface where it is quickest.
+FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py tests/contracts/test_explaining.py \
+  tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve test test-aws e2e synth bootstrap deploy github-role destroy validate up down lint format docs bench mutants lock sbom clean
+.PHONY: help install serve check check-types check-tests test test-aws e2e synth bootstrap deploy github-role destroy validate up down lint format docs bench mutants lock sbom clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +51,19 @@ install: $(TESTABLE) ## Make .venv with everything in it
 
 serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765, memories in ~/.steeltrap (DATA=folder)
 	$(BIN)/steeltrap serve --data $(DATA)
+
+check: $(TESTABLE) ## Lint, check types (without infra/) and rooms, run the fast tests: under a minute
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	@$(MAKE) --no-print-directory --jobs 2 check-types check-tests
+
+# The types of infra/ are left to `make test`: without a cache, those of the CDK take longer than all the rest.
+check-types: $(TESTABLE)
+	$(BIN)/mypy shared functions bench
+
+check-tests: $(TESTABLE)
+	STEELTRAP_TEST_PARTS=0 $(BIN)/python -m pytest -n auto -m "not slow" --hypothesis-profile=quick $(FAST)
 
 test: $(TESTABLE) ## Lint, check types and rooms, run every test
 	@$(MAKE) --no-print-directory lint

@@ -26,6 +26,7 @@ _QUIET = {
 }
 settings.register_profile("local", max_examples=60, **_QUIET)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_QUIET)
+settings.register_profile("quick", max_examples=10, derandomize=True, print_blob=True, **_QUIET)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 

@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 from bench.load import Load, bear
+from hatchling.builders.wheel import WheelBuilder
 
 from components import dynamodb_url, opensearch_url
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
@@ -14,6 +17,28 @@ from steeltrap.runtime import local as runtime
 from surfaces.serving import served
 
 COMMAND = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_checkout_runs_its_benchmarks_from_any_folder(tmp_path):
+    done = subprocess.run(
+        [*COMMAND, "bench", "speed", "--help"], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert "--against" in done.stdout
+
+
+def test_the_package_has_no_benchmarks_and_no_tests_and_says_where_the_benchmarks_are(tmp_path):
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path / "wheels"), versions=["standard"])
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path / "installed")
+        assert all(name.startswith(("steeltrap/", "steeltrap-")) for name in packed.namelist())
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    command = [*COMMAND, "bench", "speed", "--size", "1000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "clone the project's repository and run `make bench` there" in done.stderr
 
 
 @pytest.fixture
