@@ -3,20 +3,31 @@
     SteeltrapError
     ├── InvalidInput        the arguments don't fit; the message says what would
     ├── IdentityMissing     the call carries no user that is admitted (or no agent where one is needed)
+    │   └── TokenRefused        a key or token came with the call, and is not accepted
     ├── AccessDenied        the caller may not do this
     ├── NotFound            no such memory, tool or scope (another user's id reads the same)
+    │   └── MemoryNotFound      no memory has this id
     ├── Conflict            the memory changed since it was read, or it is there already
+    │   ├── VersionConflict     another write came first: read again and repeat the change
+    │   ├── AlreadyExists       a memory with this id exists, deleted or not
+    │   └── Duplicate           a guarded creation met the same text, or one that is too similar
     ├── TooLarge            over a size that the message names
+    │   └── IndexTooLarge       the search index refuses a request of this size
     ├── Throttled           too many calls, or over a quota; try again after `retry_after` seconds
+    │   ├── OverQuota           the user's quota of memories or bytes is used up
+    │   └── IndexThrottled      the search index has too much to do
     ├── Unavailable         a part that is needed does not answer (store, index, embedder, ...)
+    │   └── IndexUnavailable    the search index does not answer
     └── Internal            a fault of ours; details are in the log, never in the answer
+        └── IndexFault          the search index will never take this request
 
-Each has a stable `code`, a sentence that a model can act on, and says whether a retry helps. Foreign
-exceptions cross into this tree in one map per adapter. How an error looks on the wire is a toolset's
-or a surface's business.
+Each of the nine has a stable `code`, a sentence that a model can act on, and says whether a retry helps. The types
+below them share their code: callers see the nine, and the code decides by type. An adapter may add a type of its own
+below these. Foreign exceptions cross into this tree in one map per adapter. How an error looks on the wire is a
+toolset's or a surface's business.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 
 class SteeltrapError(Exception):
@@ -24,16 +35,23 @@ class SteeltrapError(Exception):
 
     `can_retry` says whether the same call may succeed later (`retryable` is the kind's default),
     `fixable` whether other arguments would.
-    `details` are facts for a program (ids, versions), JSON-ready and free of other users' data.
+    `advice` says what to do and ends the message, behind a semicolon; `cause` is the message without it and without
+    its full stop, for a sentence that goes on.
+    `details` are facts that callers are shown (ids, versions), JSON-ready and free of other users' data. Code decides
+    by the type of an error, never by its details or its message. Every type takes these same arguments, so that an
+    error can be raised again in other words.
     """
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
     fixable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, retryable: bool | None = None, **details: Any) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(
+        self, message: str, *, advice: str | None = None, retryable: bool | None = None, **details: Any
+    ) -> None:
+        self.message = f"{message}; {advice}." if advice else message
+        super().__init__(self.message)
+        self.cause = message.rstrip(".")
         self.details: dict[str, Any] = details
         self.can_retry = self.retryable if retryable is None else retryable
 
@@ -46,12 +64,13 @@ class InvalidInput(SteeltrapError):
 
 
 class IdentityMissing(SteeltrapError):
-    """No authenticated user came with the call, or no agent or conversation where one is needed.
-
-    `details["reason"]` is there when a key or token came and is not admitted.
-    """
+    """No authenticated user came with the call, or no agent or conversation where one is needed."""
 
     code = "identity_missing"
+
+
+class TokenRefused(IdentityMissing):
+    """A key or token came with the call, and is not accepted; `details["reason"]` is RFC 6750's word for it."""
 
 
 class AccessDenied(SteeltrapError):
@@ -67,11 +86,45 @@ class NotFound(SteeltrapError):
     fixable = True
 
 
+class MemoryNotFound(NotFound):
+    """The caller has no memory with this id."""
+
+    @property
+    def id(self) -> str:
+        return str(self.details["id"])
+
+
 class Conflict(SteeltrapError):
     """The memory changed since it was read, or what is saved is there already."""
 
     code = "conflict"
     fixable = True
+
+
+class VersionConflict(Conflict):
+    """Another write came first; `details` has the memory's id and the version that is stored."""
+
+
+class AlreadyExists(Conflict):
+    """A memory with this id exists, deleted or not."""
+
+    @property
+    def id(self) -> str:
+        return str(self.details["id"])
+
+
+class Duplicate(Conflict):
+    """The scope has a memory of the same text, or one that is at least as similar as the guard's threshold."""
+
+    @property
+    def id(self) -> str:
+        """The memory that is there."""
+        return str(self.details["id"])
+
+    @property
+    def similarity(self) -> float:
+        """The cosine of the two; 1 for the same text."""
+        return float(self.details.get("similarity", 1.0))
 
 
 class TooLarge(SteeltrapError):
@@ -81,14 +134,23 @@ class TooLarge(SteeltrapError):
     fixable = True
 
 
-class Throttled(SteeltrapError):
-    """Too many calls, or more than a quota allows; `details["retry_after"]` is in seconds.
+class IndexTooLarge(TooLarge):
+    """The search index refuses a request of this size."""
 
-    `details["quota"]` is `memories` or `bytes` where that is what is used up.
-    """
+
+class Throttled(SteeltrapError):
+    """Too many calls, or more than a quota allows; `details["retry_after"]` is in seconds."""
 
     code = "throttled"
     retryable = True
+
+
+class OverQuota(Throttled):
+    """The user's quota is used up; `details["quota"]` says which one: `memories` or `bytes`."""
+
+
+class IndexThrottled(Throttled):
+    """The search index has too much to do."""
 
 
 class Unavailable(SteeltrapError):
@@ -98,7 +160,19 @@ class Unavailable(SteeltrapError):
     retryable = True
 
 
+class IndexUnavailable(Unavailable):
+    """The search index, or the part of it that is needed, does not answer."""
+
+
 class Internal(SteeltrapError):
     """A fault of ours. The message never quotes the cause; the log has it."""
 
     code = "internal"
+
+
+class IndexFault(Internal):
+    """The search index refuses the request as it is; sending it again never helps."""
+
+
+INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexFault)
+"""Every way in which the search index fails while the store may answer."""

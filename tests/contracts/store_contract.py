@@ -40,7 +40,7 @@ from contracts.entries import (
 from contracts.entries import store as commit
 from embedding import HashedWords
 from steeltrap import record
-from steeltrap.errors import Conflict, NotFound, Unavailable
+from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound, Unavailable, VersionConflict
 from steeltrap.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
 from steeltrap.ports import (
     Clock,
@@ -141,7 +141,14 @@ def test_a_commit_with_one_change_that_fails_writes_none(space: Space, failing: 
         "same text": creation("The  CAT sleeps", guard=Guard(same_text=True)),
         "too near": creation("the cat sleeps", guard=Guard(threshold=0.9)),
     }[failing]
-    with pytest.raises(NotFound if failing == "unknown id" else Conflict):
+    refusal = {
+        "same id": AlreadyExists,
+        "version": VersionConflict,
+        "unknown id": MemoryNotFound,
+        "same text": Duplicate,
+        "too near": Duplicate,
+    }[failing]
+    with pytest.raises(refusal):
         space.commit(changes, timeout=SECONDS)
     assert list(space.walk()) == [there]
     assert space.revisions(there.id) == []
@@ -154,7 +161,7 @@ def test_a_commit_with_one_change_that_fails_writes_none(space: Space, failing: 
 
 def test_creating_an_id_that_is_there_conflicts_and_names_it(space: Space) -> None:
     there = save(space, "one")
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(AlreadyExists) as conflict:
         save(space, "two", id=there.id)
     assert conflict.value.details["id"] == there.id
     assert space.get([there.id])[there.id].content == "one"
@@ -162,7 +169,7 @@ def test_creating_an_id_that_is_there_conflicts_and_names_it(space: Space) -> No
 
 def test_creating_the_id_of_a_deleted_memory_conflicts(space: Space) -> None:
     gone = delete(space, save(space, "one"))
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(AlreadyExists) as conflict:
         save(space, "two", id=gone.id)
     assert conflict.value.details["id"] == gone.id
 
@@ -178,7 +185,7 @@ def test_a_purged_id_is_free_again(space: Space) -> None:
 def test_replacing_another_version_conflicts_and_tells_the_stored_one(space: Space) -> None:
     old = save(space, "one")
     newer = update(space, old, content="two")
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(VersionConflict) as conflict:
         update(space, old, content="three")
     assert (conflict.value.details["version"], conflict.value.details["id"]) == (2, old.id)
     assert space.get([old.id])[old.id] == newer
@@ -187,7 +194,7 @@ def test_replacing_another_version_conflicts_and_tells_the_stored_one(space: Spa
 
 def test_replacing_an_unknown_id_is_not_found(space: Space) -> None:
     save(space, "one")
-    with pytest.raises(NotFound):
+    with pytest.raises(MemoryNotFound):
         update(space, memory("never saved"), content="two")
 
 
@@ -236,9 +243,10 @@ def test_a_deleted_memory_comes_back_by_a_replacement(space: Space) -> None:
 
 def test_a_guard_refuses_equal_normalised_text_of_the_same_scope(space: Space) -> None:
     there = save(space, "Café au  lait", scope="drinks")
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(Duplicate) as conflict:
         save(space, " CAFÉ au lait\n", scope="drinks", guard=Guard(same_text=True))
-    assert conflict.value.details["id"] == there.id
+    assert conflict.value.details["id"] == conflict.value.id == there.id
+    assert conflict.value.similarity == 1
     save(space, "Café au lait", scope="food", guard=Guard(same_text=True))
     save(space, "Cafe au lait!", scope="drinks", guard=Guard(same_text=True))
 
@@ -257,7 +265,7 @@ def test_a_guard_refuses_what_is_as_near_as_its_threshold(space: Space) -> None:
     near = creation("c", vectors=[vector(0.8, 0.6)], guard=Guard(threshold=0.79))
     elsewhere = creation("d", vectors=[vector(1, 0)], guard=Guard(threshold=0.79), scope="other")
     space.commit([elsewhere], timeout=SECONDS)
-    with pytest.raises(Conflict) as conflict:
+    with pytest.raises(Duplicate) as conflict:
         space.commit([near], timeout=SECONDS)
     assert conflict.value.details["id"] == there.id
     assert conflict.value.details["similarity"] == pytest.approx(0.8, abs=1e-3)
@@ -268,7 +276,7 @@ def test_a_guard_sees_what_was_written_a_moment_before(space: Space) -> None:
     guard = Guard(threshold=0.99)
     save(space, "the heron fishes", guard=guard)
     for _ in range(3):
-        with pytest.raises(Conflict):
+        with pytest.raises(Duplicate):
             save(space, "the heron fishes", guard=guard)
     assert search(space, "heron").stored == 1
 
@@ -377,7 +385,7 @@ def test_a_turn_is_not_closed_when_the_episode_can_not_be_written(space: Space) 
     said = turn("line", "talk")
     there = save(space, "an episode")
     commit(space, Create(entry=entry(said)))
-    with pytest.raises(Conflict):
+    with pytest.raises(AlreadyExists):
         space.commit([creation("again", id=there.id), Close(turn_ids=(said.id,))], timeout=SECONDS)
     assert space.open_turns("talk") == [said]
 
@@ -1228,7 +1236,7 @@ def test_nothing_of_one_user_is_reached_through_anothers_space(opened: MemorySto
     assert found(search(bob, "heron otter", near=embed("heron")[0])) == {mine.id}
     assert bob.associations([mine.id]) == {mine.id: []}
     assert bob.purge([secret.id], timeout=SECONDS) == []
-    with pytest.raises(NotFound):
+    with pytest.raises(MemoryNotFound):
         update(bob, secret, content="changed")
     save(bob, "mine by the same id", id=secret.id)
     assert space.get([secret.id]) == {secret.id: secret}

@@ -12,11 +12,11 @@ from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
 from steeltrap.engine.upkeep.sweep import sweep
-from steeltrap.errors import NotFound, Throttled, Unavailable
+from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind
 
-DOWN = Unavailable("The search index can't be reached; try again.", part="index")
+DOWN = IndexUnavailable("The search index can't be reached", advice="try again", part="index")
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_an_empty_answer_of_a_dialect_is_an_error_while_the_index_is_down(cloud:
     assert result.error.can_retry
 
 
-@pytest.mark.parametrize("error", [DOWN, Throttled("The search index has too much to do.", part="index")])
+@pytest.mark.parametrize("error", [DOWN, IndexThrottled("The search index has too much to do.", part="index")])
 def test_what_needs_the_whole_memory_is_refused_and_may_be_tried_again(cloud: Cloud, error: Exception) -> None:
     index = FailingIndex()
     door = cloud.door(index, told=True)

@@ -11,7 +11,7 @@ from contracts.entries import SECONDS, creation, embed, found, memory, probe, sa
 from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down, halved, nothing_done, refused, unheard
-from steeltrap.errors import Conflict, SteeltrapError, Throttled, Unavailable
+from steeltrap.errors import Conflict, IndexThrottled, IndexUnavailable, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import Filter, Link, Session
 from steeltrap.ports import Create, Guard, Space
 
@@ -156,7 +156,7 @@ def test_without_its_index_a_search_answers_from_recent_writes_and_says_so(cloud
     cloud.clock.advance(minutes=6)
     new = save(space, "the heron sleeps")
     assert found(search(space, "heron")) == {old.id, new.id}
-    cloud.index.failing = Unavailable("The search index does not answer.", part="index")
+    cloud.index.failing = IndexUnavailable("The search index does not answer.", part="index")
     matches = search(space, "heron", near=embed("heron")[0])
     assert found(matches) == {new.id}
     assert (
@@ -167,7 +167,9 @@ def test_without_its_index_a_search_answers_from_recent_writes_and_says_so(cloud
     assert space.get([old.id]) == {old.id: old}
 
 
-@pytest.mark.parametrize("failing", [Unavailable("down", part="index"), Throttled("slow down", retry_after=1)])
+@pytest.mark.parametrize(
+    "failing", [IndexUnavailable("down", part="index"), IndexThrottled("slow down", retry_after=1)]
+)
 def test_without_its_index_a_look_around_is_an_error_and_a_save_is_not(cloud: Cloud, failing: SteeltrapError) -> None:
     space = cloud.store(telling=False).space("ana")
     cloud.index.failing = failing

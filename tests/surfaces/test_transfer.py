@@ -11,7 +11,7 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.transfer import import_ as importing
-from steeltrap.errors import Conflict, NotFound
+from steeltrap.errors import AlreadyExists, NotFound
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
 from steeltrap.ports import Change
@@ -147,7 +147,7 @@ def test_a_conflict_that_stays_is_no_endless_loop(ask: Memories, monkeypatch: py
     def refuse(changes: list[Change], *, timeout: float) -> None:
         tries.append(len(changes))
         if changes:
-            raise Conflict("It is there.", id=changes[0].entry.memory.id)
+            raise AlreadyExists("It is there.", id=changes[0].entry.memory.id)
 
     monkeypatch.setattr(type(call.space), "commit", lambda self, changes, *, timeout: refuse(changes, timeout=timeout))
     done = importing.import_records(call, records)

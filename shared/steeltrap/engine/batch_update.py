@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ..errors import Conflict, InvalidInput, SteeltrapError, TooLarge
+from ..errors import InvalidInput, SteeltrapError, TooLarge, VersionConflict
 from ..model import Memory
 from ..rules.limits import check_id
 from .batch_save import Batch, OnError, check_rollback_size
 from .call import Call
 from .get import find
-from .update import Edit, commit_edits, edited, overtaken, update
+from .update import Edit, commit_edits, edited, update
 
 MAX_UPDATES: Final = 100
 
@@ -57,9 +57,7 @@ def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Ba
         check_rollback_size([edited(call, image, edit) for image, edit in images])
         try:
             return Batch(memories=commit_edits(call, images), errors={})
-        except Conflict as conflict:
-            if not overtaken(conflict):
-                raise
+        except VersionConflict:
             call.deadline.left()
 
 

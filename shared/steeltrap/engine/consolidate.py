@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ..errors import Conflict, InvalidInput
+from ..errors import Conflict, InvalidInput, VersionConflict
 from ..model import JsonObject, Memory
 from ..ports import Create
 from ..rules.limits import MAX_TAGS, check_id
@@ -14,7 +14,6 @@ from .delete import deletion
 from .entry import embed_chunks, entry
 from .get import find_all
 from .save import Draft
-from .update import overtaken
 
 MAX_SOURCES: Final = 50
 SUMMARY_CHARACTERS: Final = 4000
@@ -49,9 +48,7 @@ def consolidate(
             deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
             # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
             call.commit([change, *deletions], within_quota=preserve_originals)
-        except Conflict as conflict:
-            if not overtaken(conflict):
-                raise
+        except VersionConflict:
             call.deadline.left()
             continue
         if not preserve_originals and not call.rules.retention:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..errors import Conflict, InvalidInput, NotFound, Unavailable
+from ..errors import InvalidInput, NotFound, Unavailable, VersionConflict
 from ..model import Filter, Memory, Tier
 from ..ports import Replace
 from ..rules.limits import check_id
 from .call import Call
 from .entry import out_of_search
 from .get import find
-from .update import check_version, overtaken
+from .update import check_version
 
 _PAGE = 200
 
@@ -39,14 +39,14 @@ class Deleted:
 
 
 def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
-    """Delete one memory and answer its last image. Raises NotFound, or Conflict on another version."""
+    """Delete one memory and answer its last image. Raises NotFound, or VersionConflict."""
     while True:
         current = find(call, id)
         check_version(current, version)
         try:
             return _delete_image(call, current)
-        except Conflict as conflict:
-            if version is not None or not overtaken(conflict):
+        except VersionConflict:
+            if version is not None:
                 raise
             call.deadline.left()
 

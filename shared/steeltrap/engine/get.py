@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..errors import NotFound
+from ..errors import MemoryNotFound, NotFound
 from ..model import Memory
 from ..rules.limits import check_id
 from .call import Call
@@ -38,4 +38,4 @@ def find_all(call: Call, ids: Sequence[str]) -> list[Memory]:
 
 def not_found(id: str) -> NotFound:
     """The one sentence for an id that is unknown, deleted, expired or another user's."""
-    return NotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+    return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from .. import record
-from ..errors import SteeltrapError, Throttled
+from ..errors import OverQuota, SteeltrapError, Throttled
 from ..model import Memory
 from ..ports import Amount, Change, Clock, Close, Counters, Create, Space, UserRef
 
@@ -128,7 +128,7 @@ class Quota:
             quota = "bytes"
         else:
             return None
-        return Throttled(sentence, retry_after=wait, quota=quota)
+        return OverQuota(sentence, retry_after=wait, quota=quota)
 
     def _now(self) -> datetime:
         return self.clock.now()

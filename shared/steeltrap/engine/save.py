@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4, uuid5
 
-from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled
+from ..errors import INDEX_FAILURES, AlreadyExists, Conflict, Duplicate, InvalidInput, Throttled
 from ..model import (
     DEFAULT_SCOPE,
     MAX_LINKS,
@@ -73,7 +73,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     """Write one memory durably.
 
     With an idempotency key the id follows from user and key, so a repeated call answers the same memory.
-    With a guard a duplicate raises Conflict that carries the other's `id`.
+    With a guard a duplicate raises Duplicate, with the other's `id`.
     """
     memory = compose(call, draft)
     [embeddings] = embed_memories(call, [memory])
@@ -144,13 +144,9 @@ def look_around(
     try:
         with call.measure.stage("look_around"):
             found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
-    except SteeltrapError as error:
-        if error.details.get("part") != "index":
-            raise
+    except INDEX_FAILURES as error:
         _log.warning("saved without a look around: %s", error.message)
-        call.outcome = Outcome(
-            kind=OutcomeKind.DEGRADED, message=f"{error.message.partition(';')[0].rstrip('.')}: {PENDING}"
-        )
+        call.outcome = Outcome(kind=OutcomeKind.DEGRADED, message=f"{error.cause}: {PENDING}")
         return [None] * len(memories)
     around = dict(zip(probes, found, strict=True))
     return [around.get(memory.id) for memory in memories]
@@ -183,8 +179,8 @@ def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
         if call.idempotency_key is None or len(call.space.get([memory.id for memory in memories])) < len(memories):
             raise
         return [_written_before(call, change.entry) for change in changes]
-    except Conflict as conflict:
-        if conflict.details.get("id") not in [memory.id for memory in memories]:
+    except (AlreadyExists, Duplicate) as conflict:
+        if conflict.id not in [memory.id for memory in memories]:
             raise
         return [_written_before(call, change.entry) for change in changes]
     return memories

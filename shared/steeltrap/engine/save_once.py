@@ -1,6 +1,6 @@
 """Save once: a text that its scope has already is answered, not kept twice."""
 
-from ..errors import Conflict
+from ..errors import Duplicate
 from ..ports import Guard
 from . import save as saving
 from .call import Call
@@ -16,10 +16,8 @@ def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:
     while True:
         try:
             return saving.save(call, draft, Guard(same_text=True)), False
-        except Conflict as conflict:
-            if not conflict.details.get("same_text"):
-                raise
-            id = str(conflict.details["id"])
+        except Duplicate as duplicate:
+            id = duplicate.id
         if (there := call.space.get([id]).get(id)) is not None:
             return Saved(memory=there, existed=True, nearest_id=there.id, similarity=1.0), True
         call.deadline.left()  # it went in between: save after all

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..errors import Conflict
+from ..errors import VersionConflict
 from ..model import Importance, Memory, Usage, to_micros
 from ..rules import limits
 from ..rules.importance import UNREAD, importance
 from .call import Call
 from .get import find
-from .update import Edit, commit_edits, overtaken
+from .update import Edit, commit_edits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,7 @@ def set_score(call: Call, id: str, value: float, reason: str) -> Rescored:
         edit = Edit(importance=Importance(score=value, reason=reason, set_at=now))
         try:
             [memory] = commit_edits(call, [(current, edit)])
-        except Conflict as conflict:
-            if not overtaken(conflict):
-                raise
+        except VersionConflict:
             call.deadline.left()
         else:
             return Rescored(memory=memory, previous=_of(current, usage, now))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from ..errors import InvalidInput, Unavailable
+from ..errors import IndexUnavailable, InvalidInput
 from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
 from ..rules import ranking
 from ..rules.analysis import query_tokens
@@ -66,12 +66,12 @@ class Found:
     matches: int
 
     def check_answered(self) -> None:
-        """Raises Unavailable where a leg failed and nothing was found.
+        """Raises IndexUnavailable where a leg failed and nothing was found.
 
         For answers that have no room for the outcome, so that broken never looks like empty.
         """
         if self.outcome.kind is OutcomeKind.DEGRADED and not self.hits:
-            raise Unavailable(self.outcome.message, part="index")
+            raise IndexUnavailable(self.outcome.message, part="index")
 
 
 Ranker = Callable[[list[Fused]], list[Fused]]

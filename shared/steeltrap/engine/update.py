@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ..errors import Conflict, InvalidInput
+from ..errors import InvalidInput, VersionConflict
 from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier
 from ..ports import Entry, Replace
 from ..rules import limits, novelty
@@ -46,7 +46,7 @@ class Edit:
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
     """The memory after the edit.
 
-    With `version`, raises Conflict when the stored one is another; without it, the edit is applied to
+    With `version`, raises VersionConflict when the stored one is another; without it, the edit is applied to
     whatever is stored, again if a write came in between.
     """
     while True:
@@ -54,21 +54,16 @@ def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Me
         check_version(current, version)
         try:
             return commit_edits(call, [(current, edit)])[0]
-        except Conflict as conflict:
-            if version is not None or not overtaken(conflict):
+        except VersionConflict:
+            if version is not None:
                 raise
             call.deadline.left()
 
 
-def overtaken(conflict: Conflict) -> bool:
-    """Whether another write came first, so that reading again and repeating the change helps."""
-    return "version" in conflict.details
-
-
 def check_version(current: Memory, version: int | None) -> None:
-    """Raises Conflict that carries the stored version when it isn't the one the caller saw."""
+    """Raises VersionConflict, with the stored version, when it isn't the one the caller saw."""
     if version is not None and version != current.version:
-        raise Conflict(
+        raise VersionConflict(
             f"Memory {current.id} is at version {current.version}, not {version}: read it again and repeat the change.",
             id=current.id,
             version=current.version,
@@ -76,7 +71,7 @@ def check_version(current: Memory, version: int | None) -> None:
 
 
 def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
-    """Apply edits to the images they were read from, all or nothing. Raises Conflict if one has changed."""
+    """Apply edits to the images they were read from, all or nothing. Raises VersionConflict if one has changed."""
     entries = prepare(call, edits)
     now = call.now()
     changes = [

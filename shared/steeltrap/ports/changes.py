@@ -26,7 +26,7 @@ class Entry:
 class Guard:
     """What must not be there when a memory is created, checked where the write is serialised.
 
-    Raises Conflict, with `id` of what is there, when the same scope has a memory of equal normalised
+    Raises Duplicate, with `id` of what is there, when the same scope has a memory of equal normalised
     text (`same_text`), and with `similarity` too when one has a cosine of at least `threshold`.
     """
 
@@ -37,7 +37,7 @@ class Guard:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
     """Add a memory, with the history that an import brings. An id that exists already, deleted or not,
-    raises Conflict with `id`.
+    raises AlreadyExists with `id`.
 
     `links_ahead` keeps links to memories that are not there yet: a later part of an import brings them.
     """
@@ -52,7 +52,7 @@ class Create:
 class Replace:
     """Put a new image in place of version `expected` and keep `revision`.
 
-    Raises NotFound when the id is unknown, Conflict with `version` (the one stored) when another
+    Raises MemoryNotFound when the id is unknown, VersionConflict with `version` (the one stored) when another
     write came first.
     """
 

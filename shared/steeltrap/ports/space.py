@@ -55,11 +55,12 @@ class Space(Protocol):
     atomic_updates: int | None
 
     def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
-        """Write all of the changes durably, or none of them. Raises Conflict, NotFound, Unavailable.
+        """Write all of the changes durably, or none of them. Raises Conflict (VersionConflict,
+        AlreadyExists, Duplicate, or for memories of another embedder), MemoryNotFound, Unavailable.
 
         Of more than 100 memories and turns a store may make several transactions: ids and versions are checked before
         the first, but when a later one fails, those before it stay. Committing the rest finishes it; committing all
-        of it again is a Conflict.
+        of it again raises AlreadyExists or VersionConflict.
 
         Links to what is neither there, deleted or not, nor among the changes are left out, of earlier
         images too: a purge that came between is not undone.
@@ -80,7 +81,8 @@ class Space(Protocol):
 
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
         """For each probe the nearest memory anywhere, and the `top_k` of its scope with a cosine of at
-        least `floor`, nearest first, newest then id on a tie."""
+        least `floor`, nearest first, newest then id on a tie. Raises one of INDEX_FAILURES when only the search index
+        fails."""
         ...
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:

@@ -16,7 +16,7 @@ from ..engine import update as updating
 from ..engine.call import Call
 from ..engine.save import Draft
 from ..engine.update import Edit
-from ..errors import IdentityMissing, InvalidInput, NotFound, SteeltrapError
+from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
 from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind
 from ..tools import Answer, Input, Tool, Toolset
 from .fields import AnyText, TagList
@@ -32,8 +32,8 @@ def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
     """`{"error": message}`, in the document's words."""
     if isinstance(error, IdentityMissing):
         return {"error": "user context is not available"}
-    if isinstance(error, NotFound) and "id" in error.details:
-        return {"error": f"note `{error.details['id']}` not found"}
+    if isinstance(error, MemoryNotFound):
+        return {"error": f"note `{error.id}` not found"}
     return {"error": error.message}
 
 

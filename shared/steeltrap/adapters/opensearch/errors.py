@@ -1,10 +1,12 @@
 """OpenSearch's refusals and urllib3's exceptions as errors of this project: the one map.
 
-    no answer, no connection        Unavailable, may pass
-    408, 429                        Throttled, may pass
-    401, 403, 404, 5xx              Unavailable, may pass: a key, a block, an alias is mended without a new request
-    413                             TooLarge
-    400 and the rest                Internal: the request doesn't fit the index, and never will
+    no answer, no connection        IndexUnavailable, may pass
+    408, 429                        IndexThrottled, may pass
+    404, 5xx                        IndexUnavailable, may pass: an alias is mended without a new request
+    401, 403                        Forbidden, an IndexUnavailable: so is a key or a block
+    413                             IndexTooLarge
+    400                             Malformed, an IndexFault
+    the rest                        IndexFault: the request doesn't fit the index, and never will
 
 Messages never quote OpenSearch, whose reasons quote what was sent; the status and the kind are kept.
 """
@@ -14,20 +16,23 @@ from typing import Any, Final
 
 from urllib3 import exceptions
 
-from ...errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
+from ...errors import IndexFault, IndexThrottled, IndexTooLarge, IndexUnavailable, SteeltrapError
 
 STALE: Final = 409
 """The index has something as new: for what is written with a version a success."""
 
 _TOO_LARGE: Final = 413
 _WAIT: Final = frozenset({408, 429})
-_MAY_PASS: Final = frozenset({401, 403, 404})
+_MISSING: Final = 404
+_FORBIDDEN: Final = frozenset({401, 403})
+_MALFORMED: Final = 400
 _RETRY_SECONDS: Final = 1
 
-_LATE: Final = "The search index did not answer in time; try again."
-_UNREACHED: Final = "The search index can't be reached; try again."
+_AGAIN: Final = "try again"
+_LATE: Final = "The search index did not answer in time"
+_UNREACHED: Final = "The search index can't be reached"
 _UNSAFE: Final = "The search index can't be reached safely: check its certificate."
-_GARBLED: Final = "The search index does not answer as HTTP should; try again."
+_GARBLED: Final = "The search index does not answer as HTTP should"
 
 MAPPED: Final[Mapping[type[Exception], str]] = {
     exceptions.TimeoutError: _LATE,
@@ -51,22 +56,38 @@ MAPPED: Final[Mapping[type[Exception], str]] = {
 """What every way in which urllib3 fails means, by the nearest base class; a test fails when it grows a new one."""
 
 
-def crossing(error: exceptions.HTTPError) -> Unavailable:
+class Forbidden(IndexUnavailable):
+    """OpenSearch, or what stands before it, does not allow the request (401, 403)."""
+
+
+class Malformed(IndexFault):
+    """OpenSearch does not understand the request, or refuses what it asks for (400)."""
+
+
+def passing(cause: str) -> IndexUnavailable:
+    """The error of ours for an answer that did not come, or not whole, and may come the next time."""
+    return IndexUnavailable(cause, advice=_AGAIN, part="index")
+
+
+def crossing(error: exceptions.HTTPError) -> IndexUnavailable:
     """The error of ours for a request that had no whole answer."""
     said = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
-    return Unavailable(said, part="index")
+    return IndexUnavailable(said, part="index") if said is _UNSAFE else passing(said)
 
 
 def refusal(status: int, reason: str = "") -> SteeltrapError:
     """The error of ours for a status, of a whole request or of one part of it."""
     facts: dict[str, Any] = {"part": "index", "status": status, **({"reason": reason} if reason else {})}
     if status in _WAIT:
-        return Throttled("The search index has too much to do; try again.", retry_after=_RETRY_SECONDS, **facts)
+        said = "The search index has too much to do"
+        return IndexThrottled(said, advice=_AGAIN, retry_after=_RETRY_SECONDS, **facts)
     if status == _TOO_LARGE:
-        return TooLarge("The search index refuses a request of this size.", **facts)
-    if status in _MAY_PASS or status >= 500:
-        return Unavailable(f"The search index refuses to answer (status {status}); try again.", **facts)
-    return Internal("The search index does not take this request.", **facts)
+        return IndexTooLarge("The search index refuses a request of this size.", **facts)
+    if status == _MISSING or status in _FORBIDDEN or status >= 500:
+        unavailable = Forbidden if status in _FORBIDDEN else IndexUnavailable
+        return unavailable(f"The search index refuses to answer (status {status})", advice=_AGAIN, **facts)
+    fault = Malformed if status == _MALFORMED else IndexFault
+    return fault("The search index does not take this request.", **facts)
 
 
 def failure(part: Mapping[str, Any]) -> SteeltrapError | None:
@@ -74,9 +95,9 @@ def failure(part: Mapping[str, Any]) -> SteeltrapError | None:
     if "error" in part:
         return refusal(int(part.get("status", 500)), kind(part))
     if part.get("timed_out"):
-        return Unavailable("The search index did not answer in time; try again.", part="index")
+        return passing(_LATE)
     if part.get("_shards", {}).get("failed"):
-        return Unavailable("A part of the search index does not answer; try again.", part="index")
+        return passing("A part of the search index does not answer")
     return None
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...errors import Conflict, NotFound, SteeltrapError
+from .errors import Forbidden, Malformed
 from .mapping import Engine, Similarity, index_body
 from .wire import Wire
 
@@ -23,8 +24,6 @@ _log = logging.getLogger("steeltrap")
 LEARNED_SECONDS: Final = 30.0
 _SECONDS: Final = 30.0
 _META: Final = ("version", "embedder", "dimension", "engine", "similarity")
-_REFUSED: Final = (400, 401, 403)
-"""Statuses for a request that is not allowed: OpenSearch's own, and those of what may stand before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +70,7 @@ class Indices:
 
         try:
             make("scripted")
-        except SteeltrapError as refused:
-            if refused.details.get("status") not in _REFUSED:
-                raise
+        except (Forbidden, Malformed) as refused:
             try:
                 make("BM25")
             except SteeltrapError:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...errors import SteeltrapError, Unavailable
+from ...errors import IndexUnavailable, SteeltrapError
 from ...ports import Document, Held, Tombstone
 from .documents import LONG_AGO
 from .errors import STALE, refusal
@@ -77,7 +77,9 @@ class OpenSearchUpkeep:
     def reached(self, place: str) -> None:
         there = self._indices.building()
         if there is None:
-            raise Unavailable("The index that was being built is gone; begin anew.", retryable=False, part="index")
+            raise IndexUnavailable(
+                "The index that was being built is gone", advice="begin anew", retryable=False, part="index"
+            )
         self._indices.reach(there, place)
 
     def switch(self) -> None:

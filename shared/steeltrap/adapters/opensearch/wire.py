@@ -15,8 +15,8 @@ from urllib3 import BaseHTTPResponse, Timeout, connection_from_url
 from urllib3.exceptions import HTTPError, LocationParseError, ProtocolError
 from urllib3.util import Url, parse_url
 
-from ...errors import InvalidInput, Unavailable
-from .errors import crossing, kind, refusal
+from ...errors import InvalidInput
+from .errors import crossing, kind, passing, refusal
 from .signing import Signer
 
 CONNECTIONS: Final = 16
@@ -78,7 +78,7 @@ class Wire:
     ) -> BaseHTTPResponse:
         left = ends - time.monotonic()
         if left <= 0:
-            raise Unavailable("There is no time left to ask the search index; try again.", part="index")
+            raise passing("There is no time left to ask the search index")
         if self._signer is not None:
             headers = self._signer.signed(method, self._origin + target, body, headers)
         return self._pool.urlopen(
@@ -124,5 +124,5 @@ def _answer(response: BaseHTTPResponse, *, absent: bool) -> Any:
     if not 200 <= response.status < 300 and not (absent and response.status == _MISSING):
         raise refusal(response.status, kind(told))
     if told is None:
-        raise Unavailable("The search index answered something that is no JSON; try again.", part="index")
+        raise passing("The search index answered something that is no JSON")
     return told

@@ -72,8 +72,8 @@ OURS: Final[tuple[type[apsw.Error], ...]] = (
 class DiskFull(Unavailable):
     """There is no room left on the disk."""
 
-    def __init__(self, message: str = DISK_FULL) -> None:
-        super().__init__(message, part="store")
+    def __init__(self, message: str = DISK_FULL, *, part: str = "store", **facts: Any) -> None:
+        super().__init__(message, part=part, **facts)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import apsw
 
-from ...errors import NotFound
+from ...errors import MemoryNotFound
 from ...model import (
     Association,
     Embedding,
@@ -302,7 +302,7 @@ class SqliteSpace:
         with self._file.reading() as connection:
             row = connection and connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
         if not row:
-            raise NotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
+            raise MemoryNotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
         return int(row[0])
 
     def _associations(self, connection: apsw.Connection, id: str) -> list[Association]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import apsw
 
-from ...errors import Conflict, NotFound
+from ...errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ...model import Memory, Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
 from ...rules.ids import from_key, to_key
@@ -52,14 +52,14 @@ def without_dangling(connection: apsw.Connection, changes: Sequence[Write]) -> l
 
 
 def create(connection: apsw.Connection, change: Create, number: int, now: int, look_around: LookAround) -> None:
-    """Add a memory. Raises Conflict for an id or a guarded duplicate that is there."""
+    """Add a memory. Raises AlreadyExists for an id that is there, Duplicate for what its guard refuses."""
     entry = change.entry
     if change.guard is not None:
         _check_guard(connection, entry, change.guard, now, look_around)
     try:
         connection.execute(_INSERT, to_row(entry, number))
     except apsw.ConstraintError:
-        raise Conflict(f"A memory with id {entry.memory.id} exists already.", id=entry.memory.id) from None
+        raise AlreadyExists(f"A memory with id {entry.memory.id} exists already.", id=entry.memory.id) from None
     n = connection.last_insert_rowid()
     _write_around(connection, n, entry, fresh=True)
     open_turns.note(connection, n, entry.memory)
@@ -68,14 +68,14 @@ def create(connection: apsw.Connection, change: Create, number: int, now: int, l
 
 
 def replace(connection: apsw.Connection, change: Replace, number: int) -> None:
-    """Put a new image in place. Raises NotFound, or Conflict that carries the stored version."""
+    """Put a new image in place. Raises MemoryNotFound, or VersionConflict with the stored version."""
     memory = change.entry.memory
     stored = connection.execute("SELECT n, version FROM memory WHERE id = ?", (to_key(memory.id),)).fetchone()
     if stored is None:
-        raise NotFound(f"No memory with id {memory.id}; search or list to find the right id.", id=memory.id)
+        raise MemoryNotFound(f"No memory with id {memory.id}; search or list to find the right id.", id=memory.id)
     n, version = stored
     if version != change.expected:
-        raise Conflict(
+        raise VersionConflict(
             f"Memory {memory.id} is at version {version}, not {change.expected}: read it again and repeat the change.",
             id=memory.id,
             version=version,
@@ -190,11 +190,11 @@ def _check_guard(connection: apsw.Connection, entry: Entry, guard: Guard, now: i
             {"fold": entry.fold, "scope": entry.memory.scope, "now": now},
         ).fetchone()
         if row is not None:
-            raise Conflict("The same text is stored in this scope already.", id=from_key(row[0]), same_text=True)
+            raise Duplicate("The same text is stored in this scope already.", id=from_key(row[0]), same_text=True)
     if guard.threshold is not None:
         near = look_around(entry, guard.threshold).near
         if near:
-            raise Conflict(
+            raise Duplicate(
                 f"Duplicate content detected (similarity: {near[0].cosine:.2f} >= {guard.threshold:g})",
                 id=near[0].id,
                 similarity=round(near[0].cosine, 4),

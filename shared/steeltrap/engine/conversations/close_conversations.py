@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID, uuid5
 
 from ... import telemetry
-from ...errors import Conflict, SteeltrapError
+from ...errors import AlreadyExists, SteeltrapError
 from ...model import Memory, Message
 from ...ports import Close, Create
 from ...rules import segmentation
@@ -135,9 +135,7 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     try:
         # What it sums up was admitted when it was said, and a reading that makes episodes must not fail for them.
         call.commit([Create(entry=entry(memory, embeddings)), closing], within_quota=False)
-    except Conflict as conflict:
-        if conflict.details.get("id") != id:
-            raise
+    except AlreadyExists:
         _close_turns_of(call, id, turns)
         return None
     return memory

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import record
-from ...errors import Conflict, InvalidInput, SteeltrapError
+from ...errors import AlreadyExists, Conflict, InvalidInput, SteeltrapError
 from ...model import JsonObject, Memory, Revision
 from ...ports import Create, TextKey
 from ...rules import limits
@@ -130,13 +130,12 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
             creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
         try:
             call.commit([creates[id] for id in absent])
-        except Conflict as conflict:
+        except AlreadyExists as conflict:
             # Another import of the same records wrote one in between: now it is there, and is skipped.
             # An id conflicts once at most, so this ends.
-            id = str(conflict.details.get("id"))
-            if id not in absent:
+            if conflict.id not in absent:
                 raise
-            taken.add(id)
+            taken.add(conflict.id)
         else:
             return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
 

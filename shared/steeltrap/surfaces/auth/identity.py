@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Any, Final, Protocol
 
-from ...errors import IdentityMissing, InvalidInput
+from ...errors import IdentityMissing, InvalidInput, TokenRefused
 from ...model import Caller
 from ...settings import Settings
 
@@ -124,9 +124,9 @@ def bearer_token(scope: Scope) -> str | None:
     return token.strip() or None if kind.lower() == "bearer" else None
 
 
-def refused_token(sentence: str) -> IdentityMissing:
+def refused_token(sentence: str) -> TokenRefused:
     """A token or key came with the request and is not accepted: `invalid_token` of RFC 6750."""
-    return IdentityMissing(sentence, reason="invalid_token")
+    return TokenRefused(sentence, reason="invalid_token")
 
 
 def one_header(scope: Scope, name: str) -> str | None:

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Final
 
-from ...errors import SteeltrapError
+from ...errors import OverQuota, SteeltrapError
 
 
 class Exit(IntEnum):
@@ -40,4 +40,4 @@ EPILOG: Final = (
 
 def exit_code(error: SteeltrapError) -> Exit:
     """The exit code that stands for an error."""
-    return Exit.QUOTA if "quota" in error.details else _CODES.get(error.code, Exit.OTHER)
+    return Exit.QUOTA if isinstance(error, OverQuota) else _CODES.get(error.code, Exit.OTHER)

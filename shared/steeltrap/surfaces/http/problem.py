@@ -4,7 +4,7 @@ import math
 import re
 from typing import Final
 
-from ...errors import SteeltrapError
+from ...errors import IdentityMissing, SteeltrapError, TokenRefused
 from ...model import JsonObject
 
 PROBLEM_MEDIA: Final = "application/problem+json"
@@ -54,9 +54,10 @@ def error_headers(error: SteeltrapError) -> dict[str, str]:
     headers: dict[str, str] = {}
     if "retry_after" in error.details:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))
-    if error.code == "identity_missing":
-        reason = error.details.get("reason")
+    if isinstance(error, TokenRefused):
         description = re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", error.message)
-        told = f' error="{reason}", error_description="{description}"' if reason else ""
-        headers["WWW-Authenticate"] = f"Bearer{told}"
+        told = f'error="{error.details["reason"]}", error_description="{description}"'
+        headers["WWW-Authenticate"] = f"Bearer {told}"
+    elif isinstance(error, IdentityMissing):
+        headers["WWW-Authenticate"] = "Bearer"
     return headers

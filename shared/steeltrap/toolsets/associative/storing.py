@@ -6,7 +6,7 @@ from ...engine import save as saving
 from ...engine import save_once
 from ...engine.call import Call
 from ...engine.save import Draft, Saved
-from ...errors import Conflict
+from ...errors import Duplicate
 from ...model import DEFAULT_SCOPE
 from ...ports import Guard
 from ..fields import Content, Scope
@@ -101,9 +101,7 @@ def _save(call: Call, draft: Draft, input: StoreInput) -> tuple[Saved, bool]:
         return (saving.save(call, draft), False) if input.allow_duplicates else save_once.save_once(call, draft)
     try:
         return saving.save(call, draft, Guard(threshold=threshold)), False
-    except Conflict as conflict:
-        if (similarity := conflict.details.get("similarity")) is None:
-            raise
+    except Duplicate as duplicate:
         # In the document's words.
-        said = f"Duplicate content detected (similarity: {similarity} >= {threshold:g})"
-        raise Conflict(said, **conflict.details) from None
+        said = f"Duplicate content detected (similarity: {duplicate.similarity} >= {threshold:g})"
+        raise Duplicate(said, **duplicate.details) from None

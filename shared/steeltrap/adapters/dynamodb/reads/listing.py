@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ....errors import NotFound
+from ....errors import MemoryNotFound
 from ....model import Filter, Memory, Page, from_micros
 from ....rules.ids import canonical
 from ..client.table import READ_SECONDS, Deadline
@@ -121,6 +121,6 @@ def _place(partition: Partition, id: str) -> str:
     key = keys.memory(known)
     item = partition.get([key], items.IMAGE).get(key) if known else None
     if item is None or "gone" in item:
-        raise NotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
+        raise MemoryNotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
     memory = partition.memories([known])[known]
     return items.listed(memory, number(item, "position"))

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from ....errors import SteeltrapError, Unavailable
+from ....errors import IndexUnavailable, SteeltrapError
 from ....model import Matches, Query, Surroundings
 from ....ports import Index, Indexed, IndexedSurroundings, Probe
 from ....rules import bm25
@@ -112,7 +112,8 @@ class Searcher:
     ) -> tuple[list[Surroundings], Seen | None]:
         """What lies around each probe, and what was seen to be there (None while the user is being forgotten).
 
-        Raises Unavailable when the index does not answer: half of an answer would make what is known look new.
+        Raises one of INDEX_FAILURES when the index does not answer: half of an answer would make what is known look
+        new.
         """
         now = self._partition.now()
         deadline = Deadline.after(timeout)
@@ -132,7 +133,7 @@ class Searcher:
         began = time.monotonic()
         recent, before, indexed, failed = self._both(ask, now, deadline)
         if indexed is None:
-            raise failed or Unavailable("The search index does not answer; try again.", part="index")
+            raise failed or IndexUnavailable("The search index does not answer", advice="try again", part="index")
         if not recent.is_open:
             return [Surroundings(nearest=None) for _ in probes], None
         found = [

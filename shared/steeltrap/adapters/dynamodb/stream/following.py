@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ....errors import Unavailable
+from ....errors import IndexUnavailable, Unavailable
 from ...aws_client import code_of
 from ..client.errors import translate
 from .indexing import Indexer
@@ -106,7 +106,7 @@ class Follower:
         records = page["Records"]
         if records and (again := self._indexer.take(records)):
             self._iterators[shard] = iterator
-            raise Unavailable(f"{len(again)} of {len(records)} changes can't be indexed now.", part="index")
+            raise IndexUnavailable(f"{len(again)} of {len(records)} changes can't be indexed now.", part="index")
         if records:
             self._last[shard] = records[-1]["dynamodb"]["SequenceNumber"]
         if following := page.get("NextShardIterator"):

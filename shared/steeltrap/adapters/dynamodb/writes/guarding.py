@@ -7,7 +7,7 @@ that looked at the same time one is refused and looks again.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....errors import Conflict, NotFound
+from ....errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ....model import Surroundings, from_micros
 from ....ports import Create, Entry, Probe, Replace
 from ....rules.vectors import nearest
@@ -32,7 +32,7 @@ def turn(read: Item | None) -> Action:
 def check(
     partition: Partition, writes: Sequence[Create | Replace], look_around: LookAround, deadline: Deadline
 ) -> None:
-    """Raises Conflict for the first guarded creation that has a duplicate, stored or before it in the commit."""
+    """Raises Duplicate for the first guarded creation that has a duplicate, stored or before it in the commit."""
     before: list[Entry] = []
     for write in writes:
         guard = write.guard if isinstance(write, Create) else None
@@ -45,26 +45,26 @@ def check(
 
 
 def check_version(write: Replace, there: Item | None) -> None:
-    """Raises NotFound, or Conflict when another version is there than the write expects."""
+    """Raises MemoryNotFound, or VersionConflict when another version is there than the write expects."""
     id = write.entry.memory.id
     if there is None or "gone" in there:
-        raise NotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+        raise MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
     version = number(there, "version")
     if version != write.expected:
-        raise Conflict(
+        raise VersionConflict(
             f"Memory {id} is at version {version}, not {write.expected}: read it again and repeat the change.",
             id=id,
             version=version,
         )
 
 
-def taken(id: str) -> Conflict:
+def taken(id: str) -> AlreadyExists:
     """What a creation is told whose id is there."""
-    return Conflict(f"A memory with id {id} exists already.", id=id)
+    return AlreadyExists(f"A memory with id {id} exists already.", id=id)
 
 
 def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
-    """Raises Conflict when a commit writes one memory twice."""
+    """Raises AlreadyExists or VersionConflict when a commit writes one memory twice."""
     seen: set[str] = set()
     for write in writes:
         id = write.entry.memory.id
@@ -73,7 +73,7 @@ def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
             continue
         if isinstance(write, Create):
             raise taken(id)
-        raise Conflict(
+        raise VersionConflict(
             f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
             id=id,
             version=write.expected + 1,
@@ -96,7 +96,7 @@ def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry
     ids = [id for _, id in sorted(there)]
     ids += [e.memory.id for e in before if e.fold == entry.fold and e.memory.scope == entry.memory.scope]
     if ids:
-        raise Conflict("The same text is stored in this scope already.", id=ids[0], same_text=True)
+        raise Duplicate("The same text is stored in this scope already.", id=ids[0], same_text=True)
 
 
 def _refuse_near(entry: Entry, threshold: float, before: Sequence[Entry], look_around: LookAround) -> None:
@@ -108,7 +108,7 @@ def _refuse_near(entry: Entry, threshold: float, before: Sequence[Entry], look_a
             near += [(cosine, other.memory.id)] if cosine >= threshold else []
     if near:
         cosine, id = max(near, key=lambda pair: pair[0])
-        raise Conflict(
+        raise Duplicate(
             f"Duplicate content detected (similarity: {cosine:.2f} >= {threshold:g})",
             id=id,
             similarity=round(cosine, 4),
