@@ -14,6 +14,7 @@ import pytest
 
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, SECONDS, found, save, search
+from steeltrap.adapters.data_folder import DataFolder
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.adapters.sqlite import file as files
 from steeltrap.errors import Unavailable
@@ -333,3 +334,20 @@ def test_a_file_that_is_put_in_place_keeps_its_own_mode(served: SqliteStore, bac
     replace(served, backup, "removed")
     search(served.space("ana"), "heron")
     assert stat.S_IMODE(served.path(ANA).stat().st_mode) == 0o640
+
+
+def test_a_folder_that_another_thread_makes_during_the_look_is_not_taken_for_a_removed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = DataFolder(tmp_path / "data")
+    looked = os.path.isdir
+
+    def made_meanwhile(path: Path) -> bool:
+        there = looked(path)
+        monkeypatch.undo()
+        data.make()
+        return there
+
+    monkeypatch.setattr("os.path.isdir", made_meanwhile)
+    data.require()
+    assert (tmp_path / "data").is_dir()

@@ -30,9 +30,10 @@ class DataFolder:
 
     def require(self) -> None:
         """Raises Unavailable when the folder was there before and is gone."""
+        was_there = self._was_there  # read first: another thread may make the folder during the look
         if os.path.isdir(self.path):
             self._was_there = True
-        elif self._was_there:
+        elif was_there:
             raise Unavailable(
                 "The data folder was removed, or its disk was unmounted, while it was in use: put it back, or restart "
                 "to begin with an empty one.",

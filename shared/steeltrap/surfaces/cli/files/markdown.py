@@ -43,8 +43,8 @@ def parts(text: str, name: str, *, scope: str, tags: tuple[str, ...], at: int, s
         metadata: JsonObject = {"path": name, "section": number}
         metadata |= {"headings": list(path)} if path else {}
         try:
-            check_json(content)
-            check_json(metadata)
+            check_json(content, where="content")
+            check_json(metadata, where="metadata")
         except SteeltrapError as error:
             yield Flaw(where=where, at=at, sentence=error.message)
             continue
