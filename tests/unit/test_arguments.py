@@ -105,7 +105,7 @@ def test_a_value_whose_meaning_is_beyond_doubt_is_taken(tool: str, field: str, g
         ("query", "half \ud83d", "surrogate"),
         ("query", "nul \x00", "NUL"),
         ("limti", 5, "id you mean `limit`?"),
-        ("metadata", {"k": 10**30}, "has an integer of more than 64 bits"),
+        ("metadata", {"k": 10**30}, "64 bits"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_quoting_what_does(field: str, bad: Any, says: str) -> None:

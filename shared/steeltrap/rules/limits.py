@@ -73,7 +73,7 @@ def check_json(value: object, depth: int = 0, where: str = "") -> None:
     elif isinstance(value, float) and value - value != 0:
         raise InvalidInput(f"`{where}` must be a finite number.")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidInput(f"`{where}` has an integer of more than 64 bits; give a smaller one, or a string.")
+        raise InvalidInput(f"`{where}` must be an integer of at most 64 bits.")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
