@@ -8,6 +8,7 @@ import pytest
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
 from steeltrap.invoke import Door
+from stores import chosen
 
 
 @pytest.fixture
@@ -142,7 +143,12 @@ def test_a_batch_over_its_limits_is_refused(refused: Tools, given: dict[str, Any
 @pytest.mark.slow
 def test_what_is_too_large_for_all_or_nothing_is_stored_with_continue(run: Tools) -> None:
     items = [{"content": f"{i} " + "x" * 32_000} for i in range(100)]
-    assert run("memory_batch_store", items=items, on_error="continue")["stored_count"] == 100
+    done = run("memory_batch_store", items=items, on_error="continue")
+    # DynamoDB Local may be too slow for all of them within the call's ten seconds: then each of the others is told.
+    late = [error for error in done["errors"] if "took longer than its 10 s" in error["message"]]
+    assert done["stored_count"] + len(late) == 100
+    assert done["stored_count"] > 0
+    assert chosen() == "aws" or not late
 
 
 # memory_batch_update
