@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -24,17 +23,14 @@ from dataclasses import asdict
 from itertools import cycle
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
-from steeltrap.engine.save import Draft
-from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, JsonObject
-from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 
 from .corpus import Corpus
 from .load import Borne, Load
-from .place import opened
+from .place import fill, opened
 from .report import milliseconds
 from .servers import http_client, http_server, stdio_server
 from .stores import Store
@@ -65,7 +61,7 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
         with opened(folder / "loaded", Store.SQLITE) as place:
-            _load(place.door, texts)
+            fill(place.door, _CALLER, texts)
         for name in ("here", "served", "piped"):
             shutil.copytree(folder / "loaded", folder / name)
         door = stack.enter_context(opened(folder / "here", Store.SQLITE)).door
@@ -91,13 +87,6 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
             new,
         )
     return {"size": size, "search": searches, "save": saves, "healthz": probes, "per_second": rates}
-
-
-def _load(door: Door, texts: list[str]) -> None:
-    seen: Counter[Any] = Counter()
-    for start in range(0, len(texts), BLOCK_ITEMS):
-        drafts = [Draft(content=text) for text in texts[start : start + BLOCK_ITEMS]]
-        import_drafts(door.call_for(_CALLER, seconds=120), drafts, seen)
 
 
 def _latencies(ways: dict[str, Way], texts: list[str]) -> JsonObject:

@@ -1,7 +1,8 @@
 """Where a benchmark keeps its memories: gone when it ends."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,16 +12,21 @@ from typing import Final
 from steeltrap.adapters.dynamodb.client.errors import translate
 from steeltrap.adapters.dynamodb.client.table import READ_SECONDS
 from steeltrap.adapters.opensearch import Indices
+from steeltrap.engine.save import Draft
+from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.invoke import Door
-from steeltrap.ports import Document, Tombstone
+from steeltrap.model import Caller
+from steeltrap.ports import Document, TextKey, Tombstone
 from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
 from steeltrap.settings import Settings, read_settings
+from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.opening import log_to_stderr
 
 from .bare import BareIndex
 from .stores import Store
 
+_IMPORT_SECONDS: Final = 120.0
 SETTLED: Final = timedelta(minutes=10)
 """How long ago it is, once it is settled, that something was written: longer than any store looks at latest writes."""
 
@@ -91,6 +97,19 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
         following.close()
         upkeep.close()
         _tear_down(settings)
+
+
+def fill(
+    door: Door, caller: Caller, texts: Sequence[str], advance: Callable[[int], None] = lambda written: None
+) -> int:
+    """Import texts in blocks, as the command line does; how many were written. `advance` is told after each block."""
+    seen: Counter[TextKey] = Counter()
+    written = 0
+    for start in range(0, len(texts), BLOCK_ITEMS):
+        drafts = [Draft(content=text) for text in texts[start : start + BLOCK_ITEMS]]
+        written += import_drafts(door.call_for(caller, seconds=_IMPORT_SECONDS), drafts, seen).written
+        advance(written)
+    return written
 
 
 def _apart(folder: Path) -> Settings:

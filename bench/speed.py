@@ -3,7 +3,6 @@
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,18 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
-from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
-from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.progress import shown
 from steeltrap.surfaces.cli.server import raise_descriptor_limit
 
 from .corpus import Corpus
 from .peer import LangGraph
-from .place import Place, opened
+from .place import Place, fill, opened
 from .report import milliseconds
 from .servers import http_client, http_server
 from .stores import Store
@@ -185,11 +181,11 @@ def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
     began = time.perf_counter()
     with shown("Importing", sum(map(len, shares))) as advance:
         for caller, share in zip(callers, shares, strict=True):
-            seen: Counter[Any] = Counter()
-            for start in range(0, len(share), BLOCK_ITEMS):
-                drafts = [Draft(content=text) for text in share[start : start + BLOCK_ITEMS]]
-                done += import_drafts(door.call_for(caller, seconds=120), drafts, seen).written
-                advance(done, done)
+
+            def more(written: int, before: int = done) -> None:
+                advance(before + written, before + written)
+
+            done += fill(door, caller, share, more)
     return time.perf_counter() - began
 
 

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -17,15 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
-from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.model import Caller, JsonObject
 from steeltrap.surfaces.aws_lambda.telemetry import Telling
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 
 from .corpus import Corpus
-from .place import opened
+from .place import fill, opened
 from .report import milliseconds
 from .stores import Store
 
@@ -47,10 +43,7 @@ def measure(calls: int) -> JsonObject:
     texts = list(corpus.texts(_MEMORIES))
     questions = corpus.questions(texts, calls + _WARM)
     with TemporaryDirectory(prefix="steeltrap-bench-") as folder, opened(Path(folder), Store.SQLITE) as place:
-        seen: Counter[Any] = Counter()
-        for start in range(0, _MEMORIES, BLOCK_ITEMS):
-            drafts = [Draft(content=text) for text in texts[start : start + BLOCK_ITEMS]]
-            import_drafts(place.door.call_for(_CALLER, seconds=120), drafts, seen)
+        fill(place.door, _CALLER, texts)
         direct, handled, written = [], [], []
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             logging.getLogger("steeltrap").handlers.clear()  # a function has no other log

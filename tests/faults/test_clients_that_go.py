@@ -9,13 +9,10 @@ import anyio
 import pytest
 from starlette.types import Message
 
-from clock import SettableClock
-from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
+from faults.doors import open_door
 from steeltrap.invoke import Door
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}'
@@ -28,10 +25,9 @@ SENT: dict[str, list[Message]] = {
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
-    embedder, clock = HashedWords(), SettableClock()
-    store = SqliteStore(tmp_path, embedder, clock)
-    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
-    store.close()
+    opened = open_door(tmp_path)
+    yield opened
+    opened.store.close()
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/v1/core/stats"])

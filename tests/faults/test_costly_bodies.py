@@ -12,10 +12,8 @@ import anyio
 import pydantic_core
 import pytest
 
-from clock import SettableClock
-from embedding import HashedWords
+from faults.doors import open_door
 from steeltrap import arguments, invoke
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Deadline
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
@@ -36,10 +34,9 @@ KNOWN = {"X-User-Id": "ana"}
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
-    embedder, clock = HashedWords(), SettableClock()
-    store = SqliteStore(tmp_path, embedder, clock)
-    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
-    store.close()
+    opened = open_door(tmp_path)
+    yield opened
+    opened.store.close()
 
 
 def _ask(door: Door, *requests: Request, identity: Identity | None = None) -> None:

@@ -7,22 +7,16 @@ from uuid import uuid4
 
 import pytest
 
-from clock import SettableClock
-from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
+from faults.doors import open_door
 from steeltrap.errors import Conflict, InvalidInput
-from steeltrap.invoke import Door
 from steeltrap.model import Caller
-from steeltrap.toolsets import CATALOGUE
 
 ME = Caller("ana", "agent")
 
 
 class Memories:
     def __init__(self, folder: Path) -> None:
-        embedder, clock = HashedWords(), SettableClock()
-        store = SqliteStore(folder, embedder, clock)
-        self.door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+        self.door = open_door(folder)
 
     def __call__(self, tool: str, *, key: str | None = None, **arguments: Any) -> Any:
         result = self.door.invoke(tool, arguments, ME, idempotency_key=key)

@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from clock import SettableClock
-from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
+from faults.doors import open_door
 from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.errors import TooLarge
-from steeltrap.invoke import Door
 from steeltrap.model import Caller
-from steeltrap.toolsets import CATALOGUE
 
 MIB = 1024 * 1024
 ME = Caller("ana", "agent")
@@ -23,9 +19,7 @@ SAID = [{"role": "user", "content": "x" * 1000}] * 120
 
 class Memories:
     def __init__(self, folder: Path) -> None:
-        embedder, clock = HashedWords(), SettableClock()
-        store = SqliteStore(folder, embedder, clock)
-        self.door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
+        self.door = open_door(folder)
 
     def __call__(self, tool: str, caller: Caller = ME, **arguments: Any) -> Any:
         result = self.door.invoke(f"core.{tool}", arguments, caller)

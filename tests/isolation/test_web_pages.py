@@ -7,15 +7,13 @@ from typing import Any
 import anyio
 import pytest
 
-from clock import NOON, SettableClock
-from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
+from clock import NOON
+from faults.doors import open_door
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 
 PUBLIC = "https://memory.example"
@@ -25,10 +23,9 @@ REBOUND = "evil.example:8765"
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
-    embedder, clock = HashedWords(), SettableClock()
-    store = SqliteStore(tmp_path, embedder, clock)
-    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
-    store.close()
+    opened = open_door(tmp_path)
+    yield opened
+    opened.store.close()
 
 
 @pytest.fixture(params=["headers", "keys"])

@@ -9,6 +9,7 @@ from typing import Final
 from ..errors import InvalidInput, TooLarge
 from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
 from .ids import canonical
+from .matching import fold_tag
 from .wording import cut
 
 MAX_TAGS: Final = 64
@@ -137,7 +138,7 @@ def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
         trimmed = tag.strip()
         if not trimmed or len(trimmed) > MAX_TAG_CHARACTERS:
             raise InvalidInput(f"each tag must have 1 to {MAX_TAG_CHARACTERS} characters.")
-        kept.setdefault(trimmed.casefold(), trimmed)
+        kept.setdefault(fold_tag(trimmed), trimmed)
     if len(kept) > MAX_TAGS:
         raise InvalidInput(f"`tags` has {len(kept)} tags; at most {MAX_TAGS} fit.")
     return tuple(kept.values())

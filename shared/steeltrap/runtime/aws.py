@@ -1,4 +1,4 @@
-"""The cloud's part of the composition root: DynamoDB holds, OpenSearch finds. `runtime` and maintenance ask it.
+"""The cloud's part of the composition root: DynamoDB holds, OpenSearch finds. `runtime.local` and `bench` call it.
 
 Addresses that are not set are AWS's own; region and credentials are found as every AWS client finds them.
 """
@@ -151,6 +151,7 @@ def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> li
 
 
 def has_table(client: Any, table: str) -> bool:
+    """Whether DynamoDB has a table of this name."""
     try:
         client.describe_table(TableName=table)
     except client.exceptions.ResourceNotFoundException:
@@ -163,6 +164,7 @@ def _tables(settings: Settings) -> Tables:
 
 
 def connect(settings: Settings) -> Connect:
+    """Makes clients of DynamoDB at the address that the settings name."""
     return connecting(**_options(settings))
 
 
@@ -171,12 +173,14 @@ def _options(settings: Settings) -> dict[str, Any]:
 
 
 def open_wire(settings: Settings) -> Wire:
+    """Connections to OpenSearch, signed as the settings say. Raises InvalidInput."""
     if not settings.opensearch_url:
         raise InvalidInput("STEELTRAP_OPENSEARCH_URL must be set with STEELTRAP_STORE=aws: where OpenSearch answers.")
     return Wire(settings.opensearch_url, signer(settings))
 
 
 def signer(settings: Settings) -> Signer | None:
+    """What signs requests to OpenSearch, None where none are signed. Raises InvalidInput."""
     if settings.opensearch_auth == "none":
         return None
     import boto3

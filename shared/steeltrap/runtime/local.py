@@ -69,9 +69,9 @@ def load(door: Door) -> None:
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemoryStore:
     """The store that the settings choose. Raises InvalidInput when a setting that it needs is missing."""
     if settings.store == "aws":
-        from . import aws as runtime_aws
+        from . import aws
 
-        return runtime_aws.open_store(settings, embedder, clock)
+        return aws.open_store(settings, embedder, clock)
     from ..adapters.sqlite import SqliteStore
 
     return SqliteStore(
@@ -86,9 +86,9 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
     """What counts what users use: shared by all processes in the tables of `aws`, else in this process."""
     if settings.store == "aws":
-        from . import aws as runtime_aws
+        from . import aws
 
-        return runtime_aws.open_counters(store)
+        return aws.open_counters(store)
     from ..adapters.process import ProcessCounters
 
     return ProcessCounters()
@@ -97,17 +97,17 @@ def open_counters(settings: Settings, store: MemoryStore) -> Counters:
 def open_indexer(settings: Settings) -> "Following":
     """What feeds the index of `aws` from the table's stream. Raises InvalidInput for another store."""
     _needs_aws(settings)
-    from . import aws as runtime_aws
+    from . import aws
 
-    return runtime_aws.open_indexer(settings)
+    return aws.open_indexer(settings)
 
 
 def open_upkeep(settings: Settings, embedder: Embedder | None = None) -> "Upkeep":
     """Table and index of `aws`, to be compared and built anew. Raises InvalidInput for another store."""
     _needs_aws(settings)
-    from . import aws as runtime_aws
+    from . import aws
 
-    return runtime_aws.open_upkeep(settings, embedder or open_embedder(settings))
+    return aws.open_upkeep(settings, embedder or open_embedder(settings))
 
 
 def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
@@ -116,9 +116,9 @@ def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
     Raises InvalidInput for another store.
     """
     _needs_aws(settings)
-    from . import aws as runtime_aws
+    from . import aws
 
-    return runtime_aws.set_up(settings, embedder or open_embedder(settings))
+    return aws.set_up(settings, embedder or open_embedder(settings))
 
 
 def _needs_aws(settings: Settings) -> None:

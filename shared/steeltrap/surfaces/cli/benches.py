@@ -13,9 +13,8 @@ _CHECKOUT: Final = Path(__file__).parents[4]
 
 def register(app: typer.Typer) -> None:
     if not (_CHECKOUT / "bench" / "commands.py").is_file():
-        app.command(name="bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(
-            elsewhere
-        )
+        takes_all = {"allow_extra_args": True, "ignore_unknown_options": True}
+        app.command(name="bench", context_settings=takes_all)(elsewhere)
         return
     if str(_CHECKOUT) not in sys.path:
         sys.path.append(str(_CHECKOUT))
