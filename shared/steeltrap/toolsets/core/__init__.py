@@ -1,7 +1,10 @@
 """`core`: steeltrap's own dialect, which offers everything the engine can."""
 
+# isort: off
+# Clients see the tools in the order of these imports.
 from . import (
     associating,
+    writing,
     conversations,
     forgetting,
     reading,
@@ -10,8 +13,9 @@ from . import (
     scoping,
     scoring,
     transfer,
-    writing,
 )
+
+# isort: on
 from .toolset import CORE
 
 __all__ = [

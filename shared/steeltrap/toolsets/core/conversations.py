@@ -5,8 +5,8 @@ from pydantic import Field
 from ...engine.call import Call
 from ...engine.conversations import append_messages as appending
 from ...tools import Answer, Input
+from .inputs import MessageInput
 from .toolset import CORE
-from .writing import MessageInput
 
 
 class AppendInput(Input):

@@ -1,7 +1,6 @@
 """core: save, batch_save, update, batch_update, consolidate, move."""
 
-from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,72 +13,13 @@ from ...engine import save_once
 from ...engine import update as updating
 from ...engine.batch_save import Batch, OnError
 from ...engine.call import Call
-from ...engine.save import Draft
-from ...engine.update import Edit
 from ...errors import SteeltrapError
-from ...model import MAX_MESSAGES_BYTES, ContentType, Message, Tier
 from ...ports import Guard
-from ...rules.bounds import Holds
-from ...rules.limits import MAX_MESSAGES
 from ...tools import Answer, Input
-from .. import fields
-from ..fields import Content, MemoryId, MemoryIds, Scope, Tags, Time, Unit
+from ..fields import MemoryIds, Scope, Tags, Unit
+from .inputs import EditInput, MemoryInput, Metadata
 from .toolset import CORE
 from .views import MemoryView, memory_view
-
-_AROUND_A_MESSAGE: Final = 128
-"""Bytes for the names of its fields, its time and the marks between them."""
-
-Seconds = Annotated[
-    int, Field(ge=0, le=10**10, description="Seconds until it expires; left out: never (short_term: a day).")
-]
-Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to keep beside the text, up to 16 KiB.")]
-
-
-class MessageInput(Input):
-    """One thing said."""
-
-    role: str = Field(
-        min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
-    )
-    content: str = Field(min_length=1, max_length=32768, description="What was said.")
-    time: Time | None = Field(None, description="When it was said.")
-    speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
-
-    def to_message(self) -> Message:
-        return Message(role=self.role, content=self.content, time=self.time, speaker=self.speaker)
-
-
-class MemoryInput(Input):
-    """A memory to save."""
-
-    content: Content
-    messages: Annotated[list[MessageInput], Holds(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
-        [], max_length=MAX_MESSAGES, description="The conversation it sums up, if any."
-    )
-    content_type: ContentType = Field("text", description="What the content is.")
-    tier: Tier = Field("long_term", description="short_term expires, long_term stays, working is for the task at hand.")
-    category: str | None = Field(None, max_length=256, description="Free category, such as 'fact' or 'preference'.")
-    context: str | None = Field(None, max_length=4096, description="When or why this matters.")
-    confidence: Unit = Field(1.0, description="How sure it is, 0 to 1.")
-    tags: Tags = []
-    metadata: Metadata = {}
-    scope: Scope = "user/default"
-    agent_label: str | None = Field(None, max_length=256, description="A label for the agent it is about.")
-    conversation_id: str | None = Field(None, min_length=1, max_length=512, description="The conversation it is from.")
-    occurred_at: Time | None = Field(None, description="When what it tells happened, if not now.")
-    occurred_until: Time | None = Field(None, description="When that ended.")
-    ttl_seconds: Seconds | None = None
-    surprise: Unit | None = Field(
-        None, description="How surprising it is, 0 to 1; left out: computed from what is stored."
-    )
-    pinned: bool = Field(False, description="Never decays and is spared when memories are deleted by criteria.")
-
-    def to_draft(self) -> Draft:
-        values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
-        values["messages"] = tuple(message.to_message() for message in self.messages)
-        values["tags"] = tuple(self.tags)
-        return Draft(**values, ttl=_ttl(self.ttl_seconds))
 
 
 class SaveInput(MemoryInput):
@@ -174,36 +114,6 @@ def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
     """Save up to 100 memories in one call, by default all or nothing."""
     drafts = [item.to_draft() for item in input.items]
     return _batch_view(batch_saving.batch_save(call, drafts, input.on_error), input.on_error)
-
-
-class EditInput(Input):
-    """What to change; fields left out stay as they are."""
-
-    id: MemoryId
-    content: Content | None = None
-    tags: Tags | None = Field(None, description="New tags, in place of the old ones.")
-    metadata: Metadata | None = Field(
-        None, description="Merged into the stored metadata; a key set to null is removed."
-    )
-    content_type: ContentType | None = Field(None, description="What the content is.")
-    tier: Tier | None = Field(None, description="The new tier; leaving short_term clears the expiry.")
-    category: str | None = Field(None, max_length=256, description="The new category.")
-    context: str | None = Field(None, max_length=4096, description="The new context.")
-    confidence: Unit | None = Field(None, description="How sure it is, 0 to 1.")
-    scope: Scope | None = None
-    agent_label: str | None = Field(None, max_length=256, description="The new label.")
-    occurred_at: Time | None = Field(None, description="When what it tells happened.")
-    occurred_until: Time | None = Field(None, description="When that ended.")
-    ttl_seconds: Seconds | None = None
-    surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1.")
-    pinned: bool | None = Field(None, description="Whether it never decays.")
-
-    def to_edit(self) -> Edit:
-        values: dict[str, Any] = {
-            name: getattr(self, name) for name in type(self).model_fields if name in Edit.__dataclass_fields__
-        }
-        values["tags"] = None if self.tags is None else tuple(self.tags)
-        return Edit(**values, ttl=_ttl(self.ttl_seconds))
 
 
 class UpdateInput(EditInput):
@@ -322,7 +232,3 @@ def _batch_view(batch: Batch, on_error: OnError) -> BatchView:
 
 def _item_error(index: int, error: SteeltrapError) -> ItemError:
     return ItemError(index=index, code=error.code, message=error.message)
-
-
-def _ttl(seconds: int | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)
