@@ -1,7 +1,13 @@
-"""What the stdio tests start: `python -m surfaces.stdio_server FOLDER TOOLSET CALLER`, the caller as JSON."""
+"""What the stdio tests start: `python -m surfaces.stdio_server FOLDER TOOLSET CALLER`, the caller as JSON.
+
+TOOLS_OF_A_TEST may name a module whose `registered()` adds tools to the catalogue.
+"""
 
 import json
+import os
 import sys
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 
 from embedding import HashedWords
@@ -11,6 +17,8 @@ from steeltrap.settings import read_settings
 from steeltrap.surfaces.mcp import run_stdio
 
 folder, toolset, caller = sys.argv[1:]
-door = open_door(read_settings({}, data=Path(folder)), embedder=HashedWords())
-run_stdio(door, toolset, Caller(**json.loads(caller)))
-door.store.close()
+more = os.environ.get("TOOLS_OF_A_TEST")
+with import_module(more).registered() if more else nullcontext():
+    door = open_door(read_settings({}, data=Path(folder)), embedder=HashedWords())
+    run_stdio(door, toolset, Caller(**json.loads(caller)))
+    door.store.close()
