@@ -79,6 +79,17 @@ def decode(record: JsonObject) -> Memory:
     return Memory(**values)
 
 
+def to_image(memory: Memory) -> str:
+    """The record of a memory as JSON text, which is what stores keep."""
+    return _encoder.encode(encode(memory))
+
+
+def from_image(image: str | bytes) -> Memory:
+    """The memory of `to_image`'s text."""
+    return decode(json.loads(image))
+
+
+_encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _adapter: TypeAdapter[list[Memory]] | None = None
 
 

@@ -6,9 +6,10 @@ from typing import Final
 
 from ...model import Memory
 from ...ports import Entry
+from ...record import from_image
 from .connection import select
 from .file import UserFile
-from .rows import from_image, to_terms
+from .rows import to_terms
 
 _BLOCK: Final = 256
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import apsw
 
-from ... import record
-from ...model import Memory, to_micros
+from ...model import to_micros
 from ...ports import Entry
+from ...record import to_image
 from ...rules.ids import to_key
 from ..word_digests import word_digest
 
@@ -24,9 +24,6 @@ AMONG = "id IN (SELECT unhex(value) FROM json_each(?))"
 """Admits the memories of the ids that `to_keys` lists: one statement for any number of them."""
 
 ASSIGNMENTS = ", ".join(f"{column} = ?" for column in COLUMNS.split(", "))
-
-
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
@@ -57,16 +54,6 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         to_image(m),
         m.is_episode,
     )
-
-
-def to_image(memory: Memory) -> str:
-    """The whole record as JSON text."""
-    return _encoder.encode(record.encode(memory))
-
-
-def from_image(image: str) -> Memory:
-    """The memory of `to_image`'s text."""
-    return record.decode(json.loads(image))
 
 
 def to_keys(ids: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from ...model import (
     to_micros,
 )
 from ...ports import Change, Clock, Close, Create, Entry, Pair, Probe, TextKey
+from ...record import from_image
 from ...rules.ids import from_key, to_key
 from . import counting, likeness, open_turns, sessions, usage, vectors, writes
 from .connection import select
@@ -32,7 +33,7 @@ from .filters import NOT_A_TURN, VISIBLE, conditions
 from .index import Index
 from .purging import is_unfinished, purge, traces
 from .reembedding import reembed
-from .rows import from_image, row_numbers
+from .rows import row_numbers
 from .slots import Mask
 
 _WALK_BLOCK = 256

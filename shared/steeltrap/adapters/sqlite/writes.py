@@ -9,12 +9,13 @@ import apsw
 from ...errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ...model import Memory, Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
+from ...record import from_image, to_image
 from ...rules.ids import from_key, to_key
 from ...rules.matching import fold_tag
 from . import open_turns
 from .connection import select
 from .filters import NOT_A_TURN, VISIBLE
-from .rows import ASSIGNMENTS, COLUMNS, PLACES, from_image, to_image, to_row, to_terms
+from .rows import ASSIGNMENTS, COLUMNS, PLACES, to_row, to_terms
 
 LookAround = Callable[[Entry, float], Surroundings]
 Write = Create | Replace

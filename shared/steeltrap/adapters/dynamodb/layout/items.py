@@ -6,16 +6,15 @@ only growing. What would make reads slow or the item too large lies in pieces of
 which are written before the item that names them and never changed.
 """
 
-import json
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any, Final
 
-from .... import record
 from ....model import Embedding, Memory, Revision, from_micros, to_micros
 from ....ports import Entry
+from ....record import from_image, to_image
 from ....rules.matching import fold_tag
 from . import keys
 from .filters import EPISODE, fact
@@ -39,8 +38,6 @@ _WRITTEN: Final = (
     *("tier", "category", "content_type", "scope", "agent_id", "agent_label", "conversation_id"),
     *("created_at", "updated_at", "occurred_at", "expires_at", "deleted_at", "tags", "facts"),
 )
-
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +133,6 @@ def content(item: Item, name: str, pieces: dict[str, Item]) -> bytes | None:
 
 def _data(value: Value) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
-
-
-def to_image(memory: Memory) -> str:
-    """The whole record as JSON text."""
-    return _encoder.encode(record.encode(memory))
-
-
-def from_image(image: bytes) -> Memory:
-    """The memory of `to_image`'s text."""
-    return record.decode(json.loads(image))
 
 
 def to_revision(item: Item, image: bytes) -> Revision:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ....model import Memory, to_micros
 from ....ports import Document, Tombstone
+from ....record import from_image
 from ....rules.ids import canonical
 from ....rules.matching import fold_tag
 from ..client.table import Deadline, Tables
@@ -17,7 +18,7 @@ def document(item: Item, image: bytes | None, search: bytes | None) -> Document 
     id, w = keys.id_of(text(item, "k")), number(item, "w")
     if image is None:
         return Tombstone(user=text(item, "u"), id=id, index_version=w)
-    memory = items.from_image(image)
+    memory = from_image(image)
     if memory.deleted_at is not None:
         return Tombstone(user=text(item, "u"), id=id, index_version=w)
     tokens, embeddings = items.unpacked(search, number(item, "chunks")) if search else ((), ())

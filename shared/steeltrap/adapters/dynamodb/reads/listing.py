@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ....errors import MemoryNotFound
 from ....model import Filter, Memory, Page, from_micros
+from ....record import from_image
 from ....rules.ids import canonical
 from ..client.table import READ_SECONDS, Deadline
 from ..layout import items, keys
@@ -110,7 +111,7 @@ def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memor
     for item, image in zip(there, partition.contents(there, "image"), strict=True):
         # A piece that is gone since: read anew.
         id = keys.id_of(text(item, "k"))
-        memory = items.from_image(image) if image is not None else partition.memories([id]).get(id)
+        memory = from_image(image) if image is not None else partition.memories([id]).get(id)
         if memory is not None and memory.is_visible(now):
             yield id, memory, number(item, "made")
 

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from ....errors import Conflict, Internal
 from ....model import Memory
 from ....ports import UserRef
+from ....record import from_image
 from ..client.table import READ_SECONDS, Deadline, Tables
 from ..layout import items, keys
 from ..layout.typed import Item, Value, number, text
@@ -88,7 +89,7 @@ class Partition:
         # A memory that lost a piece between the two reads was replaced or forgotten by then.
         lost = [keys.id_of(text(item, "k")) for item, image in zip(there, images, strict=True) if image is None]
         read = {
-            keys.id_of(text(item, "k")): items.from_image(image)
+            keys.id_of(text(item, "k")): from_image(image)
             for item, image in zip(there, images, strict=True)
             if image is not None
         }

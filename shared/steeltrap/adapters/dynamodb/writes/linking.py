@@ -9,7 +9,7 @@ linked is never missed.
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 
-from ....model import Association, Memory, Revision, to_micros
+from ....model import Association, Memory, Revision, from_micros, to_micros
 from ....ports import Create, Replace
 from ....rules.ids import canonical
 from ..client.table import Deadline
@@ -77,20 +77,17 @@ def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now
     for source in pointing:
         if source in read:
             seen += [(source, link) for link in read[source].links if canonical(link.target_id) == id]
+    at = from_micros(now)
     merged: dict[str, Association] = {}
     for other, link in seen:
         end = read.get(other)
-        if end is None or not _is_visible(end, now) or end.source == "conversation":
+        if end is None or not end.is_visible(at) or end.source == "conversation":
             continue
         known = merged.get(other, Association(memory_id=other, strength=link.strength, manual=False))
         merged[other] = Association(
             memory_id=other, strength=max(known.strength, link.strength), manual=known.manual or link.manual
         )
     return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))
-
-
-def _is_visible(memory: Memory, now: int) -> bool:
-    return memory.deleted_at is None and (memory.expires_at is None or to_micros(memory.expires_at) > now)
 
 
 def _revisions(change: Write) -> Sequence[Revision]:

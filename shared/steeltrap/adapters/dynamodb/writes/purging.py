@@ -12,6 +12,7 @@ from typing import Any
 from ....errors import Unavailable
 from ....model import Memory, Revision
 from ....ports import TOMBSTONE_SECONDS
+from ....record import from_image
 from ....rules.ids import canonical
 from ..client.table import Cancelled, Deadline
 from ..client.transaction import Action, run
@@ -85,7 +86,7 @@ def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
         w = partition.stamp(number(there, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
-        stone["rest"] = frozenset({"", *(_targets([items.from_image(image)]) if image else ())})
+        stone["rest"] = frozenset({"", *(_targets([from_image(image)]) if image else ())})
         with suppress(Cancelled):
             run(
                 partition.tables,
@@ -107,7 +108,7 @@ def _clear(partition: Partition, id: str, deadline: Deadline) -> None:
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
     replaced = list(partition.under(keys.revisions(id), deadline))
     images = partition.contents(replaced, "image", deadline)
-    targets |= _targets(items.from_image(image) for image in images if image)
+    targets |= _targets(from_image(image) for image in images if image)
     hanging = [text(item, "k") for item in partition.under(keys.parts(id), deadline, ProjectionExpression="k")]
     hanging += [text(item, "k") for item in replaced] + [keys.link(target, id) for target in targets]
     naming = linking.sources(partition, id, deadline)
@@ -140,7 +141,7 @@ def _unname(partition: Partition, source: str, gone: str, deadline: Deadline) ->
 def _cut(partition: Partition, item: Item, gone: str, deadline: Deadline) -> None:
     """Write an image anew without its links to a memory. Raises Cancelled when it changed meanwhile."""
     [image] = partition.contents([item], "image", deadline)
-    if image is None or not _names(memory := items.from_image(image), gone):
+    if image is None or not _names(memory := from_image(image), gone):
         return
     changed, pieces = items.with_image(item, linking.without(memory, {gone}))
     partition.tables.put_all(pieces, deadline)

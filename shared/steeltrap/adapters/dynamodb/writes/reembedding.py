@@ -12,6 +12,7 @@ from typing import Any, Final
 from ....errors import SteeltrapError
 from ....model import Memory
 from ....ports import Entry
+from ....record import from_image
 from ..client.table import Cancelled, Deadline
 from ..client.transaction import Action, run
 from ..layout import items, keys
@@ -65,7 +66,7 @@ def _stage(partition: Partition, block: Sequence[Item], anew: Anew, deadline: De
     """Write new search attributes beside the old ones; the keys of where they lie."""
     images = partition.contents(block, "image", deadline)
     found = [(item, image) for item, image in zip(block, images, strict=True) if image]
-    entries = anew([items.from_image(image) for _, image in found])
+    entries = anew([from_image(image) for _, image in found])
     written: list[Item] = []
     staged: list[str] = []
     for (item, _), entry in zip(found, entries, strict=True):
