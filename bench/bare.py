@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from steeltrap.model import Caller, Embedding
-from steeltrap.ports import Document, Embedder, Tombstone, UserRef
+from steeltrap.ports import Document, Embedder, Tombstone
 from steeltrap.rules.analysis import query_tokens
 
 _SECONDS: Final = 60.0
@@ -42,4 +42,4 @@ class BareIndex:
 
 
 def _key(caller: Caller) -> str:
-    return UserRef(user_id=caller.user_id, tenant=caller.tenant).key
+    return caller.user.key

@@ -20,7 +20,7 @@ from threading import Thread
 from typing import Final
 
 from steeltrap.errors import Unavailable
-from steeltrap.model import Caller, JsonObject
+from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.ports import Embedder
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import PREFIX, Settings
@@ -87,7 +87,7 @@ def measure(repeats: int) -> JsonObject:
             local = place.settings.model_copy(update={"embedder": "wordllama"})
             starts = {"bare": _Start(folder / "bare", _BARE, {}, place.settings)}
             for name, settings in {"search": remote, "wordllama": local}.items():
-                caller = Caller(name, "default")
+                caller = Caller(UserRef(name), "default")
                 _fill(settings, caller, texts)
                 starts[name] = _Start(folder / name, _SEARCH, search_event(caller, {"query": question}), settings)
             place.settle()

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, JsonObject
+from steeltrap.model import Caller, JsonObject, UserRef
 
 from .corpus import Corpus
 from .load import Borne, Load
@@ -43,7 +43,7 @@ TITLES: Final = {
     "per_second": "searches a second by clients (ratio at 16: >= 0.6)",
 }
 CLIENTS: Final = (1, 4, 16, 64)
-_CALLER: Final = Caller("bench", "default")
+_CALLER: Final = Caller(UserRef("bench"), "default")
 _LIMIT: Final = 10
 _WARM: Final = 20
 _LOAD_QUESTIONS: Final = 200

@@ -18,7 +18,7 @@ from typing import Any, Final
 from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.errors import InvalidInput, NotFound
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.opening import Opened
 from steeltrap.surfaces.cli.progress import shown
@@ -67,7 +67,7 @@ def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) ->
         shown("LoCoMo", len(conversations)) as advance,
     ):
         for number, conversation in enumerate(conversations, 1):
-            by_user = Opened(place.door, Caller(f"locomo-{number}", "default"), place.settings)
+            by_user = Opened(place.door, Caller(UserRef(f"locomo-{number}"), "default"), place.settings)
             began = time.perf_counter()
             loaded += _load(by_user, conversation["conversation"])
             seconds += time.perf_counter() - began

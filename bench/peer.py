@@ -33,18 +33,18 @@ class LangGraph:
 
     def load(self, caller: Caller, texts: Sequence[str]) -> None:
         """Save many at once."""
-        space = (caller.user_id,)
+        space = (caller.user.user_id,)
         for start in range(0, len(texts), _BLOCK):
             block = texts[start : start + _BLOCK]
             self._store.batch([self._put(space, str(uuid4()), {"text": text}) for text in block])
 
     def save(self, caller: Caller, text: str) -> None:
         """Save one, as durably as the peer does it."""
-        self._store.put((caller.user_id,), str(uuid4()), {"text": text})
+        self._store.put((caller.user.user_id,), str(uuid4()), {"text": text})
 
     def search(self, caller: Caller, query: str) -> list[Any]:
         """The ten nearest."""
-        return list(self._store.search((caller.user_id,), query=query, limit=10))
+        return list(self._store.search((caller.user.user_id,), query=query, limit=10))
 
     def close(self) -> None:
         self._connection.close()

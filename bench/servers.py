@@ -95,7 +95,8 @@ def http_client(port: int) -> Iterator[HttpClient]:
 
 @contextmanager
 def _running(command: list[str], folder: Path, caller: Caller, **pipes: Any) -> Iterator["subprocess.Popen[Any]"]:
-    settings = {"DATA": folder, "STORE": "sqlite", "USER": caller.user_id, "AGENT": caller.agent_id, "LOG": "error"}
+    user = caller.user.user_id
+    settings = {"DATA": folder, "STORE": "sqlite", "USER": user, "AGENT": caller.agent_id, "LOG": "error"}
     environment = {**os.environ, **{PREFIX + name: str(value) for name, value in settings.items()}}
     with subprocess.Popen(command, env=environment, **pipes) as process:
         try:

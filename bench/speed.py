@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.cli.progress import shown
 from steeltrap.surfaces.cli.server import raise_descriptor_limit
 
@@ -84,7 +84,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
     raise_descriptor_limit()
     corpus = Corpus()
     texts = list(corpus.texts(size))
-    callers = [Caller(f"user-{number}", "default") for number in range(users)]
+    callers = [Caller(UserRef(f"user-{number}"), "default") for number in range(users)]
     shares = [texts[number::users] for number in range(users)]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))

@@ -8,7 +8,7 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.rules.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
 from steeltrap.surfaces.cli.opening import Opened, opened
 from steeltrap.surfaces.cli.output import say, write_json
@@ -83,7 +83,7 @@ def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list
 
 def _saved(own: Opened, user: str, texts: Sequence[str]) -> list[float]:
     """The surprise of each text, saved in this order into the user's own space."""
-    by_user = replace(own, caller=Caller(user, "default"))
+    by_user = replace(own, caller=Caller(UserRef(user), "default"))
     return [by_user.ask("core.save", content=text)["surprise"] for text in texts]
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.model import Caller, JsonObject
+from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.surfaces.aws_lambda.telemetry import Telling
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 
@@ -34,7 +34,7 @@ TITLES: Final = {
 }
 _MEMORIES: Final = 1000
 _WARM: Final = 20
-_CALLER: Final = Caller("bench", "default")
+_CALLER: Final = Caller(UserRef("bench"), "default")
 
 
 def measure(calls: int) -> JsonObject:
@@ -103,7 +103,7 @@ class _Flushed:
 def search_event(caller: Caller, arguments: JsonObject) -> JsonObject:
     """A search as an HTTP API sends it, payload 2.0, behind a JWT authorizer."""
     path = "/v1/core/search"
-    claims = {"sub": caller.user_id, "agent_id": caller.agent_id}
+    claims = {"sub": caller.user.user_id, "agent_id": caller.agent_id}
     return {
         "version": "2.0",
         "routeKey": f"POST {path}",

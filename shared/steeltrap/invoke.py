@@ -12,7 +12,7 @@ from .engine.call import Call, Deadline, Rules
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
-from .ports import Clock, Counters, Embedder, FileStore, MemoryStore, UserRef
+from .ports import Clock, Counters, Embedder, FileStore, MemoryStore
 from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json
 from .tools import Catalogue, Media, Tool
 
@@ -86,12 +86,12 @@ class Door:
         place = self.files if files else None
         return Call(
             caller=known,
-            space=self.store.space(known.user_id, tenant=known.tenant),
+            space=self.store.space(known.user),
             embedder=self.embedder,
             clock=self.clock,
             deadline=Deadline.after(seconds),
             rules=self.rules,
-            files=None if place is None else place.files(known.user_id, tenant=known.tenant),
+            files=None if place is None else place.files(known.user),
             quota=self._quota(known),
             idempotency_key=idempotency_key,
         )
@@ -99,8 +99,7 @@ class Door:
     def _quota(self, caller: Caller) -> Quota | None:
         if self.counters is None:
             return None
-        user = UserRef(user_id=caller.user_id, tenant=caller.tenant)
-        return Quota(quotas=self.quotas, counters=self.counters, user=user, clock=self.clock)
+        return Quota(quotas=self.quotas, counters=self.counters, user=caller.user, clock=self.clock)
 
     def _run(
         self, tool: Tool, arguments: object, caller: Caller | None, key: str | None, measure: telemetry.Measure
@@ -131,10 +130,15 @@ def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
 
 def identified(caller: Caller | None) -> Caller:
     """The caller, when it carries a usable identity. Raises IdentityMissing or InvalidInput."""
-    if caller is None or not caller.user_id:
+    if caller is None or not caller.user.user_id:
         raise IdentityMissing("No user is known for this call: the application must say who the user is.")
-    for name in ("user_id", "agent_id", "conversation_id", "tenant"):
-        value = getattr(caller, name)
+    named = {
+        "user_id": caller.user.user_id,
+        "agent_id": caller.agent_id,
+        "conversation_id": caller.conversation_id,
+        "tenant": caller.user.tenant,
+    }
+    for name, value in named.items():
         if value is None:
             continue
         if len(value) > MAX_IDENTITY_CHARACTERS:

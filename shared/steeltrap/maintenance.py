@@ -20,8 +20,8 @@ from .engine.upkeep import verify as verifying
 from .engine.upkeep.reindex import Reindexed
 from .engine.upkeep.verify import Difference, Kind
 from .errors import SteeltrapError
-from .model import Caller, Filter, Memory, to_micros
-from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth, UserRef
+from .model import Caller, Filter, Memory, UserRef, to_micros
+from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
 
 USER_SECONDS: Final = 600.0
 """How long one user's sweep, or one block of memories to embed, may take unless the caller says otherwise."""
@@ -126,7 +126,7 @@ class Run:
         return True
 
     def _call(self, user: UserRef, seconds: float = USER_SECONDS) -> Call:
-        return self.call_for(Caller(user.user_id, tenant=user.tenant), seconds=seconds)
+        return self.call_for(Caller(user), seconds=seconds)
 
     def _fail(self, whose: UserRef | None, error: SteeltrapError) -> None:
         self.failed += 1
@@ -135,9 +135,9 @@ class Run:
 
 def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> bool:
     """Erase everything of a user, exported files too. False when there was nothing. Raises Unavailable."""
-    there = store.forget_user(user.user_id, tenant=user.tenant)
+    there = store.forget_user(user)
     if files is not None:
-        there = files.forget_user(user.user_id, tenant=user.tenant) or there
+        there = files.forget_user(user) or there
     return there
 
 

@@ -3,10 +3,12 @@
 Frozen dataclasses without behaviour beyond their own arithmetic. Times are timezone-aware UTC.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -39,17 +41,30 @@ EVERYTHING: Final = Permissions()
 
 
 @dataclass(frozen=True, slots=True)
+class UserRef:
+    """Whose memories: a user's id, and the tenant that keeps two customers' equal ids apart."""
+
+    user_id: str
+    tenant: str = ""
+
+    @property
+    def key(self) -> str:
+        """64 hexadecimal digits that no two users share: what names a user's place. Any id works."""
+        # JSON is an unambiguous encoding of the pair: ("a", "b/c") and ("a/b", "c") stay apart.
+        return sha256(json.dumps([self.tenant, self.user_id]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks, as the surface's authenticated context says; never read from a tool's arguments.
 
-    `tenant` keeps two customers' equal user ids apart. `agent_id` and `conversation_id` are None
-    where the surface knows none. `permissions` say what the caller may do among their own memories.
+    `agent_id` and `conversation_id` are None where the surface knows none. `permissions` say what the
+    caller may do among their own memories.
     """
 
-    user_id: str
+    user: UserRef
     agent_id: str | None = None
     conversation_id: str | None = None
-    tenant: str = ""
     permissions: Permissions = EVERYTHING
 
 

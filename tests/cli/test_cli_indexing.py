@@ -11,7 +11,7 @@ import pytest
 
 from components import dynamodb_url, opensearch_url
 from contracts.named_parts import named_parts, own_upkeep
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 from steeltrap.surfaces.aws_lambda.index import index_handler
 
 Run = Callable[..., Any]
@@ -72,7 +72,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
     assert json.loads(run("sweep", "--json").stdout) == {"users": 1, "memories": 0, "failed": 0, "tombstones": 0}
     # DynamoDB does this when the tombstone's time to live is over.
     client = boto3.client("dynamodb", endpoint_url=dynamodb_url())
-    key = {"u": {"S": UserRef(user_id="local").key}, "k": {"S": f"m#{id}"}}
+    key = {"u": {"S": UserRef("local").key}, "k": {"S": f"m#{id}"}}
     gone = client.delete_item(TableName=name, Key=key, ReturnValues="ALL_OLD")
     client.close()
     assert "gone" in gone["Attributes"]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.model import Caller, Permissions
+from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def scope(token):
 def test_a_key_is_shown_once_and_opens_its_users_memories(run, data):
     result = run("keys", "add", "--user", "ana", "--tenant", "acme", "--agent", "a1", "--name", "laptop")
     secret = result.stdout.strip()
-    assert ApiKeys(data / "keys").caller(scope(secret)) == Caller("ana", "a1", None, "acme")
+    assert ApiKeys(data / "keys").caller(scope(secret)) == Caller(UserRef("ana", "acme"), "a1", None)
     assert secret not in result.stderr
     listed = run("keys", "list").stdout
     assert "user ana, tenant acme, agent a1  laptop" in listed
@@ -76,7 +76,7 @@ def test_a_limit_that_does_not_fit_makes_no_key(run, data, option, value, says):
 
 def test_an_expired_key_is_listed_as_expired(run, data):
     past = datetime(2026, 1, 1, tzinfo=UTC)
-    ApiKeys(data / "keys").add(Caller("ana"), "", past, past + timedelta(days=1))
+    ApiKeys(data / "keys").add(Caller(UserRef("ana")), "", past, past + timedelta(days=1))
     assert "expired 2026-01-02T00:00:00+00:00" in run("keys", "list").stdout
 
 

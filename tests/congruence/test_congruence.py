@@ -24,14 +24,14 @@ from steeltrap.engine.call import Call
 from steeltrap.engine.entry import embed_memories, entry
 from steeltrap.engine.search import Mode, Search, search
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Filter, Hit, Memory, Message, Query
+from steeltrap.model import Caller, Filter, Hit, Memory, Message, Query, UserRef
 from steeltrap.ports import Create, Embedder
 from steeltrap.rules.analysis import query_tokens
 from steeltrap.rules.bm25 import MOST_TERMS
 from steeltrap.toolsets import CATALOGUE
 from stores import parts
 
-ANA, BEN = Caller("ana"), Caller("ben")
+ANA, BEN = Caller(UserRef("ana")), Caller(UserRef("ben"))
 EXACT = 1e-4
 """How far two scores may lie apart: both stores keep single precision."""
 _BLOCK = 20

@@ -5,15 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from steeltrap.ports import Amount, Counters, UserRef
+from steeltrap.model import UserRef
+from steeltrap.ports import Amount, Counters
 
-ANA = UserRef(user_id="ana")
+ANA = UserRef("ana")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINUTE = int(NOON.timestamp()) // 60
 
 
 def test_calls_are_counted_by_user_and_minute(counters: Counters) -> None:
-    others = [UserRef(user_id="bob"), UserRef(user_id="ana", tenant="acme")]
+    others = [UserRef("bob"), UserRef("ana", "acme")]
     assert [counters.count_call(ANA, MINUTE) for _ in range(3)] == [1, 2, 3]
     assert [counters.count_call(other, MINUTE) for other in others] == [1, 1]
     assert counters.count_call(ANA, MINUTE) == 4
@@ -41,7 +42,7 @@ def test_nothing_is_added_to_what_is_not_known(counters: Counters) -> None:
     assert counters.amount(ANA) is None
 
 
-@pytest.mark.parametrize("other", [UserRef(user_id="bob"), UserRef(user_id="ana", tenant="acme")], ids=str)
+@pytest.mark.parametrize("other", [UserRef("bob"), UserRef("ana", "acme")], ids=str)
 def test_an_amount_is_nobody_elses(counters: Counters, other: UserRef) -> None:
     counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
     assert counters.amount(other) is None
@@ -51,7 +52,7 @@ def test_an_amount_is_nobody_elses(counters: Counters, other: UserRef) -> None:
 
 
 def test_a_call_that_is_late_for_its_minute_clears_no_count(counters: Counters) -> None:
-    bob = UserRef(user_id="bob")
+    bob = UserRef("bob")
     assert counters.count_call(ANA, MINUTE + 1) == 1
     assert counters.count_call(bob, MINUTE) == 1
     assert counters.count_call(ANA, MINUTE + 1) == 2

@@ -3,6 +3,7 @@
 import pytest
 
 from steeltrap.errors import InvalidInput, NotFound, TooLarge
+from steeltrap.model import UserRef
 from steeltrap.ports import FileStore
 from steeltrap.rules.limits import check_file_name
 
@@ -32,7 +33,7 @@ HOSTILE = [
 
 
 def test_what_is_written_is_read_again(files: FileStore) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"first")
     ana.write("backup/2026/memories.json.gz", b"\x00\xff")
     assert ana.read("memories.json", most=LIMIT) == b"first"
@@ -41,7 +42,7 @@ def test_what_is_written_is_read_again(files: FileStore) -> None:
 
 
 def test_writing_again_replaces_the_whole_file(files: FileStore) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"a long first content")
     ana.write("memories.json", b"short")
     assert ana.read("memories.json", most=LIMIT) == b"short"
@@ -49,19 +50,19 @@ def test_writing_again_replaces_the_whole_file(files: FileStore) -> None:
 
 
 def test_an_empty_file_is_a_file(files: FileStore) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("empty", b"")
     assert ana.read("empty", most=0) == b""
 
 
 def test_an_unknown_name_is_not_found(files: FileStore) -> None:
     with pytest.raises(NotFound, match=r"missing\.json"):
-        files.files("ana").read("missing.json", most=LIMIT)
-    assert files.files("ana").names() == []
+        files.files(UserRef("ana")).read("missing.json", most=LIMIT)
+    assert files.files(UserRef("ana")).names() == []
 
 
 def test_no_more_than_asked_for_is_read(files: FileStore) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"x" * 11)
     assert len(ana.read("memories.json", most=11)) == 11
     with pytest.raises(TooLarge, match="10"):
@@ -70,14 +71,14 @@ def test_no_more_than_asked_for_is_read(files: FileStore) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:30])
 def test_a_name_that_leads_elsewhere_is_refused_in_a_sentence(files: FileStore, name: str) -> None:
-    ana = files.files("ana")
-    files.files("ben").write("other.json", b"of ben")
+    ana = files.files(UserRef("ana"))
+    files.files(UserRef("ben")).write("other.json", b"of ben")
     with pytest.raises(InvalidInput, match=r"\.$"):
         ana.write(name, b"x")
     with pytest.raises(InvalidInput, match=r"\.$"):
         ana.read(name, most=LIMIT)
     assert ana.names() == []
-    assert files.files("ben").read("other.json", most=LIMIT) == b"of ben"
+    assert files.files(UserRef("ben")).read("other.json", most=LIMIT) == b"of ben"
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:30])
@@ -94,12 +95,12 @@ def test_neither_does_one_that_other_systems_would_refuse(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["memories.json", "backup/2026-01-01/memories.json.gz", "a/b/c/d/e.json", "x" * 200])
 def test_a_plain_name_does(files: FileStore, name: str) -> None:
-    files.files("ana").write(check_file_name(name), b"x")
-    assert files.files("ana").names() == [name]
+    files.files(UserRef("ana")).write(check_file_name(name), b"x")
+    assert files.files(UserRef("ana")).names() == [name]
 
 
 def test_a_file_and_a_folder_of_one_name_are_refused(files: FileStore) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("backup", b"x")
     with pytest.raises(InvalidInput):
         ana.write("backup/memories.json", b"x")
@@ -110,21 +111,21 @@ def test_a_file_and_a_folder_of_one_name_are_refused(files: FileStore) -> None:
 
 @pytest.mark.parametrize("other", [("ben", ""), ("ana", "acme"), ("ANA", ""), ("../ana", ""), ("", "ana"), ("an", "a")])
 def test_one_users_files_are_nobody_elses(files: FileStore, other: tuple[str, str]) -> None:
-    files.files("ana").write("memories.json", b"of ana")
+    files.files(UserRef("ana")).write("memories.json", b"of ana")
     user, tenant = other
-    theirs = files.files(user, tenant=tenant)
+    theirs = files.files(UserRef(user, tenant))
     assert theirs.names() == []
     with pytest.raises(NotFound):
         theirs.read("memories.json", most=LIMIT)
 
 
 def test_forgetting_a_user_removes_every_file_and_nobody_elses(files: FileStore) -> None:
-    files.files("ana").write("a.json", b"of ana")
-    files.files("ana").write("backup/b.json", b"of ana")
-    files.files("ana", tenant="acme").write("a.json", b"of another")
-    assert files.forget_user("ana") is True
-    assert files.files("ana").names() == []
-    assert files.files("ana", tenant="acme").names() == ["a.json"]
-    assert files.forget_user("ana") is False
-    files.files("ana").write("a.json", b"new")
-    assert files.files("ana").names() == ["a.json"]
+    files.files(UserRef("ana")).write("a.json", b"of ana")
+    files.files(UserRef("ana")).write("backup/b.json", b"of ana")
+    files.files(UserRef("ana", "acme")).write("a.json", b"of another")
+    assert files.forget_user(UserRef("ana")) is True
+    assert files.files(UserRef("ana")).names() == []
+    assert files.files(UserRef("ana", "acme")).names() == ["a.json"]
+    assert files.forget_user(UserRef("ana")) is False
+    files.files(UserRef("ana")).write("a.json", b"new")
+    assert files.files(UserRef("ana")).names() == ["a.json"]

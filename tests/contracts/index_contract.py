@@ -12,15 +12,15 @@ import pytest
 
 from clock import NOON
 from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, probe, query, vector
-from steeltrap.model import to_micros
-from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone, UserRef
+from steeltrap.model import UserRef, to_micros
+from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone
 from steeltrap.rules import bm25
 from steeltrap.rules.analysis import tokens
 
 Settle = Callable[[], None]
 
-ANA = UserRef(user_id="ana").key
-BOB = UserRef(user_id="bob").key
+ANA = UserRef("ana").key
+BOB = UserRef("bob").key
 NOW = to_micros(NOON)
 HERON, OTTER, FROG, *OTHERS = ids(200)
 

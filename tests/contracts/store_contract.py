@@ -39,23 +39,22 @@ from contracts.entries import (
 )
 from contracts.entries import store as commit
 from embedding import HashedWords
+from spaces import space_of
 from steeltrap import record
 from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound, Unavailable, VersionConflict
-from steeltrap.model import Association, Filter, Importance, Link, Memory, Message, Neighbour, Revision, Session
-from steeltrap.ports import (
-    Clock,
-    Close,
-    Create,
-    Embedder,
-    Entry,
-    Guard,
-    MemoryStore,
-    Probe,
-    Replace,
-    Space,
-    TextKey,
+from steeltrap.model import (
+    Association,
+    Filter,
+    Importance,
+    Link,
+    Memory,
+    Message,
+    Neighbour,
+    Revision,
+    Session,
     UserRef,
 )
+from steeltrap.ports import Clock, Close, Create, Embedder, Entry, Guard, MemoryStore, Probe, Replace, Space, TextKey
 from steeltrap.rules import bm25
 from steeltrap.rules.analysis import text_digest, tokens
 
@@ -69,7 +68,7 @@ def opened(store: Opening, clock: SettableClock) -> MemoryStore:
 
 @pytest.fixture
 def space(opened: MemoryStore) -> Space:
-    return opened.space("ana")
+    return space_of(opened, "ana")
 
 
 @pytest.fixture
@@ -413,7 +412,7 @@ def test_embeddings_come_back_as_they_were_written(opened: MemoryStore, space: S
     gone = delete(space, save(space, "gone"))
     asked = [said.id, gone.id, long.id, *ids(2)]
     assert space.embeddings(asked) == {long.id: two, said.id: embed("said")}
-    assert opened.space("nobody").embeddings(asked) == {}
+    assert space_of(opened, "nobody").embeddings(asked) == {}
 
 
 def test_idle_conversations_are_those_whose_last_open_turn_is_old_the_longest_idle_first(space: Space) -> None:
@@ -787,7 +786,7 @@ def test_asking_and_purging_make_no_space(opened: MemoryStore, space: Space) -> 
     assert space.reembed(lambda texts: []) == 0
     space.note_access(ids(1), NOON)
     assert list(opened.users()) == []
-    assert opened.forget_user("ana") is False
+    assert opened.forget_user(UserRef("ana")) is False
 
 
 # Filters, against a plain reading of what they say
@@ -1045,9 +1044,9 @@ def test_a_review_is_kept_unless_another_came_first(
     assert space.keep_review(one.id, previous="noted", card="kept", timeout=SECONDS)
     assert space.usage([one.id])[one.id].card == "kept"
     # Durable as soon as it is answered: another handle sees it before this one closes.
-    assert store(clock, EMBEDDER).space("ana").usage([one.id])[one.id].card == "kept"
+    assert space_of(store(clock, EMBEDDER), "ana").usage([one.id])[one.id].card == "kept"
     assert not space.keep_review(ids(1)[0], previous=None, card="of nobody", timeout=SECONDS)
-    assert not opened.space("nobody").keep_review(one.id, previous=None, card="anothers", timeout=SECONDS)
+    assert not space_of(opened, "nobody").keep_review(one.id, previous=None, card="anothers", timeout=SECONDS)
     assert [user.user_id for user in opened.users()] == ["ana"]
 
 
@@ -1059,22 +1058,22 @@ def test_usage_is_told_of_however_many_ids(space: Space) -> None:
 
 def test_usage_outlives_a_close_and_is_added_up_between_handles(store: Opening, clock: SettableClock) -> None:
     first = store(clock, EMBEDDER)
-    one = save(first.space("ana"), "one")
+    one = save(space_of(first, "ana"), "one")
     other = store(clock, EMBEDDER)
     for handle in (first, other):
-        handle.space("ana").note_access([one.id], NOON)
-        handle.space("ana").note_review(one.id, previous=None, card=f"of {handle is first}")
+        space_of(handle, "ana").note_access([one.id], NOON)
+        space_of(handle, "ana").note_review(one.id, previous=None, card=f"of {handle is first}")
         handle.close()
-    usage = store(clock, EMBEDDER).space("ana").usage([one.id])[one.id]
+    usage = space_of(store(clock, EMBEDDER), "ana").usage([one.id])[one.id]
     assert (usage.access_count, usage.last_accessed_at, usage.card) == (2, NOON, "of True")
 
 
 def test_what_was_read_is_seen_by_another_handle_after_a_flush(store: Opening, clock: SettableClock) -> None:
     first = store(clock, EMBEDDER)
-    one = save(first.space("ana"), "one")
-    first.space("ana").note_access([one.id], NOON)
+    one = save(space_of(first, "ana"), "one")
+    space_of(first, "ana").note_access([one.id], NOON)
     first.flush()
-    other = store(clock, EMBEDDER).space("ana")
+    other = space_of(store(clock, EMBEDDER), "ana")
     assert other.usage([one.id])[one.id].access_count == 1
     first.flush()
     assert other.usage([one.id])[one.id].access_count == 1
@@ -1212,25 +1211,25 @@ def test_any_user_id_has_its_own_space(store: Opening, opened: MemoryStore, cloc
     ]
     pairs += [("Ana", "ana"), ("ana", "Ana")]
     for tenant, name in pairs:
-        save(opened.space(name, tenant=tenant), f"of {tenant}|{name}")
+        save(space_of(opened, name, tenant=tenant), f"of {tenant}|{name}")
     for handle in (opened, store(clock, EMBEDDER)):
         for tenant, name in pairs:
-            assert [m.content for m in handle.space(name, tenant=tenant).walk()] == [f"of {tenant}|{name}"]
+            assert [m.content for m in space_of(handle, name, tenant=tenant).walk()] == [f"of {tenant}|{name}"]
         everyone = list(handle.users())
         assert sorted((u.tenant, u.user_id) for u in everyone) == sorted(pairs)
 
 
 def test_a_user_has_a_space_from_the_first_write_on(opened: MemoryStore) -> None:
-    bob = opened.space("bob")
+    bob = space_of(opened, "bob")
     search(bob, "x")
     assert list(opened.users()) == []
     save(bob, "one")
-    assert list(opened.users()) == [UserRef(user_id="bob")]
+    assert list(opened.users()) == [UserRef("bob")]
 
 
 def test_nothing_of_one_user_is_reached_through_anothers_space(opened: MemoryStore, space: Space) -> None:
     secret = save(space, "the heron fishes", tags=("secret",), conversation_id="talk")
-    bob = opened.space("bob")
+    bob = space_of(opened, "bob")
     mine = save(bob, "the otter", links=(Link(target_id=secret.id, strength=1),))
     assert bob.get([secret.id], deleted=True) == {}
     assert found(search(bob, "heron otter", near=embed("heron")[0])) == {mine.id}
@@ -1247,33 +1246,33 @@ def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryS
     space.note_access([mine.id], NOON)
     commit(space, Create(entry=entry(turn("the heron", "talk"))))
     space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS)
-    other = save(opened.space("bob"), "the otter")
-    assert opened.forget_user("ana") is True
+    other = save(space_of(opened, "bob"), "the otter")
+    assert opened.forget_user(UserRef("ana")) is True
     assert (space.sessions(), space.open_turns("talk")) == ([], [])
-    assert list(opened.users()) == [UserRef(user_id="bob")]
+    assert list(opened.users()) == [UserRef("bob")]
     matches = search(space, "heron", near=vector(1))
     assert (matches.candidates, matches.stored, list(space.walk()), space.scopes()) == ((), 0, [], {})
     assert {name for name, count in space.statistics().items() if count} <= {"bytes"}
-    assert opened.forget_user("ana") is False
-    assert list(opened.space("bob").walk()) == [other]
+    assert opened.forget_user(UserRef("ana")) is False
+    assert list(space_of(opened, "bob").walk()) == [other]
     again = save(space, "a fresh start", id=mine.id)
     assert list(space.walk()) == [again]
     assert space.usage([mine.id]) == {}
-    assert set(opened.users()) == {UserRef(user_id="ana"), UserRef(user_id="bob")}
+    assert set(opened.users()) == {UserRef("ana"), UserRef(user_id="bob")}
 
 
 def test_a_forgotten_user_can_be_written_through_every_old_handle(store: Opening, clock: SettableClock) -> None:
     handles = [store(clock, EMBEDDER) for _ in range(3)]
     for i, handle in enumerate(handles):
-        save(handle.space("ana"), f"before {i}")
-        assert search(handle.space("ana"), "before").stored == i + 1
-    handles[1].forget_user("ana")
+        save(space_of(handle, "ana"), f"before {i}")
+        assert search(space_of(handle, "ana"), "before").stored == i + 1
+    handles[1].forget_user(UserRef("ana"))
     for i, handle in enumerate(handles):
-        assert search(handle.space("ana"), "before").stored == i
-        save(handle.space("ana"), f"after {i}")
+        assert search(space_of(handle, "ana"), "before").stored == i
+        save(space_of(handle, "ana"), f"after {i}")
     for handle in (*handles, store(clock, EMBEDDER)):
-        assert {m.content for m in handle.space("ana").walk()} == {"after 0", "after 1", "after 2"}
-        assert search(handle.space("ana"), "after").stored == 3
+        assert {m.content for m in space_of(handle, "ana").walk()} == {"after 0", "after 1", "after 2"}
+        assert search(space_of(handle, "ana"), "after").stored == 3
 
 
 # Opening
@@ -1281,10 +1280,10 @@ def test_a_forgotten_user_can_be_written_through_every_old_handle(store: Opening
 
 def test_everything_is_there_after_a_close(store: Opening, clock: SettableClock) -> None:
     first = store(clock, EMBEDDER)
-    one = update(first.space("ana"), save(first.space("ana"), "the heron"), content="the heron fishes")
-    said = commit(first.space("ana"), Create(entry=entry(turn("the heron said", "talk"))))
+    one = update(space_of(first, "ana"), save(space_of(first, "ana"), "the heron"), content="the heron fishes")
+    said = commit(space_of(first, "ana"), Create(entry=entry(turn("the heron said", "talk"))))
     first.close()
-    space = store(clock, EMBEDDER).space("ana")
+    space = space_of(store(clock, EMBEDDER), "ana")
     assert list(space.walk(turns=True)) == [one, said]
     assert found(search(space, "heron", near=embed("heron")[0], include_turns=True)) == {one.id, said.id}
     assert len(space.revisions(one.id)) == 1
@@ -1297,7 +1296,7 @@ def test_a_closed_store_closes_again_without_harm(opened: MemoryStore, space: Sp
 
 
 def test_two_handles_see_each_others_writes_at_once(store: Opening, clock: SettableClock) -> None:
-    spaces = itertools.cycle([store(clock, EMBEDDER).space("ana") for _ in range(2)])
+    spaces = itertools.cycle([space_of(store(clock, EMBEDDER), "ana") for _ in range(2)])
     kept: dict[str, Memory] = {}
     for i in range(30):
         writer, reader = next(spaces), next(spaces)
@@ -1318,11 +1317,11 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
     first = store(clock, EMBEDDER)
     changes = [creation(f"heron {i} " + "word " * 200) for i in range(300)]
     made = [change.entry.memory for change in changes]
-    first.space("ana").commit(changes, timeout=SECONDS)
-    delete(first.space("ana"), made[0])
+    space_of(first, "ana").commit(changes, timeout=SECONDS)
+    delete(space_of(first, "ana"), made[0])
     first.close()
     other = HashedWords(dimension=32)
-    space = store(clock, other).space("ana")
+    space = space_of(store(clock, other), "ana")
     [near] = other.embed(["heron"], purpose="query", timeout=SECONDS)
     for refused in (
         lambda: space.get([made[1].id]),
@@ -1338,7 +1337,7 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
 
     with pytest.raises(RuntimeError):
         space.reembed(failing)
-    assert len(list(store(clock, EMBEDDER).space("ana").walk())) == 299
+    assert len(list(space_of(store(clock, EMBEDDER), "ana").walk())) == 299
 
     seen: list[str] = []
 
@@ -1362,15 +1361,15 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
     assert len(found(search(space, "anew", per_leg=None))) == 299
     assert {m.id for m in space.get([m.id for m in made]).values()} == {m.id for m in made[1:]}
     with pytest.raises(Conflict, match="steeltrap reembed"):
-        save(store(clock, EMBEDDER).space("ana"), "by the old embedder")
+        save(space_of(store(clock, EMBEDDER), "ana"), "by the old embedder")
 
 
 def test_a_handle_of_the_old_embedder_is_refused_after_embedding_anew(store: Opening, clock: SettableClock) -> None:
-    old = store(clock, EMBEDDER).space("ana")
+    old = space_of(store(clock, EMBEDDER), "ana")
     save(old, "heron")
     assert search(old, near=embed("heron")[0]).stored == 1
     other = HashedWords(dimension=32)
-    store(clock, other).space("ana").reembed(
+    space_of(store(clock, other), "ana").reembed(
         lambda memories: [
             replace(entry(m), embeddings=tuple(other.embed([m.content], purpose="document", timeout=SECONDS)))
             for m in memories

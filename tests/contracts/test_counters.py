@@ -13,13 +13,14 @@ from clock import SettableClock
 from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables
 from embedding import HashedWords
+from spaces import space_of
 from steeltrap.adapters.dynamodb import DynamoCounters, DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Connect, Tables
 from steeltrap.adapters.process import ProcessCounters
 from steeltrap.engine.quota import Quotas
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Session
+from steeltrap.model import Caller, Session, UserRef
 from steeltrap.ports import Amount, Counters
 from steeltrap.toolsets import CATALOGUE
 
@@ -64,12 +65,12 @@ def test_what_is_counted_is_nothing_that_a_user_has_and_is_forgotten_with_them(
     counters = DynamoCounters(store.tables)
     counters.count_call(ANA, MINUTE)
     assert list(store.users()) == []
-    assert store.forget_user("ana") is False
+    assert store.forget_user(UserRef("ana")) is False
     assert connect(3).scan(TableName=names[1])["Items"] == []
     counters.count_call(ANA, MINUTE)
-    store.space("ana").add_session(Session(id="s", created_at=NOON), timeout=5)
+    space_of(store, "ana").add_session(Session(id="s", created_at=NOON), timeout=5)
     counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
-    assert store.forget_user("ana") is True
+    assert store.forget_user(UserRef("ana")) is True
     assert connect(3).scan(TableName=names[1])["Items"] == []
     store.close()
 
@@ -91,7 +92,9 @@ def limited(connect: Connect, names: tuple[str, str], counting: str, clock: Sett
 
 def codes(doors: list[Door]) -> list[str | None]:
     """How each door ends a save."""
-    results = [door.invoke("core.save", {"content": f"Fact {n}."}, Caller("ana")) for n, door in enumerate(doors)]
+    results = [
+        door.invoke("core.save", {"content": f"Fact {n}."}, Caller(UserRef("ana"))) for n, door in enumerate(doors)
+    ]
     return [result.error.code if result.error else None for result in results]
 
 
@@ -99,7 +102,7 @@ def test_processes_share_what_a_user_has_used(moto: tuple[Connect, tuple[str, st
     connect, names = moto
     one, other = (limited(connect, names, names[1], clock) for _ in range(2))
     assert codes([one, other, one]) == [None, None, "throttled"]
-    calls = [door.invoke("core.list", {}, Caller("ana")).error for door in (other, one)]
+    calls = [door.invoke("core.list", {}, Caller(UserRef("ana"))).error for door in (other, one)]
     assert calls[0] is None
     assert calls[1] is not None
     assert calls[1].details == {"retry_after": 60}

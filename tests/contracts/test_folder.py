@@ -11,7 +11,8 @@ from files_contract import *  # noqa: F403 - the suite
 
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.errors import InvalidInput, Unavailable
-from steeltrap.ports import FileStore, UserRef
+from steeltrap.model import UserRef
+from steeltrap.ports import FileStore
 
 
 @pytest.fixture
@@ -20,22 +21,22 @@ def files(tmp_path: Path) -> FileStore:
 
 
 def folder_of(tmp_path: Path, user: str) -> Path:
-    key = UserRef(user_id=user).key
+    key = UserRef(user).key
     return tmp_path / "exports" / key[:2] / key
 
 
 def test_a_users_folder_has_the_name_of_the_users_memories(tmp_path: Path, files: FileStore) -> None:
-    files.files("ana").write("memories.json", b"x")
+    files.files(UserRef("ana")).write("memories.json", b"x")
     assert (folder_of(tmp_path, "ana") / "memories.json").read_bytes() == b"x"
 
 
 def test_nobody_else_on_the_computer_reads_a_file(tmp_path: Path, files: FileStore) -> None:
-    files.files("ana").write("memories.json", b"x")
+    files.files(UserRef("ana")).write("memories.json", b"x")
     assert (folder_of(tmp_path, "ana") / "memories.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_nobody_else_on_the_computer_enters_the_folders(tmp_path: Path, files: FileStore) -> None:
-    files.files("ana").write("backup/memories.json", b"x")
+    files.files(UserRef("ana")).write("backup/memories.json", b"x")
     folders = [path for path in tmp_path.rglob("*") if path.is_dir()]
     assert len(folders) == 4
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
@@ -51,12 +52,12 @@ def test_a_link_above_the_users_folder_is_not_followed(tmp_path: Path, files: Fi
     (elsewhere / own.relative_to(linked)).mkdir(parents=True)
     secret = elsewhere / own.relative_to(linked) / "memories.json"
     secret.write_bytes(b"secret")
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     for use in (
         lambda: ana.read("memories.json", most=100),
         lambda: ana.write("memories.json", b"overwritten"),
         ana.names,
-        lambda: files.forget_user("ana"),
+        lambda: files.forget_user(UserRef("ana")),
     ):
         with pytest.raises(InvalidInput, match="a link is in the way"):
             use()
@@ -70,7 +71,7 @@ def test_a_link_that_is_planted_between_a_look_and_its_use_is_not_followed(
     secret.mkdir()
     (secret / "memories.json").write_bytes(b"secret")
     own = folder_of(tmp_path, "ana")
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("backup/memories.json", b"mine")
 
     def planting(opener: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,14 +90,14 @@ def test_a_link_that_is_planted_between_a_look_and_its_use_is_not_followed(
 
 def test_a_data_folder_that_was_removed_is_not_made_anew(tmp_path: Path) -> None:
     files = FolderFiles(tmp_path / "data")
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"x")
     (tmp_path / "data").rename(tmp_path / "away")
     for use in (
         lambda: ana.write("memories.json", b"y"),
         lambda: ana.read("memories.json", most=100),
         ana.names,
-        lambda: files.forget_user("ana"),
+        lambda: files.forget_user(UserRef("ana")),
     ):
         with pytest.raises(Unavailable, match="data folder was removed"):
             use()
@@ -104,8 +105,8 @@ def test_a_data_folder_that_was_removed_is_not_made_anew(tmp_path: Path) -> None
 
 
 def test_a_folder_that_is_not_used_is_not_made(tmp_path: Path, files: FileStore) -> None:
-    assert files.files("ana").names() == []
-    assert files.forget_user("ana") is False
+    assert files.files(UserRef("ana")).names() == []
+    assert files.forget_user(UserRef("ana")) is False
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,14 +127,14 @@ def test_a_link_is_not_followed(tmp_path: Path, files: FileStore, planted: str) 
             (own / "planted").symlink_to(own / "planted")
         case "whole":
             own.symlink_to(secret)
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     with pytest.raises(InvalidInput):
         ana.read(name, most=100)
     with pytest.raises(InvalidInput):
         ana.write(name, b"overwritten")
     if planted != "whole":
         assert ana.names() == []
-    files.forget_user("ana")
+    files.forget_user(UserRef("ana"))
     assert (secret / "memories.json").read_bytes() == b"secret"
     assert not own.exists()
 
@@ -141,13 +142,13 @@ def test_a_link_is_not_followed(tmp_path: Path, files: FileStore, planted: str) 
 def test_a_folder_that_cannot_be_used_is_said_to_be_so(tmp_path: Path, files: FileStore) -> None:
     (tmp_path / "exports").write_bytes(b"a file in the way")
     with pytest.raises(Unavailable, match="exported files"):
-        files.files("ana").write("memories.json", b"x")
+        files.files(UserRef("ana")).write("memories.json", b"x")
 
 
 def test_a_write_that_fails_leaves_the_old_file(
     tmp_path: Path, files: FileStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ana = files.files("ana")
+    ana = files.files(UserRef("ana"))
     ana.write("memories.json", b"old")
 
     def full(*_: object) -> None:

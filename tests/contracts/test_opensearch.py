@@ -24,6 +24,7 @@ from urllib3 import exceptions
 from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
+from spaces import space_of
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
 from steeltrap.adapters.opensearch.errors import MAPPED
 from steeltrap.adapters.sqlite import SqliteStore
@@ -636,7 +637,7 @@ def test_scores_and_order_are_those_of_sqlite(
         for text in texts
     ]
     store = SqliteStore(tmp_path, EMBEDDER, clock)
-    space = store.space("ana")
+    space = space_of(store, "ana")
     space.commit(kept, timeout=SECONDS)
     write(index, settle, *(_document(change.entry, at) for at, change in enumerate(kept, 1)))
     for number in range(40):

@@ -11,12 +11,13 @@ from memory_index import MemoryIndex
 from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
 from contracts.entries import EMBEDDER
+from spaces import space_of
 from steeltrap.adapters.dynamodb.client.table import Tables
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
-ANA = Caller("ana", "default")
+ANA = Caller(UserRef("ana"), "default")
 PATIENCE = 20.0
 
 
@@ -133,7 +134,7 @@ def test_what_was_just_read_is_written_down_without_being_read_again(door: Door,
     recorder.requests.clear()
     door.store.flush(just_read=True)
     assert recorder.requests == []
-    counts = door.store.space("ana").usage([hit["id"] for hit in found["results"]])
+    counts = space_of(door.store, "ana").usage([hit["id"] for hit in found["results"]])
     assert {one.access_count for one in counts.values()} <= {1, 2}
     assert len(counts) == 3
 

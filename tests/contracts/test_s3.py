@@ -12,7 +12,7 @@ from files_contract import *  # noqa: F403 - the suite
 from components import aws_url, check_wanted
 from steeltrap.adapters.s3 import BucketFiles
 from steeltrap.errors import TooLarge, Unavailable
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
 _numbers = count()
@@ -62,8 +62,8 @@ def versions(client: Any, bucket: str) -> list[tuple[str, str]]:
 
 
 def test_a_users_prefix_has_the_name_of_the_users_memories(client: Any, bucket: str, files: BucketFiles) -> None:
-    files.files("ana", tenant="acme").write("backup/a.json", b"x")
-    key = UserRef(user_id="ana", tenant="acme").key
+    files.files(UserRef("ana", "acme")).write("backup/a.json", b"x")
+    key = UserRef("ana", "acme").key
     assert [key for key, _ in versions(client, bucket)] == [f"exports/{key}/backup/a.json"]
 
 
@@ -71,15 +71,15 @@ def test_forgetting_a_user_removes_old_versions_and_the_marks_of_deletions(
     client: Any, bucket: str, files: BucketFiles
 ) -> None:
     for content in (b"first", b"second"):
-        files.files("ana").write("a.json", content)
-        files.files("ben").write("a.json", content)
-    [(key, _), _] = [each for each in versions(client, bucket) if UserRef(user_id="ana").key in each[0]]
+        files.files(UserRef("ana")).write("a.json", content)
+        files.files(UserRef("ben")).write("a.json", content)
+    [(key, _), _] = [each for each in versions(client, bucket) if UserRef("ana").key in each[0]]
     client.delete_object(Bucket=bucket, Key=key)
     assert len(versions(client, bucket)) == 5
-    assert files.forget_user("ana") is True
+    assert files.forget_user(UserRef("ana")) is True
     left = versions(client, bucket)
     assert len(left) == 2
-    assert all(UserRef(user_id="ben").key in key for key, _ in left)
+    assert all(UserRef("ben").key in key for key, _ in left)
 
 
 def test_a_bucket_without_versions_is_emptied_of_a_user_too(
@@ -88,42 +88,42 @@ def test_a_bucket_without_versions_is_emptied_of_a_user_too(
     plain = f"{bucket}-plain"
     client.create_bucket(Bucket=plain)
     files = BucketFiles(plain, **options)
-    files.files("ana").write("a.json", b"x")
-    assert files.forget_user("ana") is True
+    files.files(UserRef("ana")).write("a.json", b"x")
+    assert files.forget_user(UserRef("ana")) is True
     assert versions(client, plain) == []
     client.delete_bucket(Bucket=plain)
 
 
 def test_all_pages_are_listed_and_forgotten(client: Any, bucket: str, files: BucketFiles) -> None:
-    prefix = f"exports/{UserRef(user_id='ana').key}"
+    prefix = f"exports/{UserRef('ana').key}"
     names = [f"{number:04}.json" for number in range(1001)]
     for name in names:
         client.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=b"")
-    assert files.files("ana").names() == names
-    assert files.forget_user("ana") is True
+    assert files.files(UserRef("ana")).names() == names
+    assert files.forget_user(UserRef("ana")) is True
     assert versions(client, bucket) == []
 
 
 def test_the_folders_of_a_console_are_no_files(client: Any, bucket: str, files: BucketFiles) -> None:
-    client.put_object(Bucket=bucket, Key=f"exports/{UserRef(user_id='ana').key}/backup/", Body=b"")
-    files.files("ana").write("backup/a.json", b"x")
-    assert files.files("ana").names() == ["backup/a.json"]
+    client.put_object(Bucket=bucket, Key=f"exports/{UserRef('ana').key}/backup/", Body=b"")
+    files.files(UserRef("ana")).write("backup/a.json", b"x")
+    assert files.files(UserRef("ana")).names() == ["backup/a.json"]
 
 
 def test_what_is_too_large_is_not_read(files: BucketFiles, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    files.files("ana").write("a.json", b"x" * 5000)
+    files.files(UserRef("ana")).write("a.json", b"x" * 5000)
     monkeypatch.setattr("botocore.response.StreamingBody.read", lambda *_: pytest.fail("the body was read"))
     with pytest.raises(TooLarge, match="4,999"):
-        files.files("ana").read("a.json", most=4999)
+        files.files(UserRef("ana")).read("a.json", most=4999)
 
 
 def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any]) -> None:
     files = BucketFiles("steeltrap-never-made", **options)
     for attempt in (
-        lambda: files.files("ana").write("a.json", b"x"),
-        lambda: files.files("ana").read("a.json", most=1),
-        lambda: files.files("ana").names(),
-        lambda: files.forget_user("ana"),
+        lambda: files.files(UserRef("ana")).write("a.json", b"x"),
+        lambda: files.files(UserRef("ana")).read("a.json", most=1),
+        lambda: files.files(UserRef("ana")).names(),
+        lambda: files.forget_user(UserRef("ana")),
     ):
         with pytest.raises(Unavailable, match="mend the bucket") as refused:
             attempt()
@@ -133,4 +133,4 @@ def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any
 
 def test_nothing_is_connected_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("boto3.session.Session", lambda: pytest.fail("a client was made"))
-    BucketFiles("steeltrap-lazy").files("ana")
+    BucketFiles("steeltrap-lazy").files(UserRef("ana"))

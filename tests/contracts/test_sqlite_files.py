@@ -32,6 +32,7 @@ from contracts.entries import (
     turn,
     vector,
 )
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore, connection, opening
 from steeltrap.adapters.sqlite import file as files
 from steeltrap.adapters.sqlite import store as stores
@@ -39,11 +40,11 @@ from steeltrap.adapters.sqlite.file import UserFile
 from steeltrap.adapters.sqlite.rows import COLUMNS, to_row, to_terms
 from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.errors import Internal, Unavailable
-from steeltrap.model import Filter, Importance, Message
-from steeltrap.ports import Guard, UserRef
+from steeltrap.model import Filter, Importance, Message, UserRef
+from steeltrap.ports import Guard
 
 Opening = Callable[[], SqliteStore]
-ANA = UserRef(user_id="ana")
+ANA = UserRef("ana")
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_mistake_of_ours_is_in_the_log(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_only_the_owner_may_read_a_users_files(open_store: Opening) -> None:
-    space = open_store().space("ana")
+    space = space_of(open_store(), "ana")
     save(space, "one")
     search(space, "one")
     files = [path for path in open_store().folder.rglob("*") if path.is_file()]
@@ -111,14 +112,14 @@ def test_a_users_file_is_private_from_the_moment_it_exists(
         return opened
 
     monkeypatch.setattr(apsw, "Connection", look)
-    save(open_store().space("ana"), "one")
+    save(space_of(open_store(), "ana"), "one")
     assert seen == {0o600}
 
 
 def test_the_folders_that_a_store_makes_are_open_to_their_owner_only(open_store: Opening) -> None:
     store = open_store()
     store.check()
-    save(store.space("ana"), "one")
+    save(space_of(store, "ana"), "one")
     folders = [store.folder, *(path for path in store.folder.rglob("*") if path.is_dir())]
     assert len(folders) == 3
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
@@ -127,40 +128,40 @@ def test_the_folders_that_a_store_makes_are_open_to_their_owner_only(open_store:
 def test_a_folder_that_was_there_keeps_its_mode(open_store: Opening) -> None:
     store = open_store()
     store.folder.mkdir(mode=0o755)
-    save(store.space("ana"), "one")
+    save(space_of(store, "ana"), "one")
     assert stat.S_IMODE(store.folder.stat().st_mode) == 0o755
 
 
 def test_a_file_under_another_users_name_is_refused_and_left_as_it_is(open_store: Opening) -> None:
     store = open_store()
-    save(store.space("ana"), "the secret of ana")
+    save(space_of(store, "ana"), "the secret of ana")
     store.close()
-    theirs = store.path(UserRef(user_id="bob"))
+    theirs = store.path(UserRef("bob"))
     theirs.parent.mkdir()
     shutil.copy(store.path(ANA), theirs)
     before = theirs.read_bytes()
     again = open_store()
-    bob = again.space("bob")
+    bob = space_of(again, "bob")
     uses: list[Callable[[], object]] = [
         lambda: search(bob, "secret"),
         lambda: bob.page(Filter(), limit=10),
         lambda: save(bob, "two"),
         lambda: bob.reembed(lambda memories: []),
-        lambda: again.forget_user("bob"),
+        lambda: again.forget_user(UserRef("bob")),
         lambda: list(again.users()),
     ]
     for use in uses:
         with pytest.raises(Unavailable, match=f"{theirs.name} holds the memories of another user") as refused:
             use()
         assert "ana" not in refused.value.message
-    assert search(again.space("ana"), "secret").stored == 1
+    assert search(space_of(again, "ana"), "secret").stored == 1
     again.close()
     assert theirs.read_bytes() == before
 
 
 def test_the_file_of_a_user_with_ten_memories_is_small(open_store: Opening) -> None:
     store = open_store()
-    store.space("ana").commit([creation("a sentence of usual length, " * 4) for _ in range(10)], timeout=SECONDS)
+    space_of(store, "ana").commit([creation("a sentence of usual length, " * 4) for _ in range(10)], timeout=SECONDS)
     store.close()
     assert store.path(ANA).stat().st_size <= 200 * 1024
 
@@ -184,11 +185,11 @@ def _damaged(path: Path, how: str) -> bytes:
 @pytest.mark.parametrize("how", ["text", "truncated", "zeros", "noise", "header"])
 def test_a_damaged_file_is_named_and_left_as_it_is(open_store: Opening, how: str) -> None:
     store = open_store()
-    store.space("ana").commit([creation(f"note {i} " * 30, tags=("t",)) for i in range(200)], timeout=SECONDS)
+    space_of(store, "ana").commit([creation(f"note {i} " * 30, tags=("t",)) for i in range(200)], timeout=SECONDS)
     store.close()
     path = store.path(ANA)
     bad = _damaged(path, how)
-    space = open_store().space("ana")
+    space = space_of(open_store(), "ana")
     for use in (
         lambda: space.page(Filter(tags=("t",)), limit=200),
         lambda: search(space, "note", near=embed("note")[0]),
@@ -211,7 +212,7 @@ def test_another_programs_database_is_refused_and_left_as_it_is(open_store: Open
     foreign.execute("CREATE TABLE memory (n INTEGER PRIMARY KEY, image TEXT); INSERT INTO memory VALUES (1, 'mine')")
     foreign.close()
     before = path.read_bytes()
-    for use in (lambda: save(store.space("ana"), "one"), lambda: search(store.space("ana"), "one")):
+    for use in (lambda: save(space_of(store, "ana"), "one"), lambda: search(space_of(store, "ana"), "one")):
         with pytest.raises(Unavailable, match="not a steeltrap database"):
             use()
     store.close()
@@ -222,27 +223,27 @@ def test_an_empty_file_becomes_a_space(open_store: Opening) -> None:
     store = open_store()
     store.path(ANA).parent.mkdir(parents=True)
     store.path(ANA).touch()
-    assert search(store.space("ana"), "one").stored == 0
-    save(store.space("ana"), "one")
-    assert search(store.space("ana"), "one").stored == 1
+    assert search(space_of(store, "ana"), "one").stored == 0
+    save(space_of(store, "ana"), "one")
+    assert search(space_of(store, "ana"), "one").stored == 1
 
 
 def test_a_file_of_a_newer_steeltrap_is_refused(open_store: Opening) -> None:
     store = open_store()
-    save(store.space("ana"), "one")
+    save(space_of(store, "ana"), "one")
     store.close()
     newer = apsw.Connection(str(store.path(ANA)))
     newer.pragma("user_version", len(MIGRATIONS) + 1)
     newer.close()
     with pytest.raises(Unavailable, match="newer steeltrap") as refused:
-        save(open_store().space("ana"), "two")
+        save(space_of(open_store(), "ana"), "two")
     assert not refused.value.can_retry
 
 
 def test_a_data_folder_that_is_a_file_is_a_clear_error(tmp_path: Path, clock: SettableClock) -> None:
     (tmp_path / "data").write_text("not a folder")
     store = SqliteStore(tmp_path / "data", EMBEDDER, clock)
-    for use in (store.check, lambda: save(store.space("ana"), "one")):
+    for use in (store.check, lambda: save(space_of(store, "ana"), "one")):
         with pytest.raises(Unavailable, match="data folder") as refused:
             use()
         assert not refused.value.can_retry
@@ -253,19 +254,20 @@ _AS_NOBODY = """
 import os, sys
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Unavailable
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 from pathlib import Path
 
 folder = Path(sys.argv[1])
 store = SqliteStore(folder, EMBEDDER, SettableClock())
-save(store.space("ana"), "one")
-save(store.space("bob"), "one")
+save(space_of(store, "ana"), "one")
+save(space_of(store, "bob"), "one")
 store.close()
 for path in sorted(folder.rglob("*"), reverse=True):
     path.chmod(0o555 if path.is_dir() else 0o444)
-if (hidden := store.path(UserRef(user_id="bob")).parent):
+if (hidden := store.path(UserRef("bob")).parent):
     hidden.chmod(0)
 folder.chmod(0o555)
 if os.getuid() == 0:
@@ -275,10 +277,10 @@ if os.getuid() == 0:
 store = SqliteStore(folder, EMBEDDER, SettableClock())
 uses = (
     store.check,
-    lambda: save(store.space("ana"), "two"),
-    lambda: save(store.space("bob"), "two"),
-    lambda: search(store.space("bob"), "one"),
-    lambda: save(store.space("eve"), "two"),
+    lambda: save(space_of(store, "ana"), "two"),
+    lambda: save(space_of(store, "bob"), "two"),
+    lambda: search(space_of(store, "bob"), "one"),
+    lambda: save(space_of(store, "eve"), "two"),
 )
 for use in uses:
     try:
@@ -326,19 +328,20 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from pathlib import Path
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock(), cache_bytes=int(sys.argv[2]))
 names = [f"user {i}" for i in range(40)]
 for name in names:
-    save(store.space(name), f"note of {name}")
+    save(space_of(store, name), f"note of {name}")
 for _ in range(2):
     for name in names:
-        [candidate] = search(store.space(name), "note").candidates
-        store.space(name).note_access([candidate.id], SettableClock().now())
+        [candidate] = search(space_of(store, name), "note").candidates
+        space_of(store, name).note_access([candidate.id], SettableClock().now())
 store.close()
-counts = [store.space(n).usage([m.id])[m.id].access_count for n in names for m in store.space(n).walk()]
+counts = [space_of(store, n).usage([m.id])[m.id].access_count for n in names for m in space_of(store, n).walk()]
 print(len(list(store.users())), counts == [2] * len(names))
 """
 
@@ -347,8 +350,8 @@ def test_a_flush_of_what_was_read_never_raises(
     open_store: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = open_store()
-    one = save(store.space("ana"), "one")
-    store.space("ana").note_access([one.id], NOON)
+    one = save(space_of(store, "ana"), "one")
+    space_of(store, "ana").note_access([one.id], NOON)
 
     def refused(path: Path) -> bool:
         raise PermissionError(13, "Permission denied")
@@ -366,10 +369,10 @@ def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: i
 
 def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
-    save(store.space("bob"), "the otter")
+    save(space_of(store, "bob"), "the otter")
     with ThreadPoolExecutor(1) as pool, store._file(ANA).writing(SECONDS):
         # With ana's file written to, and a cache that holds one file, bob's takes its place.
-        reading = pool.submit(search, store.space("bob"), "otter")
+        reading = pool.submit(search, space_of(store, "bob"), "otter")
         assert reading.result(SECONDS).stored == 1
         assert store._file(ANA).is_open_to_write
     store.close()
@@ -379,9 +382,9 @@ def test_a_file_that_was_in_use_is_put_away_later(tmp_path: Path, clock: Settabl
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
     written = store._file(ANA)
     with written.writing(SECONDS):
-        save(store.space("bob"), "the otter")
+        save(space_of(store, "bob"), "the otter")
     assert written.is_open
-    search(store.space("bob"), "otter")
+    search(space_of(store, "bob"), "otter")
     assert not written.is_open
     store.close()
 
@@ -390,20 +393,20 @@ def test_what_was_read_is_kept_when_another_process_writes_while_its_file_is_put
     tmp_path: Path, clock: SettableClock
 ) -> None:
     store, other = (SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1) for _ in range(2))
-    one = save(store.space("ana"), "the heron")
-    store.space("ana").note_access([one.id], NOON)
+    one = save(space_of(store, "ana"), "the heron")
+    space_of(store, "ana").note_access([one.id], NOON)
     with other._file(ANA).writing(SECONDS):
-        save(store.space("bob"), "the otter")
-    assert store.space("ana").usage([one.id])[one.id].access_count == 1
+        save(space_of(store, "bob"), "the otter")
+    assert space_of(store, "ana").usage([one.id])[one.id].access_count == 1
     store.close()
-    assert other.space("ana").usage([one.id])[one.id].access_count == 1
+    assert space_of(other, "ana").usage([one.id])[one.id].access_count == 1
     other.close()
 
 
 def test_a_tiny_cache_answers_alike(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
-    made = {name: save(store.space(name), f"heron of {name}") for name in "abcdefgh"}
-    spaces = {name: store.space(name) for name in made}
+    made = {name: save(space_of(store, name), f"heron of {name}") for name in "abcdefgh"}
+    spaces = {name: space_of(store, name) for name in made}
     for _ in range(2):
         for name, kept in made.items():
             assert found(search(spaces[name], "heron", near=embed("heron")[0])) == {kept.id}
@@ -417,7 +420,7 @@ def test_writers_that_look_around_do_not_put_each_others_files_away_forever(
     guard = Guard(same_text=True, threshold=0.9999)
 
     def write(name: str) -> int:
-        space = store.space(name)
+        space = space_of(store, name)
         for i in range(40):
             save(space, "heron " * (i + 1), vectors=[vector(*[0] * i, 1)], guard=guard)
         return search(space, "heron").stored
@@ -431,7 +434,7 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
     open_store: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store()
-    save(store.space("ana"), "one")
+    save(space_of(store, "ana"), "one")
     file = store._file(ANA)
     begun, locked = threading.Event(), threading.Event()
 
@@ -443,7 +446,7 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
 
     monkeypatch.setattr(opening, "migrate", migrate)
     with ThreadPoolExecutor(1) as pool:
-        reader = pool.submit(search, store.space("ana"), "one")
+        reader = pool.submit(search, space_of(store, "ana"), "one")
         assert begun.wait(SECONDS)
         with file.writing(SECONDS) as (writer, _):
             locked.set()
@@ -454,10 +457,10 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
 
 
 def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -> None:
-    one = save(open_store().space("ana"), "one")
+    one = save(space_of(open_store(), "ana"), "one")
     store = open_store()
     with store._file(ANA).writing(SECONDS), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(store.space("ana").get, [one.id]).result(SECONDS) == {one.id: one}
+        assert pool.submit(space_of(store, "ana").get, [one.id]).result(SECONDS) == {one.id: one}
 
 
 # Migrations
@@ -486,7 +489,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
             )
             terms, vectors = to_terms(made.tokens or ()), b"".join(made.embeddings or ())
             old.execute("INSERT INTO search VALUES (?, ?, ?)", (n, terms, vectors))
-    space = store.space("ana")
+    space = space_of(store, "ana")
     assert space.get([scored.id, said.id]) == {scored.id: scored, said.id: said}
     assert space.open_turns("talk") == [said]
     assert space.scopes()["user/default"].last_written_at == NOON
@@ -510,7 +513,7 @@ def sweeping(tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_file_that_is_written_is_swept_at_most_once_an_hour(sweeping: SqliteStore, clock: SettableClock) -> None:
-    space = sweeping.space("ana")
+    space = space_of(sweeping, "ana")
     first, second = save(space, "one", expires_at=later(60)), save(space, "two", expires_at=later(120))
     gone = delete(space, save(space, "three"))
     clock.advance(seconds=60)
@@ -530,15 +533,15 @@ def test_a_file_that_is_written_is_swept_at_most_once_an_hour(sweeping: SqliteSt
 def test_a_file_that_is_only_read_is_not_swept(
     sweeping: SqliteStore, open_store: Opening, clock: SettableClock
 ) -> None:
-    expired = save(open_store().space("ana"), "one", expires_at=later(-1))
-    space = sweeping.space("ana")
+    expired = save(space_of(open_store(), "ana"), "one", expires_at=later(-1))
+    space = space_of(sweeping, "ana")
     assert space.get([expired.id]) == {}
     sweeping.sweep()
     assert space.traces(expired.id)
 
 
 def test_a_sweep_that_finds_nothing_writes_nothing(sweeping: SqliteStore) -> None:
-    space = sweeping.space("ana")
+    space = space_of(sweeping, "ana")
     save(space, "one")
     path = sweeping.path(ANA)
     before = [each.read_bytes() for each in sorted(path.parent.iterdir()) if each.suffix != ".db-shm"]
@@ -547,7 +550,7 @@ def test_a_sweep_that_finds_nothing_writes_nothing(sweeping: SqliteStore) -> Non
 
 
 def test_a_sweep_finishes_a_purge_that_was_cut_short(sweeping: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    space = sweeping.space("ana")
+    space = space_of(sweeping, "ana")
     secret = save(space, "quagmire plenipotentiary")
 
     def die(*_: object) -> None:
@@ -565,14 +568,14 @@ def test_a_sweep_finishes_a_purge_that_was_cut_short(sweeping: SqliteStore, monk
 def test_a_sweep_that_fails_is_logged_and_the_others_go_on(
     sweeping: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bob = UserRef(user_id="bob")
-    save(sweeping.space("ana"), "one", expires_at=later(-1))
-    expired = save(sweeping.space("bob"), "one", expires_at=later(-1))
+    bob = UserRef("bob")
+    save(space_of(sweeping, "ana"), "one", expires_at=later(-1))
+    expired = save(space_of(sweeping, "bob"), "one", expires_at=later(-1))
     file = sweeping._file(ANA)
     monkeypatch.setattr(file, "scrub", lambda timeout: 1 / 0)
     sweeping.sweep()
     assert [record.message for record in caplog.records] == ["a sweep failed: ZeroDivisionError"]
-    assert sweeping.space(bob.user_id).traces(expired.id) == []
+    assert space_of(sweeping, bob.user_id).traces(expired.id) == []
 
 
 @pytest.mark.parametrize("retention", [None, timedelta(days=30)])
@@ -584,7 +587,7 @@ def test_the_background_sweeps_where_there_is_a_retention_time(
     retention: timedelta | None,
 ) -> None:
     other = open_store()
-    expired = save(other.space("ana"), "one", expires_at=later(-1))
+    expired = save(space_of(other, "ana"), "one", expires_at=later(-1))
     other.close()
     done = threading.Event()
     sweep = SqliteStore.sweep
@@ -598,17 +601,17 @@ def test_the_background_sweeps_where_there_is_a_retention_time(
     monkeypatch.setattr(stores, "FLUSH_SECONDS", 0.01)
     monkeypatch.setattr(SqliteStore, "sweep", sweep_and_tell)
     store = SqliteStore(tmp_path / "data", EMBEDDER, clock, retention=retention)
-    save(store.space("ana"), "two")
+    save(space_of(store, "ana"), "two")
     assert done.wait(SECONDS)
-    assert bool(store.space("ana").traces(expired.id)) == (retention is None)
+    assert bool(space_of(store, "ana").traces(expired.id)) == (retention is None)
     store.close()
 
 
 def test_a_copy_of_the_folder_is_a_working_store(open_store: Opening, tmp_path: Path, clock: SettableClock) -> None:
     store = open_store()
-    one = save(store.space("ana"), "the heron")
+    one = save(space_of(store, "ana"), "the heron")
     store.close()
     shutil.copytree(store.folder, tmp_path / "copy")
     copied = SqliteStore(tmp_path / "copy", EMBEDDER, clock)
-    assert found(search(copied.space("ana"), "heron")) == {one.id}
+    assert found(search(space_of(copied, "ana"), "heron")) == {one.id}
     copied.close()

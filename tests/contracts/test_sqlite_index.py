@@ -24,9 +24,10 @@ from contracts.entries import (
     update,
 )
 from contracts.entries import entry as entry_of
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict
-from steeltrap.model import Memory
+from steeltrap.model import Memory, UserRef
 from steeltrap.ports import Create, Guard, Space
 
 Opening = Callable[[], SqliteStore]
@@ -86,7 +87,7 @@ def test_an_index_kept_up_with_changes_equals_one_loaded_anew(
 ) -> None:
     pick = random.Random(seed)
     store = open_store()
-    spaces = [store.space("ana"), open_store().space("ana")]
+    spaces = [space_of(store, "ana"), space_of(open_store(), "ana")]
     alive: dict[str, Memory] = {}
     for step in range(90):
         space = pick.choice(spaces)
@@ -117,7 +118,7 @@ def test_an_index_kept_up_with_changes_equals_one_loaded_anew(
         else:
             _answers(pick.choice(spaces))
     fresh = open_store()
-    expected = _answers(fresh.space("ana"))
+    expected = _answers(space_of(fresh, "ana"))
     for space in spaces:
         assert _answers(space) == expected
 
@@ -142,7 +143,7 @@ def _creation(pick: random.Random, **fields: Any) -> Create:
 
 
 def test_what_a_refused_block_wrote_is_seen_by_nobody(open_store: Opening) -> None:
-    space = open_store().space("ana")
+    space = space_of(open_store(), "ana")
     save(space, "the heron")
     block = [creation("the otter"), creation("the heron", guard=Guard(threshold=0.99))]
     for _ in range(2):
@@ -157,14 +158,14 @@ def test_an_index_is_loaded_anew_when_the_space_is_forgotten_and_filled_again(op
     store, other = open_store(), open_store()
     for round_ in range(4):
         for i in range(5):
-            save(other.space("ana"), f"heron {round_} {i}")
-        assert search(store.space("ana"), "heron").stored == 5
-        other.forget_user("ana")
-        assert search(store.space("ana"), "heron").stored == 0
+            save(space_of(other, "ana"), f"heron {round_} {i}")
+        assert search(space_of(store, "ana"), "heron").stored == 5
+        other.forget_user(UserRef("ana"))
+        assert search(space_of(store, "ana"), "heron").stored == 0
 
 
 def test_many_changes_of_one_memory_leave_one(open_store: Opening) -> None:
-    space = open_store().space("ana")
+    space = space_of(open_store(), "ana")
     current = save(space, "the heron 0")
     for i in range(200):
         current = update(space, current, content=f"the heron {i}")

@@ -10,7 +10,7 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 from stores import Opening
 
@@ -30,7 +30,7 @@ def agent(door: Door) -> Callable[..., Any]:
     """`agent("ana")` is a function `(tool, **arguments) -> Result` for that user."""
 
     def speaks_for(user: str | None, conversation: str | None = None) -> Ask:
-        caller = None if user is None else Caller(user, "assistant", conversation)
+        caller = None if user is None else Caller(UserRef(user), "assistant", conversation)
 
         def ask(tool: str, **arguments: Any) -> Result:
             return door.invoke(tool, arguments, caller)

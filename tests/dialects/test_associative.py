@@ -10,7 +10,7 @@ import pytest
 from clock import SettableClock
 from dialects.associative_story import LEVELS, LONG, NEAR, OPERATIONS, OTHER, furnish, named, told, without_ids
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 TOOLS = CATALOGUE.toolset("associative").tools
@@ -463,7 +463,7 @@ def test_without_a_user_every_tool_says_so(door: Door, name: str) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_broken_embedder_is_an_error_where_one_is_needed_and_never_an_empty_answer(door: Door, name: str) -> None:
-    caller = Caller("ana", "assistant")
+    caller = Caller(UserRef("ana"), "assistant")
     for content in (LONG, NEAR):
         door.invoke("associative.memory_store", {"content": content}, caller)
     door.embedder.state = "broken"  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, stored, told
 from embedding import HashedWords
 from steeltrap.engine.transfer import sync_file
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Embedding
+from steeltrap.model import Caller, Embedding, UserRef
 from steeltrap.ports import ExportFiles
 
 STRATEGIES = ["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
@@ -29,18 +29,18 @@ def ben(agent: Callable[..., Any]) -> Callable[..., Any]:
 def files(door: Door) -> ExportFiles:
     """Ana's files, past the tools."""
     assert door.files is not None
-    return door.files.files("ana")
+    return door.files.files(UserRef("ana"))
 
 
 def of_ben(door: Door) -> ExportFiles:
     assert door.files is not None
-    return door.files.files("ben")
+    return door.files.files(UserRef("ben"))
 
 
 def hand_over(door: Door, name: str) -> None:
     """A file of Ana's as Ben's: what an operator does, no tool can."""
     assert door.files is not None
-    of_ben(door).write(name, door.files.files("ana").read(name, most=10**9))
+    of_ben(door).write(name, door.files.files(UserRef("ana")).read(name, most=10**9))
 
 
 def exported(ask: Callable[..., Any], **arguments: Any) -> Any:
@@ -323,7 +323,7 @@ def test_of_two_imports_at_once_one_writes_and_the_other_skips(
     first: list[Any] = []
     embedder = Interrupted(lambda: first.append(imported(agent(user), "a.json", **arguments)))
     sync = {"operation": "import", "file_path": "a.json", "response_level": "full", **arguments}
-    second = replace(door, embedder=embedder).invoke("associative.memory_sync", sync, Caller(user)).body
+    second = replace(door, embedder=embedder).invoke("associative.memory_sync", sync, Caller(UserRef(user))).body
     assert (counts(first[0]), counts(second)) == ({"imported": 3}, {"skipped": 3})
     assert (second["item_count"], second["detailed_summary"]["associations"]) == (0, 0)
     assert "failed_count" not in second
@@ -520,6 +520,6 @@ def test_a_bomb_is_not_unpacked_beyond_the_cap(
 def test_without_a_place_for_files_it_says_what_to_use_instead(door: Door) -> None:
     without = replace(door, files=None)
     for arguments in ({"operation": "export"}, {"operation": "import", "file_path": "a.json"}):
-        body = without.invoke("associative.memory_sync", arguments, Caller("ana")).body
+        body = without.invoke("associative.memory_sync", arguments, Caller(UserRef("ana"))).body
         assert body["error"]["code"] == "unavailable"
         assert "core.export" in body["error"]["message"]

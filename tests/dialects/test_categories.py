@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
+from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller, Matches, Query
+from steeltrap.model import Caller, Matches, Query, UserRef
 from steeltrap.surfaces.schemas import schemas
 from steeltrap.toolsets import CATALOGUE
 
@@ -62,12 +63,12 @@ class Speaks:
 
 @pytest.fixture
 def agent(door: Door) -> Speaks:
-    return Speaks(door, Caller("ana", "planner"))
+    return Speaks(door, Caller(UserRef("ana"), "planner"))
 
 
 @pytest.fixture
 def other_agent(door: Door) -> Speaks:
-    return Speaks(door, Caller("ana", "critic"))
+    return Speaks(door, Caller(UserRef("ana"), "critic"))
 
 
 def items(answer: str) -> list[str]:
@@ -425,7 +426,7 @@ def test_whatever_does_not_fit_is_refused_with_what_would(
 
 
 @EVERY_TOOL
-@pytest.mark.parametrize("caller", [None, Caller("")])
+@pytest.mark.parametrize("caller", [None, Caller(UserRef(""))])
 def test_without_a_user_every_tool_fails(door: Door, name: str, caller: Caller | None) -> None:
     assert "No user is known" in Speaks(door, caller).refused(name, **FITTING[name])
 
@@ -433,7 +434,7 @@ def test_without_a_user_every_tool_fails(door: Door, name: str, caller: Caller |
 @EVERY_TOOL
 @pytest.mark.parametrize("agent_id", [None, ""])
 def test_without_an_agent_every_tool_fails(door: Door, name: str, agent_id: str | None) -> None:
-    nobody = Speaks(door, Caller("ana", agent_id))
+    nobody = Speaks(door, Caller(UserRef("ana"), agent_id))
     assert "No agent is known" in nobody.refused(name, **FITTING[name])
     assert nobody.kept() == []
 
@@ -444,7 +445,7 @@ class NoStore:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
+    def space(self, user: UserRef) -> Any:
         raise self.error
 
 
@@ -458,7 +459,7 @@ class NoStore:
 )
 def test_when_the_store_fails_every_tool_says_so(door: Door, name: str, error: Exception, says: str) -> None:
     down = replace(door, store=NoStore(error))  # type: ignore[arg-type]
-    assert Speaks(down, Caller("ana", "planner")).refused(name, **FITTING[name]) == says
+    assert Speaks(down, Caller(UserRef("ana"), "planner")).refused(name, **FITTING[name]) == says
 
 
 class HalfAnIndex:
@@ -467,8 +468,8 @@ class HalfAnIndex:
     def __init__(self, door: Door) -> None:
         self.store = door.store
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
-        return _HalfSearched(self.store.space(user_id, tenant=tenant))
+    def space(self, user: UserRef) -> Any:
+        return _HalfSearched(self.store.space(user))
 
 
 class _HalfSearched:
@@ -506,7 +507,7 @@ def test_agents_of_one_user_have_spaces_of_their_own(agent: Speaks, other_agent:
 
 def test_users_have_spaces_of_their_own(door: Door, agent: Speaks) -> None:
     agent.ask("store_memory", category="fact", content="Ana's secret")
-    ben = Speaks(door, Caller("ben", "planner"))
+    ben = Speaks(door, Caller(UserRef("ben"), "planner"))
     assert ben.ask("search_memories", query="secret") == "No memories found for query: secret"
     assert ben.ask("list_memories", category="fact") == "No fact memories found."
 
@@ -547,7 +548,7 @@ def test_what_is_not_seen_takes_no_place_of_what_is(agent: Speaks, other_agent: 
 
 
 def test_what_is_said_in_a_conversation_is_not_seen(door: Door) -> None:
-    agent = Speaks(door, Caller("ana", "planner", "chat-1"))
+    agent = Speaks(door, Caller(UserRef("ana"), "planner", "chat-1"))
     said = [{"role": "user", "content": "My train leaves at nine"}]
     agent.invoke("core.append_messages", messages=said)
     assert agent.ask("search_memories", query="train") == "No memories found for query: train"
@@ -674,7 +675,7 @@ def test_search_and_list_count_as_access_and_change_no_version(door: Door, agent
     zebra, auth = sorted(agent.kept(), key=lambda memory: memory["content"], reverse=True)
 
     def usage() -> dict[str, Any]:
-        return dict(door.store.space("ana").usage([auth["id"], zebra["id"]]))
+        return dict(space_of(door.store, "ana").usage([auth["id"], zebra["id"]]))
 
     assert usage() == {}
     clock.advance(hours=1)
@@ -693,4 +694,4 @@ def test_only_what_a_list_shows_counts_as_read(door: Door, agent: Speaks, clock:
         clock.advance(minutes=1)
     newer, older = [memory["id"] for memory in agent.kept()]
     agent.ask("list_memories", category="fact", limit=1)
-    assert set(door.store.space("ana").usage([newer, older])) == {newer}
+    assert set(space_of(door.store, "ana").usage([newer, older])) == {newer}

@@ -11,10 +11,10 @@ import pytest
 from clock import SettableClock
 from steeltrap.engine.update import Edit, update
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Change, Create, Space
 
-ANA = Caller("ana", "assistant")
+ANA = Caller(UserRef("ana"), "assistant")
 
 
 def saved(ask: Callable[..., Any], content: str, **fields: Any) -> str:

@@ -11,7 +11,7 @@ from clock import NOON, SettableClock
 from dialects.episodes import Ask, closed, contents, episode, say, told
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Matches
+from steeltrap.model import Caller, Matches, UserRef
 
 
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
@@ -197,7 +197,7 @@ def test_agents_that_share_a_conversation_id_have_their_own_episodes(
         for name in ("one", "other"):
             message = {"role": "user", "content": f"{name} {i}"}
             arguments = {"messages": [message], "conversation_id": "chat"}
-            told(door.invoke("core.append_messages", arguments, Caller("ana", name)))
+            told(door.invoke("core.append_messages", arguments, Caller(UserRef("ana"), name)))
     made = {told(ana("core.get", id=id))["agent_id"]: contents(ana, id) for id in closed(ana, clock)}
     assert made == {name: [f"{name} {i}" for i in range(3)] for name in ("one", "other")}
 
@@ -207,7 +207,7 @@ def test_a_repeated_idempotency_key_adds_nothing_twice(door: Door, ana: Ask, clo
     for pause in (0, 20, 20):
         clock.advance(minutes=pause)
         arguments = {"conversation_id": "chat", "message": message}
-        told(door.invoke("episodic.add_message", arguments, Caller("ana", "assistant"), idempotency_key="k"))
+        told(door.invoke("episodic.add_message", arguments, Caller(UserRef("ana"), "assistant"), idempotency_key="k"))
     closed(ana, clock)
     stats = told(ana("core.stats"))
     assert (stats["turns"], stats["memories"]) == (1, 1)
@@ -237,8 +237,8 @@ class _Store:
         self._store = store
         self._wrap = wrap
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
-        return self._wrap(self._store.space(user_id, tenant=tenant))
+    def space(self, user: UserRef) -> Any:
+        return self._wrap(self._store.space(user))
 
 
 @pytest.mark.parametrize("failure", [Unavailable("gone", part="store"), RuntimeError("a fault")])
@@ -246,7 +246,7 @@ def test_an_episode_that_can_not_be_made_fails_neither_append_nor_retrieval_and_
     door: Door, ana: Ask, clock: SettableClock, failure: Exception
 ) -> None:
     failing: Any = _Store(door.store, lambda space: _NoEpisodes(space, failure))
-    broken, caller = replace(door, store=failing), Caller("ana", "assistant")
+    broken, caller = replace(door, store=failing), Caller(UserRef("ana"), "assistant")
     said = {"conversation_id": "chat", "message": {"role": "user", "content": "The heron fishes."}}
     for _ in range(50):
         told(broken.invoke("episodic.add_message", said, caller))
@@ -278,7 +278,9 @@ def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: Set
             self._space.commit(changes, **options)
 
     late: Any = _Store(door.store, Late)
-    result = replace(door, store=late).invoke("episodic.retrieve_memory_raw", {"query": "heron"}, Caller("ana"))
+    result = replace(door, store=late).invoke(
+        "episodic.retrieve_memory_raw", {"query": "heron"}, Caller(UserRef("ana"))
+    )
     [found] = told(result)
     assert len(found["messages"]) == 2
     assert told(ana("core.stats"))["memories"] == 1
@@ -313,7 +315,7 @@ def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Doo
 
     broken: Any = _Store(door.store, Degraded)
     for tool in ("episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"):
-        result = replace(door, store=broken).invoke(tool, {"query": "heron"}, Caller("ana"))
+        result = replace(door, store=broken).invoke(tool, {"query": "heron"}, Caller(UserRef("ana")))
         assert isinstance(result.error, Unavailable)
         assert "the index does not answer" in result.error.message
 
@@ -332,7 +334,7 @@ def test_a_grade_that_can_not_be_kept_is_not_acknowledged(door: Door, ana: Ask) 
             raise Unavailable("The usage table refuses writes.", part="store")
 
     refusing: Any = _Store(door.store, Refusing)
-    result = replace(door, store=refusing).invoke("core.review", {"id": id, "grade": "good"}, Caller("ana"))
+    result = replace(door, store=refusing).invoke("core.review", {"id": id, "grade": "good"}, Caller(UserRef("ana")))
     assert isinstance(result.error, Unavailable)
 
 
@@ -355,6 +357,6 @@ def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: A
             return self._space.keep_review(*arguments, **options)
 
     overtaken: Any = _Store(door.store, Overtaken)
-    told(replace(door, store=overtaken).invoke("core.review", {"id": id, "grade": "again"}, Caller("ana")))
+    told(replace(door, store=overtaken).invoke("core.review", {"id": id, "grade": "again"}, Caller(UserRef("ana"))))
     month = (clock.now() + timedelta(days=30)).isoformat()
     assert told(ana("core.simulate_decay", id=id, at=month))["retrievability"] < 0.75

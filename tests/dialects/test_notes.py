@@ -9,9 +9,10 @@ import pytest
 
 from clock import SettableClock
 from dialects.episodes import closed, episode, say
+from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 NOTES = CATALOGUE.toolset("notes")
@@ -291,13 +292,13 @@ def test_without_a_retention_time_a_deleted_note_is_gone_with_its_history(door: 
     at_once = replace(door, rules=replace(door.rules, retention=timedelta(0)))
 
     def ana(tool: str, **arguments: Any) -> Any:
-        return at_once.invoke(tool, arguments, Caller("ana", "assistant"))
+        return at_once.invoke(tool, arguments, Caller(UserRef("ana"), "assistant"))
 
     note_id = ana("notes.memory_save", content="Likes chocolates").body["note_id"]
     ana("notes.memory_update", note_id=note_id, content="Likes dark chocolates")
     assert ana("notes.memory_delete", note_id=note_id).body["message"] == "Note deleted successfully."
     assert ana("core.history", id=note_id).error.code == ana("core.undo", id=note_id).error.code == "not_found"
-    assert door.store.space("ana").traces(note_id.removeprefix("note-")) == []
+    assert space_of(door.store, "ana").traces(note_id.removeprefix("note-")) == []
 
 
 # Tags
@@ -389,12 +390,12 @@ def test_an_empty_answer_says_why(ana: Callable[..., Any]) -> None:
 class NoStore:
     """What a deployment without a configured memory has."""
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
+    def space(self, user: UserRef) -> Any:
         raise Unavailable("No memory is configured: set STEELTRAP_DATA.", retryable=False, part="store")
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_without_a_configured_memory_every_tool_is_a_clear_error(door: Door, name: str) -> None:
     unconfigured = replace(door, store=NoStore())  # type: ignore[arg-type]
-    result = unconfigured.invoke(f"notes.{name}", NOTES.tools[name].examples[0], Caller("ana", "assistant"))
+    result = unconfigured.invoke(f"notes.{name}", NOTES.tools[name].examples[0], Caller(UserRef("ana"), "assistant"))
     assert result.body == {"error": "No memory is configured: set STEELTRAP_DATA."}

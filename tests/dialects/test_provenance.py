@@ -9,7 +9,7 @@ import pytest
 
 from steeltrap.engine.transfer.import_ import import_records
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 OLD = "2020-01-01T00:00:00+00:00"
@@ -51,7 +51,7 @@ def as_agent(door: Door) -> Callable[[str | None], Ask]:
 
     def of(agent: str | None) -> Ask:
         def ask(tool: str, **arguments: Any) -> Any:
-            result = door.invoke(tool, arguments, Caller("ana", agent))
+            result = door.invoke(tool, arguments, Caller(UserRef("ana"), agent))
             assert result.error is None, result.body
             return result.body
 
@@ -68,7 +68,9 @@ def by_file(ask: Ask, door: Door) -> None:
     assert door.files is not None
     left_out = ("id", "version", "history")
     memory = {name: value for name, value in FORGED.items() if name not in left_out} | {"memory_id": ID}
-    door.files.files("ana").write("in.json", json.dumps({"format_version": "1.0", "memories": [memory]}).encode())
+    door.files.files(UserRef("ana")).write(
+        "in.json", json.dumps({"format_version": "1.0", "memories": [memory]}).encode()
+    )
     ask("associative.memory_sync", operation="import", file_path="in.json")
 
 
@@ -142,7 +144,9 @@ def test_a_file_that_changes_a_memory_leaves_its_author_and_says_who_imported(
     [saved] = as_agent("assistant")("core.list")["memories"]
     assert door.files is not None
     memory = {"memory_id": saved["id"], "content": FORGED["content"], "tags": ["x"], "agent_id": "assistant"}
-    door.files.files("ana").write("in.json", json.dumps({"format_version": "1.0", "memories": [memory]}).encode())
+    door.files.files(UserRef("ana")).write(
+        "in.json", json.dumps({"format_version": "1.0", "memories": [memory]}).encode()
+    )
     reader = as_agent("mail-reader")
     reader("associative.memory_sync", operation="import", file_path="in.json", merge_strategy=strategy)
     after = reader("core.get", id=saved["id"])
@@ -188,7 +192,7 @@ def test_who_deleted_a_memory_is_in_its_history(as_agent: Callable[[str | None],
 
 
 def test_the_operator_restores_every_agent(door: Door) -> None:
-    call = door.call_for(Caller("ana", "operator"), seconds=60)
+    call = door.call_for(Caller(UserRef("ana"), "operator"), seconds=60)
     assert import_records(call, [FORGED], restore=True).written == 1
     memory = call.space.get([ID])[ID]
     assert (memory.agent_id, memory.updated_by, memory.imported_by) == ("assistant", "assistant", "operator")

@@ -7,6 +7,7 @@ import pytest
 
 from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
+from spaces import space_of
 from steeltrap.invoke import Door
 from stores import chosen
 
@@ -218,7 +219,7 @@ def test_one_memory_twice_in_a_rollback_is_an_error_of_the_second(run: Tools) ->
 
 def test_a_hundred_updates_are_written_all_or_nothing_where_the_store_can(door: Door, run: Tools) -> None:
     """memory_batch_update: 最大100件"""
-    most = door.store.space("ana").atomic_updates or 100
+    most = space_of(door.store, "ana").atomic_updates or 100
     ids = run("memory_batch_store", items=[{"content": f"memory {i}"} for i in range(most)])["stored_ids"]
     updates = [{"id": id, "content": f"changed {i}"} for i, id in enumerate(ids)]
     failed = run("memory_batch_update", updates=[*updates[:-1], {"id": UNKNOWN, "content": "x"}])
@@ -232,7 +233,7 @@ def test_a_hundred_updates_are_written_all_or_nothing_where_the_store_can(door: 
 def test_more_updates_than_the_store_writes_all_or_nothing_are_refused_with_their_number(
     ana: Tools, door: Door
 ) -> None:
-    most = door.store.space("ana").atomic_updates
+    most = space_of(door.store, "ana").atomic_updates
     body = ana("records.memory_batch_update", updates=[{"id": UNKNOWN, "tags": []}] * 51).body
     if most is None or most > 50:
         assert [error["index"] for error in body["errors"]] == list(range(51))

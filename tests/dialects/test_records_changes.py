@@ -10,7 +10,7 @@ from clock import SettableClock
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
 from steeltrap.engine.call import Rules
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_tier_and_a_ttl_say_when_a_memory_expires(
 
 def test_how_long_short_term_lives_is_a_setting(door: Door) -> None:
     short = replace(door, rules=Rules(short_term_ttl=timedelta(minutes=5)))
-    caller = Caller("ana")
+    caller = Caller(UserRef("ana"))
     stored = short.invoke("records.memory_store", {"content": "x", "memory_tier": "short_term"}, caller).body
     got = short.invoke("records.memory_get", {"id": stored["id"]}, caller).body
     assert got["expires_at"] == "2026-01-01T12:05:00Z"

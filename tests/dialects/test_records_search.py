@@ -10,7 +10,7 @@ from clock import SettableClock
 from dialects.recording import FILLER, Tools, stored, that_succeeds
 from embedding import HashedWords
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Matches, Query
+from steeltrap.model import Caller, Matches, Query, UserRef
 from steeltrap.ports import MemoryStore
 
 
@@ -470,7 +470,7 @@ def test_spanish_is_found_without_its_accents(run: Tools) -> None:
 def test_a_search_without_its_embedder_is_an_error_and_by_words_it_goes_on(door: Door, ana: Tools, run: Tools) -> None:
     stored(run, "otter")
     broken = replace(door, embedder=HashedWords(dimension=256, state="broken"))
-    caller = Caller("ana", "assistant")
+    caller = Caller(UserRef("ana"), "assistant")
     body = broken.invoke("records.memory_search", {"query": "otter"}, caller).body
     assert (body["error"], body["error_type"]) == (True, "UnavailableError")
     words = broken.invoke("records.memory_search", {"query": "otter", "search_mode": "keyword"}, caller).body
@@ -484,8 +484,8 @@ class HalfBlind:
     store: MemoryStore
     found: bool
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
-        space = self.store.space(user_id, tenant=tenant)
+    def space(self, user: UserRef) -> Any:
+        space = self.store.space(user)
 
         def search(query: Query) -> Matches:
             matches = space.search(query)
@@ -507,7 +507,7 @@ class _Patched:
 
 def test_a_degraded_search_is_an_error_where_it_has_nothing_and_marked_where_it_has(door: Door, run: Tools) -> None:
     stored(run, "otter")
-    caller = Caller("ana", "assistant")
+    caller = Caller(UserRef("ana"), "assistant")
     blind = replace(door, store=HalfBlind(door.store, found=False))  # type: ignore[arg-type]
     body = blind.invoke("records.memory_search", {"query": "otter"}, caller).body
     assert (body["error_type"], "the index does not answer" in body["message"]) == ("UnavailableError", True)

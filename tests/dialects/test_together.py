@@ -7,12 +7,12 @@ import pytest
 
 from clock import SettableClock
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 TEXT = "The heron fishes by the lighthouse at dawn"
-ANA = Caller("ana", "assistant", "chat-1")
-OTHER_AGENT = Caller("ana", "gardener", "chat-1")
+ANA = Caller(UserRef("ana"), "assistant", "chat-1")
+OTHER_AGENT = Caller(UserRef("ana"), "gardener", "chat-1")
 
 SAVING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("core.save", {"content": TEXT}),
@@ -110,7 +110,7 @@ def test_what_was_said_is_seen_as_an_episode_once_the_conversation_rests(run: Ru
 def test_no_other_user_sees_it(run: Run, saved: str) -> None:
     tool, arguments = SAVING[saved]
     run(tool, **arguments)
-    assert seen_by(run, Caller("ben", "assistant", "chat-1")) == frozenset()
+    assert seen_by(run, Caller(UserRef("ben"), "assistant", "chat-1")) == frozenset()
 
 
 @pytest.mark.parametrize("form", ["{}", "note-{}"])

@@ -17,12 +17,12 @@ from embedding import HashedWords
 from steeltrap.adapters.dynamodb.layout.tables import WRITTEN
 from steeltrap.engine.upkeep.sweep import sweep
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 WRITES = {"put_item", "update_item", "batch_write_item", "transact_write_items"}
-ANA = Caller("ana", "agent")
+ANA = Caller(UserRef("ana"), "agent")
 Count = Callable[[Callable[[Door], object]], cost.Units]
 
 

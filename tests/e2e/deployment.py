@@ -20,7 +20,7 @@ from infra.stack import Steeltrap
 from infra.stage import Stage
 
 from steeltrap.adapters.opensearch.terms import document_id
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 from steeltrap.toolsets import CATALOGUE
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Deployment:
     def indexed(self, user: str, id: str) -> tuple[str, bool] | None:
         """The index that holds a memory now, and whether with its words; None when none does. OpenSearch says it."""
         self._of_index("POST", "_refresh")
-        found = {"ids": {"values": [document_id(UserRef(user_id=user).key, id)]}}
+        found = {"ids": {"values": [document_id(UserRef(user).key, id)]}}
         there = self._of_index("POST", "_search", {"query": found})["hits"]["hits"]
         worded = {"bool": {"filter": [found, {"exists": {"field": "tokens"}}]}}
         with_words = self._of_index("POST", "_search", {"query": worded})["hits"]["hits"]

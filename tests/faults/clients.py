@@ -23,7 +23,7 @@ from steeltrap.engine.call import Deadline
 from steeltrap.engine.upkeep.sweep import sweep
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.toolsets import CATALOGUE
 
@@ -44,7 +44,7 @@ class Client:
 
     @property
     def me(self) -> Caller:
-        return Caller(self.home.name, agent_id="agent", conversation_id="talk")
+        return Caller(UserRef(self.home.name), agent_id="agent", conversation_id="talk")
 
     @property
     def clock(self) -> SettableClock:

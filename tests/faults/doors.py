@@ -12,11 +12,11 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Clock, Embedder
 from steeltrap.toolsets import CATALOGUE
 
-ANA = Caller("ana", agent_id="agent", conversation_id="talk")
+ANA = Caller(UserRef("ana"), agent_id="agent", conversation_id="talk")
 
 
 def open_door(folder: Path, *, clock: Clock | None = None, embedder: Embedder | None = None) -> Door:

@@ -20,10 +20,12 @@ from contracts.dynamodb_stores import local
 from contracts.entries import delete, embed, save, search, update
 from contracts.entries import found as ids_of
 from embedding import HashedWords
+from spaces import space_of
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.adapters.opensearch import OpenSearchUpkeep
 from steeltrap.engine.upkeep.verify import counted, verify
-from steeltrap.ports import Document, Space, UserRef
+from steeltrap.model import UserRef
+from steeltrap.ports import Document, Space
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.settings import Settings
 
@@ -70,7 +72,7 @@ class Home:
 
     @property
     def user(self) -> UserRef:
-        return UserRef(user_id=self.name)
+        return UserRef(self.name)
 
     @property
     def key(self) -> str:
@@ -78,7 +80,7 @@ class Home:
 
     @property
     def space(self) -> Space:
-        return self.store.space(self.name)  # type: ignore[no-any-return]
+        return space_of(self.store, self.name)  # type: ignore[no-any-return]
 
     @property
     def truth(self) -> DynamoTruth:

@@ -16,7 +16,7 @@ from faults.doors import open_door
 from steeltrap import arguments, invoke
 from steeltrap.engine.call import Deadline
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.rules import wording
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.bodies import Bodies
@@ -28,7 +28,7 @@ from surfaces.asgi import Request
 from surfaces.events import as_v2
 
 MIB = 1024 * 1024
-ANA = Caller("ana")
+ANA = Caller(UserRef("ana"))
 KNOWN = {"X-User-Id": "ana"}
 
 
@@ -273,5 +273,5 @@ def test_the_largest_memory_that_fits_may_be_saved_and_imported(door: Door) -> N
         assert len(text.encode()) <= CATALOGUE.tool("core.save").bounds.size
     exported = door.invoke("core.export", {"limit": 1}, ANA).body["records"]
     records = json.dumps({"records": exported * 100}).encode()
-    reply = answer(door, CATALOGUE.tool("core.import"), records, Caller("bob"), None)
+    reply = answer(door, CATALOGUE.tool("core.import"), records, Caller(UserRef("bob")), None)
     assert json.loads(reply.body) == {"written": 1, "skipped": 99, "errors": []}

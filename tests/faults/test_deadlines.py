@@ -28,11 +28,11 @@ from steeltrap.engine.transfer.import_file import import_file
 from steeltrap.engine.update import Edit
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Message
+from steeltrap.model import Caller, Message, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 ITEMS = 90
-ANA = Caller("ana", "assistant", "talk")
+ANA = Caller(UserRef("ana"), "assistant", "talk")
 IDS = [f"10000000-0000-4000-8000-{i:012}" for i in range(ITEMS)]
 Calling = Callable[[int], Call]
 

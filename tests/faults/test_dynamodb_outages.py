@@ -11,6 +11,7 @@ from contracts.entries import SECONDS, creation, embed, found, memory, probe, sa
 from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down, halved, nothing_done, refused, unheard
+from spaces import space_of
 from steeltrap.errors import Conflict, IndexThrottled, IndexUnavailable, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import Filter, Link, Session
 from steeltrap.ports import Create, Guard, Space
@@ -30,7 +31,7 @@ THROTTLED = refused("ThrottlingException")
     ],
 )
 def test_what_passes_soon_is_not_noticed_but_for_jittered_pauses(cloud: Cloud, passing: Any) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     for operation in ("batch_get_item", "put_item", "transact_write_items", "query"):
         cloud.unruly.faults[operation] = [passing, passing, passing]
     old = save(space, "the heron")
@@ -42,7 +43,7 @@ def test_what_passes_soon_is_not_noticed_but_for_jittered_pauses(cloud: Cloud, p
 
 
 def test_throttling_without_end_says_when_to_come_again(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     save(space, "the heron")
     cloud.unruly.always["*"] = THROTTLED
     with pytest.raises(Throttled) as throttled:
@@ -84,7 +85,7 @@ _WRITES: list[Callable[[Space], Any]] = [
 
 @pytest.mark.parametrize("ask", [*_READS, *_WRITES], ids=lambda ask: None)
 def test_a_store_that_is_down_never_looks_empty(cloud: Cloud, ask: Callable[[Space], Any]) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     save(space, "the heron")
     cloud.unruly.always["*"] = down
     with pytest.raises(Unavailable) as unavailable:
@@ -95,15 +96,15 @@ def test_a_store_that_is_down_never_looks_empty(cloud: Cloud, ask: Callable[[Spa
 
 def test_reading_statistics_never_fail_a_read(cloud: Cloud) -> None:
     store = cloud.store()
-    one = save(store.space("ana"), "the heron")
+    one = save(space_of(store, "ana"), "the heron")
     cloud.unruly.always["update_item"] = down
-    store.space("ana").note_access([one.id], NOON)
-    store.space("ana").note_review(one.id, previous=None, card="card")
+    space_of(store, "ana").note_access([one.id], NOON)
+    space_of(store, "ana").note_review(one.id, previous=None, card="card")
     store.flush()
 
 
 def test_a_save_whose_answer_got_lost_is_no_conflict_with_itself(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     save(space, "the first")
     cloud.unruly.faults["put_item"] = [unheard]
     one = save(space, "the heron")
@@ -113,7 +114,7 @@ def test_a_save_whose_answer_got_lost_is_no_conflict_with_itself(cloud: Cloud) -
 
 
 def test_an_update_whose_answer_got_lost_is_no_conflict_with_itself(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     one = save(space, "the heron")
     cloud.unruly.faults["transact_write_items"] = [unheard]
     new = update(space, one, content="the otter")
@@ -122,7 +123,7 @@ def test_an_update_whose_answer_got_lost_is_no_conflict_with_itself(cloud: Cloud
 
 
 def test_what_a_batch_left_undone_is_done_in_the_end(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     cloud.unruly.always["batch_get_item"] = halved
     cloud.unruly.always["batch_write_item"] = halved
     targets = [save(space, f"target {i}") for i in range(20)]
@@ -136,7 +137,7 @@ def test_what_a_batch_left_undone_is_done_in_the_end(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("operation", ["batch_get_item", "batch_write_item"])
 def test_a_batch_that_is_never_done_is_an_error(cloud: Cloud, operation: str) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     target = save(space, "target")
     cloud.unruly.always[operation] = nothing_done
     with pytest.raises(Unavailable):
@@ -151,7 +152,7 @@ def test_a_batch_that_is_never_done_is_an_error(cloud: Cloud, operation: str) ->
 
 
 def test_without_its_index_a_search_answers_from_recent_writes_and_says_so(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     old = save(space, "the heron fishes")
     cloud.clock.advance(minutes=6)
     new = save(space, "the heron sleeps")
@@ -171,7 +172,7 @@ def test_without_its_index_a_search_answers_from_recent_writes_and_says_so(cloud
     "failing", [IndexUnavailable("down", part="index"), IndexThrottled("slow down", retry_after=1)]
 )
 def test_without_its_index_a_look_around_is_an_error_and_a_save_is_not(cloud: Cloud, failing: SteeltrapError) -> None:
-    space = cloud.store(telling=False).space("ana")
+    space = space_of(cloud.store(telling=False), "ana")
     cloud.index.failing = failing
     one = save(space, "the heron")
     assert space.get([one.id]) == {one.id: one}
@@ -183,7 +184,7 @@ def test_without_its_index_a_look_around_is_an_error_and_a_save_is_not(cloud: Cl
 
 
 def test_an_index_that_is_further_behind_than_the_overlay_reaches_is_told(cloud: Cloud) -> None:
-    space = cloud.store(telling=False).space("ana")
+    space = space_of(cloud.store(telling=False), "ana")
     save(space, "the heron fishes")
     assert search(space, "heron").degraded is None
     cloud.clock.advance(minutes=6)
@@ -194,7 +195,7 @@ def test_an_index_that_is_further_behind_than_the_overlay_reaches_is_told(cloud:
 
 def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     made = [save(space, f"the heron {i}") for i in range(12)]
     for _ in range(2):
         matches = search(space, "heron", near=embed("heron")[0])
@@ -205,7 +206,7 @@ def test_an_index_that_lags_behind_what_is_looked_at_is_told_each_time(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
-    space = cloud.store(telling=False).space("ana")
+    space = space_of(cloud.store(telling=False), "ana")
     for i in range(12):
         save(space, f"the heron {i}")
     for _ in range(3):
@@ -218,7 +219,7 @@ def test_an_index_that_lags_behind_what_is_looked_at_is_told_each_time(
 
 
 def test_a_search_asks_the_index_once_and_hydrates_in_one_read(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     made = [save(space, f"the heron {i}") for i in range(20)]
     cloud.unruly.asked.clear()
     cloud.index.asked = 0
@@ -231,7 +232,7 @@ def test_a_search_asks_the_index_once_and_hydrates_in_one_read(cloud: Cloud) -> 
 
 
 def test_a_save_is_one_read_and_one_write(cloud: Cloud) -> None:
-    space = cloud.store(telling=False).space("ana")
+    space = space_of(cloud.store(telling=False), "ana")
     target = save(space, "the first")
     for links, write in (((), "put_item"), ((Link(target_id=target.id, strength=1.0),), "transact_write_items")):
         cloud.unruly.asked.clear()
@@ -243,7 +244,7 @@ def test_a_save_is_one_read_and_one_write(cloud: Cloud) -> None:
 
 
 def test_expired_and_deleted_are_judged_at_the_moment_of_asking(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     commit(space, Create(entry=creation("the heron", expires_at=NOON + timedelta(minutes=9)).entry))
     cloud.clock.advance(minutes=8)
     assert search(space, "heron").stored == 1

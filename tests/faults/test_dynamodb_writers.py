@@ -30,9 +30,10 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
+from spaces import space_of
 from steeltrap.adapters.dynamodb.reads.documents import told_by
 from steeltrap.errors import Conflict, Unavailable
-from steeltrap.model import Link, Memory, Message
+from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
 from steeltrap.rules.analysis import text_digest, tokens
 from steeltrap.rules.chunking import chunks
@@ -41,7 +42,7 @@ __all__ = ["cloud"]
 
 
 def test_of_two_agents_that_update_at_once_one_wins_and_the_other_learns_the_version(cloud: Cloud) -> None:
-    spaces = [cloud.store().space("ana") for _ in range(2)]
+    spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
     one = save(spaces[0], "the heron")
     met: list[Any] = []
 
@@ -59,7 +60,7 @@ def test_of_two_agents_that_update_at_once_one_wins_and_the_other_learns_the_ver
 
 
 def test_of_two_that_create_one_id_at_once_one_wins(cloud: Cloud) -> None:
-    spaces = [cloud.store().space("ana") for _ in range(2)]
+    spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
     save(spaces[0], "the first")
     wanted = memory("x").id
     met: list[Any] = []
@@ -78,7 +79,7 @@ def test_of_two_that_create_one_id_at_once_one_wins(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("guard", [Guard(same_text=True), Guard(threshold=0.99)])
 def test_of_two_that_save_one_text_at_once_with_a_guard_one_wins(cloud: Cloud, guard: Guard) -> None:
-    spaces = [cloud.store().space("ana") for _ in range(2)]
+    spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
     save(spaces[0], "the first")
     met: list[Memory] = []
 
@@ -97,7 +98,7 @@ def test_of_two_that_save_one_text_at_once_with_a_guard_one_wins(cloud: Cloud, g
 def test_many_writers_lose_nothing(clock: SettableClock) -> None:
     connect, index = local(dynamodb_url()), MemoryIndex()
     with tables(connect, fetches=True) as names, stores(connect, names, lambda _: index, timedelta(minutes=5)) as store:
-        _write_together([store(clock, EMBEDDER).space("ana") for _ in range(4)])
+        _write_together([space_of(store(clock, EMBEDDER), "ana") for _ in range(4)])
 
 
 def _write_together(spaces: list[Space]) -> None:
@@ -126,7 +127,7 @@ def _write_together(spaces: list[Space]) -> None:
 
 
 def test_a_purge_that_comes_between_leaves_no_link_behind(cloud: Cloud) -> None:
-    spaces = [cloud.store().space("ana") for _ in range(2)]
+    spaces = [space_of(cloud.store(), "ana") for _ in range(2)]
     target = save(spaces[0], "target")
     met: list[str] = []
 
@@ -147,8 +148,8 @@ def test_a_purge_that_comes_between_leaves_no_link_behind(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("skew", [timedelta(minutes=1), timedelta(minutes=-1)])
 def test_writers_whose_clocks_differ_by_a_minute_are_found_at_once_and_in_order(cloud: Cloud, skew: timedelta) -> None:
-    fast = cloud.store(clock=SettableClock(NOON + skew)).space("ana")
-    slow = cloud.store().space("ana")
+    fast = space_of(cloud.store(clock=SettableClock(NOON + skew)), "ana")
+    slow = space_of(cloud.store(), "ana")
     one = save(fast, "the heron")
     versions = [cloud.index.documents[key].index_version for key in cloud.index.documents]
     for writer, text in ((slow, "the otter"), (fast, "the stork"), (slow, "the egret")):
@@ -189,7 +190,7 @@ def _comes_back(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("at", range(1, 12))
 def test_a_purge_that_was_cut_short_is_finished_by_the_next(cloud: Cloud, at: int) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     one, target = save(space, "the heron"), save(space, "target")
     one = update(space, one, content="the otter", links=(Link(target_id=target.id, strength=1.0),))
     other = save(space, "other", links=(Link(target_id=one.id, strength=1.0),))
@@ -213,20 +214,20 @@ def test_a_forgetting_of_a_user_that_was_cut_short_is_finished_by_the_next_write
     cloud: Cloud, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("steeltrap.adapters.dynamodb.store._FORGET_SECONDS", 1.0)
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     for i in range(3):
         one = update(space, save(space, f"the heron {i}"), content="the otter")
     space.note_access([one.id], NOON)
     cloud.opened[0].flush()
     _dies_at(cloud, at)
     try:
-        cloud.opened[0].forget_user("ana")
+        cloud.opened[0].forget_user(UserRef("ana"))
     except Unavailable:
         _comes_back(cloud)
         if at > 1:
             assert (list(space.walk()), search(space, "otter").stored, space.get([one.id])) == ([], 0, {})
         else:
-            cloud.opened[0].forget_user("ana")
+            cloud.opened[0].forget_user(UserRef("ana"))
     _comes_back(cloud)
     again = save(space, "a fresh start")
     assert list(space.walk()) == [again]
@@ -237,7 +238,7 @@ def test_a_forgetting_of_a_user_that_was_cut_short_is_finished_by_the_next_write
 
 @pytest.mark.parametrize("at", range(1, 6))
 def test_a_batch_of_any_size_that_was_cut_short_has_written_all_or_nothing(cloud: Cloud, at: int) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     save(space, "the first")
     many = [creation("word " * 5_500 + str(i)) for i in range(100)]
     _dies_at(cloud, at)
@@ -267,7 +268,7 @@ def _large(content: str, embedder: HashedWords, **fields: Any) -> Entry:
 
 def test_the_largest_memory_is_saved_found_changed_and_forgotten_whole(cloud: Cloud) -> None:
     embedder = HashedWords(dimension=1024)
-    space = cloud.store(embedder=embedder).space("ana")
+    space = space_of(cloud.store(embedder=embedder), "ana")
     words = " ".join(f"w{i:x}" for i in range(6_500))[: 32 * 1024]
     messages = tuple(Message(role="user", content=f"{i} " + "東京" * 200) for i in range(100))
     entry = _large(words, embedder, messages=messages, metadata={"k": "v" * 16_000})
@@ -296,7 +297,7 @@ def test_the_largest_memory_is_saved_found_changed_and_forgotten_whole(cloud: Cl
 
 
 def test_pieces_of_a_write_that_did_not_happen_are_taken_back(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     one = save(space, "word " * 6_500)
     there = cloud.items("b#")
     with pytest.raises(Conflict):
@@ -309,7 +310,7 @@ def test_pieces_of_a_write_that_did_not_happen_are_taken_back(cloud: Cloud) -> N
 
 
 def test_a_rollback_of_fifty_large_updates_writes_all_or_nothing(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     made = [save(space, "word " * 6_500 + str(i)) for i in range(50)]
     changes: list[Any] = [replacement(m, content="other " * 5_400 + str(i)) for i, m in enumerate(made)]
     stale = replace(changes[-1], expected=9)
@@ -326,7 +327,7 @@ def test_a_rollback_of_fifty_large_updates_writes_all_or_nothing(cloud: Cloud) -
 
 def test_a_record_says_what_its_item_was_and_a_removed_item_leaves_a_tombstone(cloud: Cloud) -> None:
     store = cloud.store()
-    space = store.space("ana")
+    space = space_of(store, "ana")
     one = save(space, "the heron " + "word " * 6_000)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     new = {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}
@@ -343,7 +344,7 @@ def test_a_record_says_what_its_item_was_and_a_removed_item_leaves_a_tombstone(c
 
 def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cloud: Cloud) -> None:
     store = cloud.store()
-    space = store.space("ana")
+    space = space_of(store, "ana")
     one = save(space, "word " * 6_500)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     update(space, one, content="small")
@@ -351,7 +352,7 @@ def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cl
 
 
 def test_a_forgotten_memory_leaves_an_item_without_content(cloud: Cloud) -> None:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     one = save(space, "the heron", tags=("secret",), scope="secret")
     said = commit(space, Create(entry=replace(creation("x").entry, memory=turn("secret", "talk"))))
     space.purge([one.id, said.id], timeout=SECONDS)

@@ -9,9 +9,9 @@ import pytest
 
 from faults.doors import open_door
 from steeltrap.errors import Conflict, InvalidInput
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
-ME = Caller("ana", "agent")
+ME = Caller(UserRef("ana"), "agent")
 
 
 class Memories:

@@ -14,13 +14,14 @@ from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
 from contracts.entries import memory as memory_of
 from faults.doors import ANA, answer, open_door, running, user_bytes
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.adapters.word_digests import word_digest
 from steeltrap.errors import NotFound, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Link, Memory
-from steeltrap.ports import Change, UserRef
+from steeltrap.model import Link, Memory, UserRef
+from steeltrap.ports import Change
 from steeltrap.rules.analysis import text_digest, tokens
 from steeltrap.rules.ids import to_key
 
@@ -56,12 +57,12 @@ def test_after_a_forget_nothing_of_the_memory_is_in_any_byte(tmp_path: Path, see
     pick = random.Random(seed)
     door = open_door(tmp_path)
     crowd = [creation(_text(pick, 12)) for _ in range(others)]
-    door.store.space("ana").commit(crowd, timeout=SECONDS)
+    space_of(door.store, "ana").commit(crowd, timeout=SECONDS)
     images: dict[str, list[Memory]] = {}
     previous = None
     for _ in range(12):
         id = answer(door, "core.save", content=_text(pick, 12), tags=[_text(pick, 1)], metadata={"k": _text(pick, 2)})
-        images[id["id"]] = [*door.store.space("ana").get([id["id"]]).values()]
+        images[id["id"]] = [*space_of(door.store, "ana").get([id["id"]]).values()]
         # Rows that grow split the pages around them.
         grown = pick.sample(crowd, min(len(crowd), 30))
         updates = [{"id": c.entry.memory.id, "content": _text(pick, pick.randrange(5, 90))} for c in grown]
@@ -73,7 +74,7 @@ def test_after_a_forget_nothing_of_the_memory_is_in_any_byte(tmp_path: Path, see
         previous = id["id"]
     for id in list(images):
         answer(door, "core.update", id=id, content=_text(pick, pick.randrange(3, 90)))
-        images[id] += door.store.space("ana").get([id]).values()
+        images[id] += space_of(door.store, "ana").get([id]).values()
         answer(door, "core.get", id=id)
         answer(door, "core.search", query=images[id][-1].content[:80])
         if pick.random() < 0.4:
@@ -93,8 +94,8 @@ def test_after_forgetting_a_user_nothing_of_theirs_is_in_any_byte(tmp_path: Path
     door = open_door(tmp_path)
     for _ in range(30):
         answer(door, "core.save", content=_text(pick, 12), tags=["tagged"])
-    memories = list(door.store.space("ana").walk())
-    assert door.store.forget_user("ana")
+    memories = list(space_of(door.store, "ana").walk())
+    assert door.store.forget_user(UserRef("ana"))
     assert _left(tmp_path, memories) == []
     assert not any(b"ana" in content for content in user_bytes(tmp_path).values())
     assert sum(map(len, user_bytes(tmp_path).values())) < 200 * 1024
@@ -112,7 +113,7 @@ def _reader(folder: Path) -> apsw.Connection:
 
 def test_a_purge_that_meets_a_reader_says_so_and_a_repeat_finishes(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    space = store.space("ana")
+    space = space_of(store, "ana")
     save(space, "something else")
     secret = save(space, "quagmire plenipotentiary")
     reader = _reader(tmp_path)
@@ -134,7 +135,7 @@ def test_a_forget_that_meets_a_reader_is_finished_by_calling_it_again(
 ) -> None:
     door = open_door(tmp_path)
     secret = answer(door, "core.save", content="quagmire plenipotentiary")["id"]
-    [memory] = door.store.space("ana").walk()
+    [memory] = space_of(door.store, "ana").walk()
     tool = door.catalogue.tool("core.forget")
     reader = _reader(tmp_path)
     hurried = replace(tool, timeout=1.0)
@@ -151,7 +152,7 @@ def test_an_expired_memory_is_forgotten_too(tmp_path: Path) -> None:
     clock = SettableClock()
     door = open_door(tmp_path, clock=clock)
     id = answer(door, "core.save", content="quagmire plenipotentiary", ttl_seconds=60)["id"]
-    [memory] = door.store.space("ana").walk()
+    [memory] = space_of(door.store, "ana").walk()
     clock.advance(seconds=60)
     assert answer(door, "core.forget", id=id)["verified"]
     assert _left(tmp_path, [memory]) == []
@@ -164,7 +165,7 @@ def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
     door = open_door(tmp_path)
     doomed = answer(door, "core.save", content="the grey heron fishes at the lake")["id"]
     other = answer(door, "core.save", content="an otter", associate=False)["id"]
-    [memory] = door.store.space("ana").get([doomed]).values()
+    [memory] = space_of(door.store, "ana").get([doomed]).values()
     commit, forgotten = SqliteSpace.commit, []
 
     def forget_then_commit(space: SqliteSpace, changes: Sequence[Change], *, timeout: float) -> None:
@@ -176,16 +177,16 @@ def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
         patch.setattr(SqliteSpace, "commit", forget_then_commit)
         answer(door, "core.update", id=other, content="the grey heron fishes at a lake")
     assert forgotten == [doomed]
-    [left] = door.store.space("ana").walk()
+    [left] = space_of(door.store, "ana").walk()
     assert left.links == ()
-    assert door.store.space("ana").traces(doomed) == []
+    assert space_of(door.store, "ana").traces(doomed) == []
     assert [name for name, content in user_bytes(tmp_path).items() if memory.id.encode() in content] == []
     door.store.close()
 
 
 def test_forgetting_an_unknown_id_mends_what_still_names_it(tmp_path: Path) -> None:
     door = open_door(tmp_path)
-    space = door.store.space("ana")
+    space = space_of(door.store, "ana")
     unknown = memory_of("never saved").id
     pointing = creation("an otter", links=(Link(target_id=unknown, strength=1),))
     space.commit([replace(pointing, links_ahead=True)], timeout=SECONDS)
@@ -202,7 +203,7 @@ def test_a_purge_that_died_before_the_bytes_were_gone_is_finished_by_the_next(
     from steeltrap.adapters.sqlite.file import UserFile
 
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    space = store.space("ana")
+    space = space_of(store, "ana")
     secret, other = save(space, "quagmire plenipotentiary"), save(space, "something else")
 
     def die(*_: Any) -> None:
@@ -214,7 +215,7 @@ def test_a_purge_that_died_before_the_bytes_were_gone_is_finished_by_the_next(
             space.purge([secret.id], timeout=SECONDS)
     assert _left(tmp_path, [secret])
     again = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    again.space("ana").purge([], timeout=SECONDS)
+    space_of(again, "ana").purge([], timeout=SECONDS)
     assert _left(tmp_path, [secret]) == []
     assert list(space.walk()) == [other]
     again.close()
@@ -226,11 +227,12 @@ import sys
 from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock())
 for line in sys.stdin:
-    print(save(store.space("ana"), line.strip()).id, flush=True)
+    print(save(space_of(store, "ana"), line.strip()).id, flush=True)
 store.close()
 """
 
@@ -247,12 +249,12 @@ def test_a_write_of_another_process_after_forgetting_the_user_is_not_lost(tmp_pa
 
     with running(_OLD_HANDLE, tmp_path) as other:
         assert told("before")
-        assert search(store.space("ana"), "before").stored == 1
-        assert store.forget_user("ana")
+        assert search(space_of(store, "ana"), "before").stored == 1
+        assert store.forget_user(UserRef("ana"))
         after = told("after")
-    assert [memory.id for memory in store.space("ana").walk()] == [after]
-    assert found(search(store.space("ana"), "after")) == {after}
-    assert list(store.users()) == [UserRef(user_id="ana")]
+    assert [memory.id for memory in space_of(store, "ana").walk()] == [after]
+    assert found(search(space_of(store, "ana"), "after")) == {after}
+    assert list(store.users()) == [UserRef("ana")]
     store.close()
 
 
@@ -263,13 +265,13 @@ def test_forgetting_a_user_who_is_being_read_says_so_and_a_repeat_finishes(
 
     monkeypatch.setattr(stores, "_WIPE_SECONDS", 0.5)
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    secret = save(store.space("ana"), "quagmire plenipotentiary")
+    secret = save(space_of(store, "ana"), "quagmire plenipotentiary")
     reader = _reader(tmp_path)
     with pytest.raises(Unavailable, match="call again"):
-        store.forget_user("ana")
-    assert list(store.space("ana").walk()) == []
+        store.forget_user(UserRef("ana"))
+    assert list(space_of(store, "ana").walk()) == []
     reader.close()
-    store.forget_user("ana")
+    store.forget_user(UserRef("ana"))
     assert _left(tmp_path, [secret]) == []
     store.close()
 
@@ -277,7 +279,7 @@ def test_forgetting_a_user_who_is_being_read_says_so_and_a_repeat_finishes(
 def test_readings_noted_by_others_do_not_bring_an_id_back(tmp_path: Path) -> None:
     doors: list[Door] = [open_door(tmp_path), open_door(tmp_path)]
     id = answer(doors[0], "core.save", content="quagmire plenipotentiary")["id"]
-    [memory] = doors[0].store.space("ana").walk()
+    [memory] = space_of(doors[0].store, "ana").walk()
     answer(doors[1], "core.get", id=id)
     answer(doors[0], "core.forget", id=id)
     for door in doors:

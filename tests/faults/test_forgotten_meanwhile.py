@@ -12,10 +12,10 @@ from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables, tell
 from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
 from contracts.memory_index import MemoryIndex
+from spaces import space_of
 from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Deadline
-from steeltrap.model import Memory, Surroundings
-from steeltrap.ports import UserRef
+from steeltrap.model import Memory, Surroundings, UserRef
 
 Opening = Callable[[], DynamoStore]
 
@@ -41,17 +41,17 @@ def opening(request: pytest.FixtureRequest, clock: SettableClock) -> Iterator[Op
 def _left_behind(opening: Opening) -> tuple[DynamoStore, Memory]:
     """A memory whose user was forgotten by one process while another wrote it."""
     writer, other = opening(), opening()
-    save(writer.space("ana"), "an egret")
+    save(space_of(writer, "ana"), "an egret")
     call = writer.tables.call
 
     def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
         if operation == "put_item":
             writer.tables.call = call  # type: ignore[method-assign]
-            assert other.forget_user("ana")
+            assert other.forget_user(UserRef("ana"))
         return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
 
     writer.tables.call = forgetting_comes_first  # type: ignore[method-assign]
-    one = save(writer.space("ana"), "the heron")
+    one = save(space_of(writer, "ana"), "the heron")
     assert writer.tables.call == call
     assert list(other.users()) == []
     return other, one
@@ -69,68 +69,68 @@ def _items(store: DynamoStore) -> list[Any]:
 def test_who_is_forgotten_while_a_memory_is_written_can_be_forgotten_again(opening: Opening) -> None:
     store, one = _left_behind(opening)
     assert _items(store) != []
-    assert store.forget_user("ana")
+    assert store.forget_user(UserRef("ana"))
     assert _items(store) == []
-    assert store.space("ana").get([one.id]) == {}
-    assert not store.forget_user("ana")
+    assert space_of(store, "ana").get([one.id]) == {}
+    assert not store.forget_user(UserRef("ana"))
 
 
 def test_the_next_write_makes_a_forgotten_user_whose_memory_was_written_meanwhile(opening: Opening) -> None:
     store, one = _left_behind(opening)
-    again = save(store.space("ana"), "the otter")
-    assert list(store.users()) == [UserRef(user_id="ana")]
-    assert found(search(store.space("ana"), "heron otter")) == {one.id, again.id}
-    assert store.forget_user("ana")
+    again = save(space_of(store, "ana"), "the otter")
+    assert list(store.users()) == [UserRef("ana")]
+    assert found(search(space_of(store, "ana"), "heron otter")) == {one.id, again.id}
+    assert store.forget_user(UserRef("ana"))
     assert _items(store) == []
 
 
 def test_a_memory_written_while_its_user_was_forgotten_can_be_forgotten_alone(opening: Opening) -> None:
     store, one = _left_behind(opening)
-    assert store.space("ana").purge([one.id], timeout=SECONDS) == [one.id]
-    assert store.space("ana").traces(one.id) == []
-    assert list(store.users()) == [UserRef(user_id="ana")]
+    assert space_of(store, "ana").purge([one.id], timeout=SECONDS) == [one.id]
+    assert space_of(store, "ana").traces(one.id) == []
+    assert list(store.users()) == [UserRef("ana")]
 
 
 def test_readings_that_were_written_down_while_their_user_was_forgotten_go_too(opening: Opening) -> None:
     reader, other = opening(), opening()
-    one = save(reader.space("ana"), "the heron")
-    reader.space("ana").note_access([one.id], NOON)
+    one = save(space_of(reader, "ana"), "the heron")
+    space_of(reader, "ana").note_access([one.id], NOON)
     call = reader.tables.call
 
     def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
         if operation == "update_item" and request["TableName"] == reader.tables.usage:
-            assert other.forget_user("ana")
+            assert other.forget_user(UserRef("ana"))
         return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
 
     reader.tables.call = forgetting_comes_first  # type: ignore[method-assign]
     reader.flush()
     assert _items(other) != []
-    assert other.forget_user("ana")
+    assert other.forget_user(UserRef("ana"))
     assert _items(other) == []
-    assert not other.forget_user("ana")
+    assert not other.forget_user(UserRef("ana"))
 
 
 def test_nothing_comes_to_be_of_someone_who_never_was(opening: Opening) -> None:
     store = opening()
-    assert not store.forget_user("nobody")
-    assert store.space("nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"], timeout=SECONDS) == []
+    assert not store.forget_user(UserRef("nobody"))
+    assert space_of(store, "nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"], timeout=SECONDS) == []
     assert _items(store) == []
 
 
 def test_a_look_around_while_the_user_is_forgotten_costs_nobody_who_comes_after(opening: Opening) -> None:
     slow, other = opening(), opening()
-    space = slow.space("ana")
+    space = space_of(slow, "ana")
     save(space, "an egret")
     asked = probe("the heron")
     begun = {
         "TableName": slow.tables.memory,
-        "Key": {"u": {"S": UserRef(user_id="ana").key}, "k": {"S": "user"}},
+        "Key": {"u": {"S": UserRef("ana").key}, "k": {"S": "user"}},
         "UpdateExpression": "SET forgetting = :one",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
     }
     slow.tables.call("update_item", begun, Deadline.after(SECONDS))
     assert space.look_around([asked], floor=0.5, top_k=5) == [Surroundings(nearest=None)]
-    assert other.forget_user("ana")
-    after = save(other.space("ana"), "the otter")
+    assert other.forget_user(UserRef("ana"))
+    after = save(space_of(other, "ana"), "the otter")
     late = save(space, "the heron")
-    assert set(other.space("ana").get([after.id, late.id])) == {after.id, late.id}
+    assert set(space_of(other, "ana").get([after.id, late.id])) == {after.id, late.id}

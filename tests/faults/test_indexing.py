@@ -15,8 +15,10 @@ from indexing_homes import NOWHERE, SECONDS, Cloud, Home, Records, story
 
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
+from spaces import space_of
 from steeltrap.adapters.sqs import Parking
 from steeltrap.engine.upkeep.reindex import mend
+from steeltrap.model import UserRef
 from steeltrap.ports import Parked
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.surfaces.aws_lambda.stream import stream_handler
@@ -127,7 +129,7 @@ def test_a_memory_that_the_index_refuses_is_put_aside_and_the_rest_is_done(
     assert narrow.id in caplog.text
     assert "mapper_parsing_exception" in caplog.text
     assert "zebra" not in caplog.text
-    home.store.forget_user(home.name)  # an index that is built anew would refuse it too
+    home.store.forget_user(UserRef(home.name))  # an index that is built anew would refuse it too
 
 
 def test_what_is_put_aside_goes_to_the_queue_with_what_a_replay_needs(cloud: Cloud) -> None:
@@ -154,8 +156,8 @@ def test_a_change_that_can_not_be_put_aside_comes_again(home: Home) -> None:
 def test_what_is_saved_while_the_index_is_down_is_found_at_once_and_indexed_later(home: Home) -> None:
     settings = home.cloud.settings.model_copy(update={"opensearch_url": NOWHERE})
     store = runtime_aws.open_store(settings, home.cloud.embedder, home.clock)
-    memory = save(store.space(home.name), "the heron")
-    matches = search(store.space(home.name), "heron")
+    memory = save(space_of(store, home.name), "the heron")
+    matches = search(space_of(store, home.name), "heron")
     store.close()
     assert ids_of(matches) == {memory.id}
     assert matches.degraded is not None

@@ -10,10 +10,10 @@ import pytest
 from faults.doors import open_door
 from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.errors import TooLarge
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
 MIB = 1024 * 1024
-ME = Caller("ana", "agent")
+ME = Caller(UserRef("ana"), "agent")
 SAID = [{"role": "user", "content": "x" * 1000}] * 120
 
 
@@ -95,7 +95,7 @@ def test_an_export_of_large_records_comes_in_pages_that_an_import_takes(ask: Mem
         page = ask("export", limit=1000, **after)
         assert _size(page) < 5 * MIB
         body = json.dumps({"records": page["records"]}).encode()
-        result = ask.door.invoke("core.import", body, Caller("bob"))
+        result = ask.door.invoke("core.import", body, Caller(UserRef("bob")))
         assert (result.error, result.body["written"]) == (None, len(page["records"]))
         records += page["records"]
         if "next" not in page:

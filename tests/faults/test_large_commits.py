@@ -7,10 +7,11 @@ import pytest
 from contracts.entries import EMBEDDER, SECONDS, creation, replacement, save
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import refused
+from spaces import space_of
 from steeltrap import record
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Create, Replace, Space
 from steeltrap.toolsets import CATALOGUE
 
@@ -36,7 +37,7 @@ def _there(space: Space, changes: list[Create]) -> set[str]:
 
 @pytest.fixture
 def space(cloud: Cloud) -> Space:
-    space = cloud.store().space("ana")
+    space = space_of(cloud.store(), "ana")
     save(space, "the first")
     return space
 
@@ -86,9 +87,9 @@ def test_an_import_of_many_that_is_cut_short_is_finished_by_the_same_import(clou
     door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=cloud.clock)
     records: list[Any] = [record.encode(creation(f"the heron {i}").entry.memory) for i in range(MANY)]
     _breaks_off(cloud)
-    cut_short = door.invoke("core.import", {"records": records}, Caller("ana"))
+    cut_short = door.invoke("core.import", {"records": records}, Caller(UserRef("ana")))
     _goes_on(cloud)
     assert isinstance(cut_short.error, Unavailable)
-    again = door.invoke("core.import", {"records": records}, Caller("ana")).body
+    again = door.invoke("core.import", {"records": records}, Caller(UserRef("ana"))).body
     assert (again["written"], again["skipped"]) == (50, 100)
-    assert store.space("ana").statistics()["memories"] == MANY
+    assert space_of(store, "ana").statistics()["memories"] == MANY

@@ -9,9 +9,10 @@ import pytest
 from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, embed, found, save, search, update
 from faults.doors import answer, lines_of, open_door
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
 WRITERS = 32
 
@@ -21,7 +22,7 @@ def test_32_threads_lose_nothing(tmp_path: Path, users: int) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
 
     def write(writer: int) -> set[str]:
-        space = store.space(f"user {writer % users}")
+        space = space_of(store, f"user {writer % users}")
         saved = set()
         for i in range(8):
             saved.add(save(space, f"heron {writer} {i}").id)
@@ -34,7 +35,7 @@ def test_32_threads_lose_nothing(tmp_path: Path, users: int) -> None:
     again = SqliteStore(tmp_path, EMBEDDER, SettableClock())
     for user in range(users):
         expected = set().union(*saved[user::users])
-        space = again.space(f"user {user}")
+        space = space_of(again, f"user {user}")
         assert {memory.id for memory in space.walk()} == expected
         assert found(search(space, "heron", near=embed("heron")[0], per_leg=None)) == expected
     again.close()
@@ -47,7 +48,7 @@ def test_of_guarded_first_writes_of_a_user_one_wins_and_the_others_are_told(tmp_
     def write(user: str) -> bool:
         together.wait(SECONDS)
         try:
-            answer(door, "core.save", Caller(user), content="of zebras and herons", duplicate_threshold=0.9)
+            answer(door, "core.save", Caller(UserRef(user)), content="of zebras and herons", duplicate_threshold=0.9)
         except Conflict:
             return False
         return True
@@ -63,6 +64,7 @@ import os, sys
 from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 
 children = []
@@ -72,7 +74,7 @@ for n in range(int(sys.argv[2])):
         store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock())
         for i in range(6):
             for user in ("all", f"user {n}"):
-                os.write(1, f"{user}|{save(store.space(user), f'heron {n} {i}').id}\\n".encode())
+                os.write(1, f"{user}|{save(space_of(store, user), f'heron {n} {i}').id}\\n".encode())
         store.close()
         os._exit(0)
     children.append(pid)
@@ -90,23 +92,23 @@ def test_32_processes_lose_nothing(tmp_path: Path) -> None:
     assert len(saved["all"]) == 6 * WRITERS
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
     for user, ids in saved.items():
-        assert {memory.id for memory in store.space(user).walk()} == ids
-        assert found(search(store.space(user), "heron", per_leg=None)) == ids
+        assert {memory.id for memory in space_of(store, user).walk()} == ids
+        assert found(search(space_of(store, user), "heron", per_leg=None)) == ids
     store.close()
 
 
 def test_of_writers_of_one_version_one_wins_and_the_others_are_told(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    old = save(store.space("ana"), "heron")
+    old = save(space_of(store, "ana"), "heron")
 
     def write(writer: int) -> str:
         try:
-            return update(store.space("ana"), old, content=f"heron {writer}").content
+            return update(space_of(store, "ana"), old, content=f"heron {writer}").content
         except Conflict as conflict:
             return f"lost to version {conflict.details['version']}"
 
     with ThreadPoolExecutor(16) as pool:
         ends = sorted(pool.map(write, range(16)))
     assert ends[1:] == ["lost to version 2"] * 15
-    assert ends[:1] == [store.space("ana").get([old.id])[old.id].content]
+    assert ends[:1] == [space_of(store, "ana").get([old.id])[old.id].content]
     store.close()

@@ -12,6 +12,7 @@ from clock import SettableClock
 from contracts.entries import creation
 from embedding import HashedWords
 from faults.doors import ANA, answer, lines_of, open_door
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call, Deadline
 from steeltrap.engine.save import Draft, save
@@ -130,7 +131,7 @@ def test_a_call_whose_time_ran_out_in_the_embedder_writes_nothing(tmp_path: Path
     store = SqliteStore(tmp_path, HashedWords(), clock)
     call = Call(
         caller=ANA,
-        space=store.space("ana"),
+        space=space_of(store, "ana"),
         embedder=_Slow(spend),
         clock=clock,
         deadline=Deadline.after(10, monotonic=lambda: elapsed[0]),
@@ -183,7 +184,7 @@ def test_a_writer_that_cannot_get_the_lock_in_time_is_told_so(door: Door, tmp_pa
     [path] = tmp_path.rglob("*.db")
     holder = apsw.Connection(str(path))
     holder.execute("BEGIN IMMEDIATE")
-    space = door.store.space("ana")
+    space = space_of(door.store, "ana")
     with pytest.raises(Unavailable, match="busy") as refused:
         space.commit([creation("the otter")], timeout=0.05)
     assert refused.value.can_retry

@@ -20,8 +20,7 @@ from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch.mapping import index_body
 from steeltrap.engine.upkeep.reindex import mend, reindex
 from steeltrap.errors import NotFound, Throttled, Unavailable
-from steeltrap.model import OutcomeKind
-from steeltrap.ports import UserRef
+from steeltrap.model import OutcomeKind, UserRef
 
 Day = Callable[[Client, pytest.MonkeyPatch], AbstractContextManager[str]]
 """A bad day, as long as the block lasts: the words by which a client learns of it."""
@@ -243,7 +242,7 @@ def _names_by_shard(cloud: Cloud) -> tuple[str, str]:
     found: dict[bool, str] = {}
     while len(found) < 2:
         name = f"user-{uuid4()}"
-        place = f"/{index}/_search_shards?routing={UserRef(user_id=name).key}"
+        place = f"/{index}/_search_shards?routing={UserRef(name).key}"
         [copies] = wire.send("GET", place, timeout=SECONDS)["shards"]
         found[bool(copies)] = name
     return found[True], found[False]

@@ -24,8 +24,7 @@ from steeltrap.adapters.dynamodb.layout.typed import Item
 from steeltrap.adapters.dynamodb.reads.documents import document
 from steeltrap.adapters.dynamodb.writes import users
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
-from steeltrap.model import Caller, to_micros
-from steeltrap.ports import UserRef
+from steeltrap.model import Caller, UserRef, to_micros
 
 MEMORIES = int(os.environ.get("STEELTRAP_TEST_MEMORIES", "2000"))
 USERS = int(os.environ.get("STEELTRAP_TEST_USERS", "500"))
@@ -152,7 +151,7 @@ def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: C
         client.home.cloud.upkeep.refresh()
         assert client.ask("core.search", query="heron dawn", why=True) == alone
         for number in (0, USERS // 2, USERS - 1):
-            caller = Caller(names[number], agent_id="agent")
+            caller = Caller(UserRef(names[number]), agent_id="agent")
             found = client.door.invoke("core.search", {"query": "heron", "limit": 50}, caller)
             assert [hit["content"] for hit in found.body["results"]] == [f"The heron of user{number:x} fishes at dawn"]
             assert found.body["outcome"]["kind"] == "found"
@@ -161,17 +160,17 @@ def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: C
         everyone = {user.user_id for user in client.door.store.users()}
         assert {client.home.name, *names} <= everyone
         gone = names[USERS // 2]
-        assert client.door.store.forget_user(gone)
-        assert client.door.invoke("core.list", {}, Caller(gone, agent_id="agent")).body["total"] == 0
+        assert client.door.store.forget_user(UserRef(gone))
+        assert client.door.invoke("core.list", {}, Caller(UserRef(gone), agent_id="agent")).body["total"] == 0
         assert gone not in {user.user_id for user in client.door.store.users()}
         assert client.ask("core.search", query="heron dawn", why=True) == alone
 
 
 def _everyones(client: Client, names: list[str]) -> Iterator[Item]:
     """A user's own item and one memory each."""
-    partition: Any = client.home.store._partition(UserRef(user_id=client.home.name))
+    partition: Any = client.home.store._partition(UserRef(client.home.name))
     for number, (name, id) in enumerate(zip(names, ids(len(names)), strict=True)):
-        user = UserRef(user_id=name)
+        user = UserRef(name)
         put = users.creation(replace(partition, user=user, key=user.key)).put
         assert put is not None
         yield dict(put)

@@ -18,7 +18,7 @@ from faults.doors import answer
 from faults.proxy import Answered, Asked, Rule, Send, first, hanging_up, passing, refusing, unheard
 from steeltrap.adapters.dynamodb.client.table import Deadline
 from steeltrap.errors import Conflict, NotFound, Throttled, Unavailable
-from steeltrap.model import Embedding
+from steeltrap.model import Embedding, UserRef
 
 THROTTLED = refusing("ProvisionedThroughputExceededException")
 FAILING = refusing("InternalServerError", 500)
@@ -154,7 +154,7 @@ def test_what_a_batch_leaves_undone_is_done_before_the_answer(client: Client) ->
     for id in ids[:4]:
         client.ask("core.update", id=id, content="The otter swims")
     client.table.rule = _halved
-    assert client.door.store.forget_user(client.home.name)
+    assert client.door.store.forget_user(UserRef(client.home.name))
     client.table.rule = passing
     left = client.home.store.tables.items(client.home.key, "k >= :first", {":first": " "}, Deadline.after(SECONDS))
     assert {str(item["k"])[:2] for item in left} == {"m#"}  # tombstones

@@ -17,8 +17,8 @@ from steeltrap.engine.upkeep.reindex import mend, reindex
 from steeltrap.engine.upkeep.verify import count_strays, verify
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Memory, to_micros
-from steeltrap.ports import Tombstone, UserRef
+from steeltrap.model import Caller, Memory, UserRef, to_micros
+from steeltrap.ports import Tombstone
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.toolsets import CATALOGUE
 
@@ -61,7 +61,7 @@ def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
 def test_documents_of_nobody_are_counted(home: Home) -> None:
     now = to_micros(home.clock.now()) + 10**12
     index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
-    nobody, id = UserRef(user_id=f"nobody-{uuid4()}").key, str(uuid4())
+    nobody, id = UserRef(f"nobody-{uuid4()}").key, str(uuid4())
     before = count_strays(home.truth, home.cloud.upkeep, before=now)
     assert index.write([document(nobody, id)], timeout=SECONDS) == {}
     assert count_strays(home.truth, home.cloud.upkeep, before=now) == before + 1
@@ -127,7 +127,7 @@ def test_an_index_that_refuses_a_memory_is_not_searched_unless_that_is_accepted(
     assert (done.refused >= 1, done.switched) == (True, False)
     assert home.cloud.upkeep._indices.current() == old
     assert reindex(home.truth, home.cloud.upkeep, accept_refused=True, pause=lambda seconds: None).switched
-    home.store.forget_user(home.name)
+    home.store.forget_user(UserRef(home.name))
 
 
 def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(home: Home) -> None:
@@ -149,7 +149,7 @@ def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(
 @pytest.mark.slow
 def test_every_search_sees_the_last_save_update_and_delete_while_nothing_reaches_the_index(home: Home) -> None:
     door = Door(catalogue=CATALOGUE, store=home.store, embedder=home.cloud.embedder, clock=home.clock)
-    me = Caller(home.name, "assistant")
+    me = Caller(UserRef(home.name), "assistant")
 
     def ask(tool: str, **arguments: Any) -> Any:
         result = door.invoke(f"core.{tool}", arguments, me)

@@ -14,13 +14,15 @@ import pytest
 
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, SECONDS, found, save, search
+from spaces import space_of
 from steeltrap.adapters.data_folder import DataFolder
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.adapters.sqlite import file as files
 from steeltrap.errors import Unavailable
-from steeltrap.ports import Space, UserRef
+from steeltrap.model import UserRef
+from steeltrap.ports import Space
 
-ANA = UserRef(user_id="ana")
+ANA = UserRef("ana")
 Opening = Callable[[], SqliteStore]
 
 
@@ -42,8 +44,8 @@ def served(open_store: Opening) -> SqliteStore:
     """A store that has written and read, so that both connections and the index are open."""
     store = open_store()
     store.check()
-    save(store.space("ana"), "the heron of the backup")
-    assert search(store.space("ana"), "heron").stored == 1
+    save(space_of(store, "ana"), "the heron of the backup")
+    assert search(space_of(store, "ana"), "heron").stored == 1
     return store
 
 
@@ -57,7 +59,7 @@ def backup(served: SqliteStore, tmp_path: Path) -> Path:
         target.backup("main", source, "main") as copying,
     ):
         copying.step(-1)
-    save(served.space("ana"), "the otter that came later")
+    save(space_of(served, "ana"), "the otter that came later")
     return copy
 
 
@@ -95,11 +97,11 @@ def test_a_write_goes_into_the_file_that_was_put_in_place(
     open_store: Opening, served: SqliteStore, backup: Path, how: str
 ) -> None:
     replace(served, backup, how)
-    save(served.space("ana"), "written after the restore")
+    save(space_of(served, "ana"), "written after the restore")
     expected = {"the heron of the backup", "written after the restore"}
-    assert contents(served.space("ana")) == expected
+    assert contents(space_of(served, "ana")) == expected
     served.close()
-    assert contents(open_store().space("ana")) == expected
+    assert contents(space_of(open_store(), "ana")) == expected
     assert integrity(served.path(ANA)) == "ok"
 
 
@@ -107,12 +109,12 @@ def test_a_write_goes_into_the_file_that_was_put_in_place(
 def test_a_search_answers_from_the_file_that_was_put_in_place(
     open_store: Opening, served: SqliteStore, backup: Path, how: str
 ) -> None:
-    assert search(served.space("ana"), "otter").stored == 2
+    assert search(space_of(served, "ana"), "otter").stored == 2
     replace(served, backup, how)
-    assert search(served.space("ana"), "otter").stored == 1
-    save(served.space("ana"), "written after the restore")
+    assert search(space_of(served, "ana"), "otter").stored == 1
+    save(space_of(served, "ana"), "written after the restore")
     served.close()
-    assert contents(open_store().space("ana")) == {"the heron of the backup", "written after the restore"}
+    assert contents(space_of(open_store(), "ana")) == {"the heron of the backup", "written after the restore"}
 
 
 def test_a_file_that_was_moved_away_takes_all_that_was_acknowledged_along(
@@ -121,10 +123,10 @@ def test_a_file_that_was_moved_away_takes_all_that_was_acknowledged_along(
     path = served.path(ANA)
     path.rename(path.with_suffix(".away"))
     shutil.copy(backup, path)
-    assert contents(served.space("ana")) == {"the heron of the backup"}
+    assert contents(space_of(served, "ana")) == {"the heron of the backup"}
     served.close()
     path.with_suffix(".away").replace(path)
-    assert contents(open_store().space("ana")) == {"the heron of the backup", "the otter that came later"}
+    assert contents(space_of(open_store(), "ana")) == {"the heron of the backup", "the otter that came later"}
 
 
 def test_a_server_that_stops_after_a_restore_leaves_the_restored_file_whole(
@@ -132,23 +134,23 @@ def test_a_server_that_stops_after_a_restore_leaves_the_restored_file_whole(
 ) -> None:
     replace(served, backup, "file moved away")
     served.close()
-    assert contents(open_store().space("ana")) == {"the heron of the backup"}
+    assert contents(space_of(open_store(), "ana")) == {"the heron of the backup"}
 
 
 def test_two_processes_go_over_to_the_file_that_was_put_in_place(
     open_store: Opening, served: SqliteStore, backup: Path
 ) -> None:
     other = open_store()
-    save(other.space("ana"), "the second process was here")
+    save(space_of(other, "ana"), "the second process was here")
     replace(served, backup, "file moved away")
-    save(served.space("ana"), "first")
-    save(other.space("ana"), "second")
-    save(served.space("ana"), "third")
+    save(space_of(served, "ana"), "first")
+    save(space_of(other, "ana"), "second")
+    save(space_of(served, "ana"), "third")
     expected = {"the heron of the backup", "first", "second", "third"}
-    assert contents(served.space("ana")) == contents(other.space("ana")) == expected
+    assert contents(space_of(served, "ana")) == contents(space_of(other, "ana")) == expected
     served.close()
     other.close()
-    assert contents(open_store().space("ana")) == expected
+    assert contents(space_of(open_store(), "ana")) == expected
     assert integrity(served.path(ANA)) == "ok"
 
 
@@ -167,11 +169,11 @@ def test_a_write_whose_file_is_replaced_meanwhile_is_refused_and_can_be_repeated
 
     monkeypatch.setattr(files.UserFile, "_require_in_place", replaced_then_looked)
     with pytest.raises(Unavailable, match="replaced or removed") as refused:
-        save(served.space("ana"), "the swallow")
+        save(space_of(served, "ana"), "the swallow")
     assert refused.value.can_retry
     assert served.path(ANA).name in refused.value.message
-    save(served.space("ana"), "the swallow")
-    assert contents(served.space("ana")) == {"the heron of the backup", "the swallow"}
+    save(space_of(served, "ana"), "the swallow")
+    assert contents(space_of(served, "ana")) == {"the heron of the backup", "the swallow"}
 
 
 def test_many_threads_lose_nothing_that_was_acknowledged_while_the_file_is_replaced(
@@ -187,10 +189,10 @@ def test_many_threads_lose_nothing_that_was_acknowledged_while_the_file_is_repla
             content = f"note {i} of thread {thread}"
             begun_behind = replaced.is_set()
             with contextlib.suppress(Unavailable):
-                save(served.space("ana"), content)
+                save(space_of(served, "ana"), content)
                 if begun_behind:
                     acknowledged.add(content)
-            search(served.space("ana"), "note")
+            search(space_of(served, "ana"), "note")
 
     with ThreadPoolExecutor(4) as pool:
         done = [pool.submit(write, thread) for thread in range(4)]
@@ -199,16 +201,16 @@ def test_many_threads_lose_nothing_that_was_acknowledged_while_the_file_is_repla
         replaced.set()
         for each in done:
             each.result(SECONDS)
-    save(served.space("ana"), "the last one")
+    save(space_of(served, "ana"), "the last one")
     served.close()
-    assert contents(open_store().space("ana")) >= acknowledged | {"the last one"}
+    assert contents(space_of(open_store(), "ana")) >= acknowledged | {"the last one"}
     assert integrity(served.path(ANA)) == "ok"
 
 
 def test_a_removed_file_is_an_error_until_it_is_put_back(served: SqliteStore) -> None:
     path = served.path(ANA)
     path.rename(path.with_suffix(".away"))
-    space = served.space("ana")
+    space = space_of(served, "ana")
     for use in (lambda: search(space, "heron"), lambda: save(space, "two"), lambda: contents(space)):
         with pytest.raises(Unavailable, match=f"{path.name} was removed while it was in use: put it back"):
             use()
@@ -222,10 +224,10 @@ def test_a_user_whose_file_was_removed_can_be_forgotten_and_begins_anew(
     open_store: Opening, served: SqliteStore
 ) -> None:
     served.path(ANA).unlink()
-    assert served.forget_user("ana") is False
-    assert contents(served.space("ana")) == set()
-    save(served.space("ana"), "a fresh start")
-    assert contents(open_store().space("ana")) == {"a fresh start"}
+    assert served.forget_user(UserRef("ana")) is False
+    assert contents(space_of(served, "ana")) == set()
+    save(space_of(served, "ana"), "a fresh start")
+    assert contents(space_of(open_store(), "ana")) == {"a fresh start"}
 
 
 @pytest.mark.parametrize("what", ["folder", "users"])
@@ -235,11 +237,11 @@ def test_a_removed_data_folder_is_an_error_and_is_not_made_anew(served: SqliteSt
     gone.rename(away)
     uses: list[Callable[[], object]] = [
         served.check,
-        lambda: save(served.space("ana"), "two"),
-        lambda: search(served.space("ana"), "heron"),
-        lambda: save(served.space("a new user"), "one"),
-        lambda: search(served.space("a new user"), "one"),
-        lambda: served.forget_user("ana"),
+        lambda: save(space_of(served, "ana"), "two"),
+        lambda: search(space_of(served, "ana"), "heron"),
+        lambda: save(space_of(served, "a new user"), "one"),
+        lambda: search(space_of(served, "a new user"), "one"),
+        lambda: served.forget_user(UserRef("ana")),
         lambda: list(served.users()),
     ]
     for use in uses:
@@ -249,14 +251,14 @@ def test_a_removed_data_folder_is_an_error_and_is_not_made_anew(served: SqliteSt
     away.rename(gone)
     for use in uses[:-2]:
         use()
-    assert contents(served.space("ana")) == {"the heron of the backup", "two"}
+    assert contents(space_of(served, "ana")) == {"the heron of the backup", "two"}
 
 
 def test_a_disk_that_is_unmounted_does_not_look_like_an_empty_folder(served: SqliteStore) -> None:
     served.folder.rename(served.folder.with_name("the disk"))
     served.folder.mkdir()
     with pytest.raises(Unavailable, match="unmounted"):
-        search(served.space("ana"), "heron")
+        search(space_of(served, "ana"), "heron")
     with pytest.raises(Unavailable, match="unmounted"):
         served.check()
     assert list(served.folder.iterdir()) == []
@@ -264,19 +266,19 @@ def test_a_disk_that_is_unmounted_does_not_look_like_an_empty_folder(served: Sql
 
 def test_another_folder_in_its_place_is_served(open_store: Opening, served: SqliteStore, tmp_path: Path) -> None:
     shutil.copytree(served.folder, tmp_path / "copy")
-    save(served.space("ana"), "written after the copy")
+    save(space_of(served, "ana"), "written after the copy")
     served.folder.rename(tmp_path / "away")
     (tmp_path / "copy").rename(served.folder)
-    assert contents(served.space("ana")) == {"the heron of the backup"}
-    one = save(served.space("ana"), "two")
-    assert one.id in found(search(served.space("ana"), "two"))
+    assert contents(space_of(served, "ana")) == {"the heron of the backup"}
+    one = save(space_of(served, "ana"), "two")
+    assert one.id in found(search(space_of(served, "ana"), "two"))
     served.close()
-    assert contents(open_store().space("ana")) == {"the heron of the backup", "two"}
+    assert contents(space_of(open_store(), "ana")) == {"the heron of the backup", "two"}
 
 
 def test_a_reader_of_a_folder_that_was_never_there_finds_nothing_and_makes_nothing(open_store: Opening) -> None:
     store = open_store()
-    assert search(store.space("ana"), "heron").stored == 0
+    assert search(space_of(store, "ana"), "heron").stored == 0
     assert list(store.users()) == []
     assert not store.folder.exists()
 
@@ -321,8 +323,8 @@ def test_readiness_that_failed_is_looked_at_again_at_once(
 def test_reading_statistics_of_a_removed_file_are_dropped_with_one_warning(
     served: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    [memory] = served.space("ana").walk()
-    served.space("ana").note_access([memory.id], NOON)
+    [memory] = space_of(served, "ana").walk()
+    space_of(served, "ana").note_access([memory.id], NOON)
     served.path(ANA).unlink()
     for _ in range(3):
         served.flush()
@@ -332,7 +334,7 @@ def test_reading_statistics_of_a_removed_file_are_dropped_with_one_warning(
 def test_a_file_that_is_put_in_place_keeps_its_own_mode(served: SqliteStore, backup: Path) -> None:
     os.chmod(backup, 0o640)
     replace(served, backup, "removed")
-    search(served.space("ana"), "heron")
+    search(space_of(served, "ana"), "heron")
     assert stat.S_IMODE(served.path(ANA).stat().st_mode) == 0o640
 
 

@@ -14,12 +14,12 @@ import apsw
 import pytest
 
 from faults.doors import answer, open_door, running
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 
 ROUNDS = 20
 A_ROUND = (30, 80)
 CLIENTS = 4
-CALLER = Caller("local", "default")
+CALLER = Caller(UserRef("local"), "default")
 
 _SERVER = """
 import os, socket, sys

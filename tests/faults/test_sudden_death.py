@@ -11,8 +11,9 @@ import pytest
 from clock import SettableClock
 from contracts.entries import EMBEDDER, embed, found, save, search
 from faults.doors import ANA, answer, open_door, running
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 
 ROUNDS = 20
 ACKNOWLEDGED = 1000
@@ -22,10 +23,11 @@ import os, sys
 from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, update
+from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 
 def write(round_):
-    space = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock()).space("ana")
+    space = space_of(SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock()), "ana")
     for i in range(10_000):
         memory = save(space, f"heron {round_} {i} " + "reed " * (i % 400), tags=("wet",))
         os.write(1, f"saved {memory.id}\\n".encode())
@@ -70,7 +72,7 @@ def test_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path) -> 
                     enough = 10**9
     assert len(saved) >= ACKNOWLEDGED
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    space = store.space("ana")
+    space = space_of(store, "ana")
     there = {memory.id: memory for memory in space.walk()}
     assert saved <= set(there)
     assert len(there) <= len(saved) + ROUNDS
@@ -83,7 +85,7 @@ def test_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path) -> 
         if memory.id in updated:
             assert memory.version == 2
     assert space.statistics()["chunks"] == sum(len(embed(memory.content)) for memory in there.values())
-    path = store.path(UserRef(user_id="ana"))
+    path = store.path(UserRef("ana"))
     store.close()
     connection = apsw.Connection(str(path))
     assert connection.pragma("integrity_check") == "ok"
@@ -129,5 +131,5 @@ def test_a_batch_killed_in_the_middle_leaves_no_trace(tmp_path: Path, at: int, k
     assert {memory["version"] for memory in stored["memories"]} == {1}
     assert answer(door, "core.search", query="otter", mode="keyword")["results"] == []
     assert answer(door, "core.stats")["chunks"] == 51
-    save(door.store.space("ana"), "writing goes on")
+    save(space_of(door.store, "ana"), "writing goes on")
     door.store.close()

@@ -11,11 +11,10 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
-from steeltrap.ports import UserRef
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
-ANA = Caller("ana", "assistant")
+ANA = Caller(UserRef("ana"), "assistant")
 REFUSING = """
 CREATE TRIGGER no_insert BEFORE INSERT ON usage BEGIN SELECT RAISE(ABORT, 'refused'); END;
 CREATE TRIGGER no_update BEFORE UPDATE ON usage BEGIN SELECT RAISE(ABORT, 'refused'); END;
@@ -45,7 +44,7 @@ def test_reading_through_any_dialect_survives_a_usage_table_that_refuses_writes(
     door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
     id = door.invoke("core.save", {"content": "The heron fishes", "category": "fact"}, ANA).body["id"]
     before = door.invoke("core.export", {}, ANA).body
-    connection = apsw.Connection(str(store.path(UserRef(user_id="ana"))))
+    connection = apsw.Connection(str(store.path(UserRef("ana"))))
     connection.execute(REFUSING)
     clock.advance(days=2)  # so that a retrieval is a review, too
 

@@ -18,7 +18,7 @@ from steeltrap.adapters.dynamodb.writes.levels import DynamoLevels
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Levels
 from steeltrap.runtime.local import SystemClock
 from steeltrap.toolsets import CATALOGUE
@@ -38,7 +38,7 @@ def recorded() -> Asked:
         for many in (usage._MANY, 1):
             with patch.object(usage, "_MANY", many):
                 for story in CATALOGUE.toolsets:
-                    getattr(scenarios, story)(partial(_run, door, Caller(f"{story}-{many}", "agent", "chat")))
+                    getattr(scenarios, story)(partial(_run, door, Caller(UserRef(f"{story}-{many}"), "agent", "chat")))
     return asked
 
 

@@ -9,7 +9,7 @@ from synthesised import template
 
 from contracts.named_parts import named_parts, own_upkeep
 from steeltrap.adapters.opensearch import Wire
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local as runtime
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.aws_lambda.index import index_handler
@@ -36,7 +36,7 @@ def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatc
 
     def call(tool: str, **arguments: Any) -> None:
         now[0] = tool
-        assert door.invoke(f"core.{tool}", arguments, Caller("ana")).error is None
+        assert door.invoke(f"core.{tool}", arguments, Caller(UserRef("ana"))).error is None
 
     call("save", content="the heron eats fish")
     call("search", query="heron")

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
@@ -169,7 +169,7 @@ def _headers(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -
 
 def _keys(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
     keys = ApiKeys(place.folder / "keys")
-    _, secret = keys.add(Caller(user), "", NOW)
+    _, secret = keys.add(Caller(UserRef(user)), "", NOW)
     _server(place, keys, {"Authorization": f"Bearer {secret}", "X-User-Id": "mallory"}, tool, arguments)
 
 
@@ -184,7 +184,7 @@ def _token(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> 
 
 def _key_beside_tokens(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
     keys = ApiKeys(place.folder / "keys")
-    _, secret = keys.add(Caller(user), "", NOW)
+    _, secret = keys.add(Caller(UserRef(user)), "", NOW)
     _server(place, KeysOrTokens(keys, _tokens(place)), {"Authorization": f"Bearer {secret}"}, tool, arguments)
 
 
@@ -271,7 +271,7 @@ def test_two_users_never_share_a_caller(door: WatchedDoor, tmp_path: Path, issue
     for user in USERS:
         send(place, user, "save", {"content": f"Of {user}."})
         send(place, user, "list", {})
-    ana, bob = Caller(user_id("ana")), Caller(user_id("bob"))
+    ana, bob = Caller(UserRef(user_id("ana"))), Caller(UserRef(user_id("bob")))
     assert door.came == [ana, ana, bob, bob]
     assert ana != bob
     for caller, user in ((ana, "ana"), (bob, "bob")):
@@ -315,14 +315,14 @@ def test_an_identity_of_a_pool_that_invokes_directly_names_nobody_else(
 def test_an_identity_of_a_pool_may_name_its_conversation(door: WatchedDoor, tmp_path: Path, issuer: Issuer) -> None:
     event = {"toolset": "core", "tool": "list", "caller": {"conversation_id": "c"}}
     _function(Place(door, tmp_path, issuer), "list", event, _invoker("ana"))
-    assert door.came == [Caller(region_id("ana"), None, "c")]
+    assert door.came == [Caller(UserRef(region_id("ana")), None, "c")]
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        as_v2(_path("list"), "{}", Caller("bob")),
-        as_v1(_path("list"), "{}", Caller("bob")),
+        as_v2(_path("list"), "{}", Caller(UserRef("bob"))),
+        as_v1(_path("list"), "{}", Caller(UserRef("bob"))),
         as_messages(_message("bob", "list", {})),
     ],
 )
@@ -336,6 +336,6 @@ def test_an_identity_of_a_pool_that_imitates_an_event_is_refused(
 
 @pytest.mark.parametrize("of", [app_handler, mcp_handler])
 def test_by_the_functions_of_whole_surfaces_too(door: WatchedDoor, of: Any) -> None:
-    answer = of(open=lambda: door, identity=None)(as_v2(_path("list"), "{}", Caller("bob")), _invoker("ana"))
+    answer = of(open=lambda: door, identity=None)(as_v2(_path("list"), "{}", Caller(UserRef("bob"))), _invoker("ana"))
     assert answer["error"]["code"] == "invalid_input"
     assert door.came == []

@@ -16,7 +16,7 @@ from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Throttled
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.fair_share import FairShare
 from steeltrap.surfaces.auth.identity import TrustedHeaders
@@ -24,7 +24,7 @@ from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
-ANA, BOB = Caller("ana"), Caller("bob")
+ANA, BOB = Caller(UserRef("ana")), Caller(UserRef("bob"))
 
 
 class Held(Door):
@@ -83,7 +83,7 @@ def test_who_waits_too_long_is_told_when_to_come_back() -> None:
             with pytest.raises(Throttled) as refused:
                 async with share.turn(ANA):
                     pass
-            async with share.turn(BOB), share.turn(Caller("ana", tenant="acme")):
+            async with share.turn(BOB), share.turn(Caller(UserRef("ana", "acme"))):
                 pass
         assert refused.value.details["retry_after"] > 0
         async with share.turn(ANA):

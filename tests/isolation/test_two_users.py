@@ -22,14 +22,14 @@ from embedding import HashedWords
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.engine import save as saving
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller, JsonObject
+from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from stores import Opening, chosen
 
 # The same agent and conversation: only the user tells them apart.
-ANA = Caller("ana", agent_id="agent", conversation_id="zqtalk")
-EVE = Caller("eve", agent_id="agent", conversation_id="zqtalk")
+ANA = Caller(UserRef("ana"), agent_id="agent", conversation_id="zqtalk")
+EVE = Caller(UserRef("eve"), agent_id="agent", conversation_id="zqtalk")
 
 # Real parts answer a hundred times as slowly; SQLite's run has met the rest.
 _EXAMPLES = 25 if chosen() == "sqlite" else 5
@@ -252,13 +252,16 @@ def test_one_idempotency_key_of_two_users_is_two_memories(worlds: tuple[World, W
     world, _, _ = worlds
     saved = [
         world.door.invoke("core.save", {"content": "the same"}, caller, idempotency_key="key").body["id"]
-        for caller in (ANA, EVE, ANA, Caller("ana", tenant="other"))
+        for caller in (ANA, EVE, ANA, Caller(UserRef("ana", "other")))
     ]
     assert saved[0] == saved[2]
     assert len(set(saved)) == 3
 
 
-@pytest.mark.parametrize("caller", [None, Caller(""), Caller("x" * 3000), Caller("a\x00b"), Caller("\ud83d")])
+@pytest.mark.parametrize(
+    "caller",
+    [None, Caller(UserRef("")), Caller(UserRef("x" * 3000)), Caller(UserRef("a\x00b")), Caller(UserRef("\ud83d"))],
+)
 def test_without_a_usable_identity_nothing_is_answered(
     worlds: tuple[World, World, list[str]], caller: Caller | None
 ) -> None:
@@ -275,7 +278,7 @@ def test_users_with_odd_names_have_nothing_in_common_with_ana(
     worlds: tuple[World, World, list[str]], name: str
 ) -> None:
     world, _, _ = worlds
-    odd = Caller(name, agent_id="agent", conversation_id="zqtalk")
+    odd = Caller(UserRef(name), agent_id="agent", conversation_id="zqtalk")
     asked = {"query": "zqheron", "include_conversation": True}
     assert world.invoke("core.search", asked, odd).body["outcome"]["kind"] == "nothing_stored"
     world.invoke("core.save", {"content": "otter"}, odd)

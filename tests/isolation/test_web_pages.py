@@ -10,7 +10,7 @@ import pytest
 from clock import NOON
 from faults.doors import open_door
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 from steeltrap.surfaces.auth.identity import TrustedHeaders
@@ -34,7 +34,7 @@ def known(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, dict[str
     if request.param == "headers":
         return TrustedHeaders(), {"X-User-Id": "ana"}
     keys = ApiKeys(tmp_path / "keys")
-    _, secret = keys.add(Caller("ana"), "", NOON)
+    _, secret = keys.add(Caller(UserRef("ana")), "", NOON)
     return keys, {"Authorization": f"Bearer {secret}"}
 
 

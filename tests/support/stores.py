@@ -17,8 +17,8 @@ from uuid import uuid4
 from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.model import Query
-from steeltrap.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe, UserRef
+from steeltrap.model import Query, UserRef
+from steeltrap.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
 
 Kind = Literal["sqlite", "aws"]
 
@@ -141,16 +141,19 @@ class Apart:
         self.store = store
         self._part = part
 
-    def space(self, user_id: str, *, tenant: str = "") -> Any:
-        return self.store.space(user_id, tenant=self._part + tenant)
+    def space(self, user: UserRef) -> Any:
+        return self.store.space(self._here(user))
 
     def users(self) -> Iterator[UserRef]:
         for user in self.store.users():
             if user.tenant.startswith(self._part):
-                yield UserRef(user_id=user.user_id, tenant=user.tenant.removeprefix(self._part))
+                yield UserRef(user.user_id, user.tenant.removeprefix(self._part))
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
-        return bool(self.store.forget_user(user_id, tenant=self._part + tenant))
+    def forget_user(self, user: UserRef) -> bool:
+        return bool(self.store.forget_user(self._here(user)))
+
+    def _here(self, user: UserRef) -> UserRef:
+        return UserRef(user.user_id, self._part + user.tenant)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)

@@ -86,7 +86,7 @@ def python(folder: Path) -> Iterator[Connected]:
 
         def connect(caller: Caller) -> Call:
             return _python_call(
-                memory.as_user(caller.user_id, agent=caller.agent_id, conversation=caller.conversation_id)
+                memory.as_user(caller.user.user_id, agent=caller.agent_id, conversation=caller.conversation_id)
             )
 
         yield connect
@@ -178,7 +178,7 @@ def command_line(folder: Path) -> Iterator[Connected]:
         patch.setattr(runtime, "open_embedder", lambda settings: HashedWords())
 
         def connect(caller: Caller) -> Call:
-            who = ["--user", caller.user_id, "--agent", caller.agent_id or "", "--data", str(folder)]
+            who = ["--user", caller.user.user_id, "--agent", caller.agent_id or "", "--data", str(folder)]
             who += ["--conversation", caller.conversation_id] if caller.conversation_id else []
 
             def call(tool: str, arguments: dict[str, Any]) -> Reply:
@@ -279,7 +279,7 @@ def _json_or_text(text: str) -> Any:
 
 def _headers(caller: Caller) -> dict[str, str]:
     return {
-        "X-User-Id": caller.user_id,
+        "X-User-Id": caller.user.user_id,
         "X-Agent-Id": caller.agent_id or "",
         "X-Conversation-Id": caller.conversation_id or "",
     }
@@ -287,7 +287,7 @@ def _headers(caller: Caller) -> dict[str, str]:
 
 def _fields(caller: Caller) -> dict[str, str | None]:
     return {
-        "user_id": caller.user_id,
+        "user_id": caller.user.user_id,
         "agent_id": caller.agent_id,
         "conversation_id": caller.conversation_id,
     }

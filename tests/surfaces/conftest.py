@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from steeltrap.invoke import Door
+from steeltrap.model import UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.aws_lambda.telemetry import Telling
@@ -31,7 +32,7 @@ class FailingStore:
     def __init__(self) -> None:
         self.closed = False
 
-    def space(self, user_id: str, *, tenant: str = "") -> None:
+    def space(self, user: UserRef) -> None:
         raise RuntimeError(self.secret)
 
     def check(self) -> None:

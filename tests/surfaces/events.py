@@ -109,9 +109,9 @@ def as_messages(*bodies: Any, fifo: bool = False) -> dict[str, Any]:
 
 def claims(caller: Caller) -> dict[str, str]:
     named = {
-        "sub": caller.user_id,
+        "sub": caller.user.user_id,
         "agent_id": caller.agent_id,
         "conversation_id": caller.conversation_id,
-        "tenant": caller.tenant,
+        "tenant": caller.user.tenant,
     }
     return {name: value for name, value in named.items() if value}

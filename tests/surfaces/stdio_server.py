@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from embedding import HashedWords
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.mcp import run_stdio
@@ -20,5 +20,6 @@ folder, toolset, caller = sys.argv[1:]
 more = os.environ.get("TOOLS_OF_A_TEST")
 with import_module(more).registered() if more else nullcontext():
     door = open_door(read_settings({}, data=Path(folder)), embedder=HashedWords())
-    run_stdio(door, toolset, Caller(**json.loads(caller)))
+    named = json.loads(caller)
+    run_stdio(door, toolset, Caller(UserRef(named.pop("user_id"), named.pop("tenant", "")), **named))
     door.store.close()

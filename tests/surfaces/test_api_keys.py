@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from clock import SettableClock
 from steeltrap.errors import IdentityMissing, NotFound, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Permissions
+from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
 from steeltrap.surfaces.auth.identity import LocalUser
@@ -25,7 +25,7 @@ from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-ANA = Caller("ana", "agent-1", None, "acme")
+ANA = Caller(UserRef("ana", "acme"), "agent-1", None)
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("/v1/core/list", {}),
@@ -55,7 +55,7 @@ def scope(token: str, **headers: str) -> dict[str, Any]:
 def test_a_key_names_its_caller_and_the_caller_a_conversation(keys: ApiKeys) -> None:
     _, secret = keys.add(ANA, "laptop", NOW)
     headers = {"X-Conversation-Id": "chat-1", "X-User-Id": "bob", "X-Agent-Id": "evil"}
-    assert keys.caller(scope(secret, **headers)) == Caller("ana", "agent-1", "chat-1", "acme")
+    assert keys.caller(scope(secret, **headers)) == Caller(UserRef("ana", "acme"), "agent-1", "chat-1")
 
 
 def test_what_is_kept_tells_nobody_the_key_and_is_the_owners_alone(keys: ApiKeys) -> None:
@@ -76,7 +76,7 @@ def test_a_key_is_admitted_at_once_and_refused_as_soon_as_it_is_revoked(
     client: httpx.Client, keys: ApiKeys, path: str, body: dict[str, Any]
 ) -> None:
     key, secret = keys.add(ANA, "", NOW)
-    _, other = keys.add(Caller("bob"), "", NOW)
+    _, other = keys.add(Caller(UserRef("bob")), "", NOW)
     headers = {"Authorization": f"Bearer {secret}"}
     assert client.post(path, json=body, headers=headers).status_code == 200
     keys.revoke(key.id)
@@ -95,16 +95,20 @@ def test_a_call_without_a_key_is_nobodys(client: httpx.Client, path: str, body: 
 
 
 def test_two_keys_at_once_are_refused(client: httpx.Client, keys: ApiKeys) -> None:
-    headers = [("Authorization", f"Bearer {keys.add(Caller(user), '', NOW)[1]}") for user in ("ana", "bob")]
+    headers = [("Authorization", f"Bearer {keys.add(Caller(UserRef(user)), '', NOW)[1]}") for user in ("ana", "bob")]
     assert client.post("/v1/core/list", json={}, headers=headers).status_code == 400
 
 
 def test_users_of_two_keys_see_their_own_alone(client: httpx.Client, keys: ApiKeys) -> None:
-    for caller in (Caller("ana", None, None, "acme"), Caller("ana", None, None, "umbrella"), Caller("ana")):
+    for caller in (
+        Caller(UserRef("ana", "acme"), None, None),
+        Caller(UserRef("ana", "umbrella"), None, None),
+        Caller(UserRef("ana")),
+    ):
         headers = {"Authorization": f"Bearer {keys.add(caller, '', NOW)[1]}"}
-        client.post("/v1/core/save", json={"content": f"Of {caller.tenant}."}, headers=headers)
+        client.post("/v1/core/save", json={"content": f"Of {caller.user.tenant}."}, headers=headers)
         listed = client.post("/v1/core/list", json={}, headers=headers).json()["memories"]
-        assert [memory["content"] for memory in listed] == [f"Of {caller.tenant}."]
+        assert [memory["content"] for memory in listed] == [f"Of {caller.user.tenant}."]
 
 
 @given(st.text(max_size=80))
@@ -143,7 +147,7 @@ def test_who_has_no_key_may_have_a_token(keys: ApiKeys) -> None:
     _, secret = keys.add(ANA, "", NOW)
     either = KeysOrTokens(keys, LocalUser("of-a-token", "a"))
     assert either.caller(scope(secret)) == ANA
-    assert either.caller(scope("e30.e30.AAAA")) == Caller("of-a-token", "a")
+    assert either.caller(scope("e30.e30.AAAA")) == Caller(UserRef("of-a-token"), "a")
     with pytest.raises(IdentityMissing):
         either.caller(scope("stk_000000000000_" + "A" * 43))
 
@@ -169,7 +173,7 @@ def test_a_file_of_a_key_has_what_is_known_of_it(keys: ApiKeys) -> None:
 
 def allowed(keys: ApiKeys, **permissions: Any) -> dict[str, str]:
     """The header of a new key of Ana's."""
-    _, secret = keys.add(Caller("ana", permissions=Permissions(**permissions)), "", NOW)
+    _, secret = keys.add(Caller(UserRef("ana"), permissions=Permissions(**permissions)), "", NOW)
     return {"Authorization": f"Bearer {secret}"}
 
 
@@ -199,7 +203,7 @@ def test_a_key_that_may_only_read_reaches_no_tool_that_writes(client: httpx.Clie
 
 def test_a_key_that_may_only_read_changes_nothing(client: httpx.Client, keys: ApiKeys, door: Door) -> None:
     client.post("/v1/core/save", json={"content": "Kept."}, headers=allowed(keys, read_only=True))
-    assert door.invoke("core.list", {}, Caller("ana")).body["total"] == 0
+    assert door.invoke("core.list", {}, Caller(UserRef("ana"))).body["total"] == 0
     client.post("/v1/core/save", json={"content": "Kept."}, headers=allowed(keys))
     listed = client.post("/v1/core/list", json={}, headers=allowed(keys, read_only=True)).json()
     assert [memory["content"] for memory in listed["memories"]] == ["Kept."]

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import SURFACES, Connected, direct
 from surfaces.refusals import BAD, MENDED, OWN_ID, UNKNOWN, Case
 from surfaces.scenarios import SCENARIOS
 
 # Few callers: each is a process of its own over stdio.
-ME = Caller("ana", "default", "chat-1")
-OTHER = Caller("bob", "default", "chat-1")
+ME = Caller(UserRef("ana"), "default", "chat-1")
+OTHER = Caller(UserRef("bob"), "default", "chat-1")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def test_a_body_that_names_a_user_shows_and_changes_nothing(surface: Surface, to
     theirs = _kept(surface, OTHER)
     before = _stored(surface), _stored(surface, OTHER)
     arguments = {"core.save": {"content": "x"}, "core.list": {}, "core.forget": {"id": theirs}}[tool]
-    named = {"user_id": OTHER.user_id} if field == "caller" else OTHER.user_id
+    named = {"user_id": OTHER.user.user_id} if field == "caller" else OTHER.user.user_id
     reply = surface.call_as(ME)(tool, {**arguments, field: named})
     assert reply.is_error
     assert "Keep this sentence" not in str(reply.body)

@@ -11,7 +11,7 @@ from embedding import HashedWords
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.adapters.s3 import BucketFiles
 from steeltrap.errors import InvalidInput
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door, open_files
 from steeltrap.settings import read_settings
 from steeltrap.toolsets import CATALOGUE
@@ -26,8 +26,8 @@ def settings_of(tmp_path: Path, **given: str) -> Any:
 def test_only_a_tool_that_declares_files_is_handed_them(tmp_path: Path, clock: SettableClock) -> None:
     door = open_door(settings_of(tmp_path), clock=clock, embedder=HashedWords(dimension=32))
     sync = CATALOGUE.tool("associative.memory_sync")
-    assert door.invoke(sync, EXPORT, Caller("ana")).error is None
-    undeclared = door.invoke(replace(sync, files=False), EXPORT, Caller("ana"))
+    assert door.invoke(sync, EXPORT, Caller(UserRef("ana"))).error is None
+    undeclared = door.invoke(replace(sync, files=False), EXPORT, Caller(UserRef("ana")))
     assert undeclared.error is not None
     assert undeclared.error.code == "unavailable"
     door.store.close()

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from embedding import HashedWords
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Outcome, OutcomeKind
+from steeltrap.model import Caller, Outcome, OutcomeKind, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.entrance import MAX_IDENTIFIED_AT_ONCE
 from steeltrap.surfaces.auth.identity import LocalUser
@@ -296,7 +296,7 @@ def test_callers_that_wait_to_be_known_hold_up_no_probe(door: Door) -> None:
         def caller(self, scope: Any) -> Caller:
             waiting.release()
             known.wait(30)
-            return Caller("ana")
+            return Caller(UserRef("ana"))
 
     app = create_app(door, Slow(), local=False, closes_store=False)
     with served(app) as url, ThreadPoolExecutor(MAX_IDENTIFIED_AT_ONCE) as pool:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from steeltrap.errors import IdentityMissing, InvalidInput
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import Authorizer, LocalUser, TrustedHeaders
 from surfaces.callers import opened
@@ -91,23 +91,26 @@ def test_naming_another_user_anywhere_else_changes_nothing(gateway: httpx.Client
 
 def test_the_local_user_may_name_a_conversation_only() -> None:
     scope = {"headers": [(b"x-conversation-id", b"chat-1"), (b"x-user-id", b"bob")]}
-    assert LocalUser("local", "default").caller(scope) == Caller("local", "default", "chat-1")
+    assert LocalUser("local", "default").caller(scope) == Caller(UserRef("local"), "default", "chat-1")
 
 
 @pytest.mark.parametrize(
     ("authorizer", "caller"),
     [
-        ({"jwt": {"claims": {"sub": "ana", "agent_id": "a1"}}}, Caller("ana", "a1")),
-        ({"jwt": {"claims": {"sub": "ana", "conversation_id": "c", "tenant": "t"}}}, Caller("ana", None, "c", "t")),
-        ({"lambda": {"sub": "ana", "agent_id": "a1"}}, Caller("ana", "a1")),
-        ({"claims": {"sub": "ana"}}, Caller("ana")),
-        ({"principalId": "ana", "agent_id": "a1"}, Caller("ana", "a1")),
+        ({"jwt": {"claims": {"sub": "ana", "agent_id": "a1"}}}, Caller(UserRef("ana"), "a1")),
+        (
+            {"jwt": {"claims": {"sub": "ana", "conversation_id": "c", "tenant": "t"}}},
+            Caller(UserRef("ana", "t"), None, "c"),
+        ),
+        ({"lambda": {"sub": "ana", "agent_id": "a1"}}, Caller(UserRef("ana"), "a1")),
+        ({"claims": {"sub": "ana"}}, Caller(UserRef("ana"))),
+        ({"principalId": "ana", "agent_id": "a1"}, Caller(UserRef("ana"), "a1")),
         ({"jwt": {"claims": {"user": "ana"}}}, None),
         ({"jwt": {"claims": {"sub": ""}}}, None),
         ({"jwt": {"claims": None}, "sub": "ana"}, None),
         ({"jwt": {"claims": {"sub": ["ana"]}}}, None),
         ({"jwt": {"claims": {"principalId": "ana"}}}, None),
-        ({"principalId": "ana", "jwt": "text", "claims": "text"}, Caller("ana")),
+        ({"principalId": "ana", "jwt": "text", "claims": "text"}, Caller(UserRef("ana"))),
         ({"iam": {"userId": "x"}}, None),
         ({}, None),
         (None, None),
@@ -128,13 +131,13 @@ def test_a_tenant_that_is_no_text_is_refused_and_never_read_as_none(tenant: Any)
 @pytest.mark.parametrize("tenant", [None, ""])
 def test_no_tenant_is_no_tenant(tenant: Any) -> None:
     event = {"requestContext": {"authorizer": {"lambda": {"sub": "ana", "tenant": tenant}}}}
-    assert Authorizer().caller({"headers": [], "aws.event": event}) == Caller("ana")
+    assert Authorizer().caller({"headers": [], "aws.event": event}) == Caller(UserRef("ana"))
 
 
 def test_a_conversation_may_come_by_header_where_no_claim_says_it() -> None:
     event = {"requestContext": {"authorizer": {"jwt": {"claims": {"sub": "ana"}}}}}
     scope = {"headers": [(b"x-conversation-id", b"chat-1")], "aws.event": event}
-    assert Authorizer().caller(scope) == Caller("ana", None, "chat-1")
+    assert Authorizer().caller(scope) == Caller(UserRef("ana"), None, "chat-1")
 
 
 SECRET = "0123456789abcdef"
@@ -143,7 +146,7 @@ SECRET = "0123456789abcdef"
 def test_with_a_secret_only_the_gateway_names_the_user() -> None:
     identity = TrustedHeaders(secret=SECRET)
     ana = (b"x-user-id", b"ana")
-    assert identity.caller({"headers": [ana, (b"x-gateway-secret", SECRET.encode())]}) == Caller("ana")
+    assert identity.caller({"headers": [ana, (b"x-gateway-secret", SECRET.encode())]}) == Caller(UserRef("ana"))
     for sent in (b"", b" ", SECRET[:-1].encode(), (SECRET + "a").encode(), SECRET.upper().encode(), "é".encode()):
         with pytest.raises(IdentityMissing, match="`X-Gateway-Secret`") as refused:
             identity.caller({"headers": [ana, (b"x-gateway-secret", sent)]})

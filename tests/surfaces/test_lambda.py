@@ -12,16 +12,17 @@ from unittest.mock import patch
 
 import pytest
 
+from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT, opened
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
 
-ME = Caller("ana", "default")
+ME = Caller(UserRef("ana"), "default")
 SAVE = "/v1/core/save"
 KINDS = pytest.mark.parametrize("event", [as_v1, as_v2])
 
@@ -243,7 +244,7 @@ def test_what_was_read_is_written_down_before_a_function_sleeps(
         id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
         assert [hit["id"] for hit in called(made(lambda: door))] == [id]
         with opened(tmp_path) as other:
-            assert other.store.space("ana").usage([id])[id].access_count == 1
+            assert space_of(other.store, "ana").usage([id])[id].access_count == 1
 
 
 @FUNCTIONS
@@ -252,8 +253,8 @@ def test_an_answer_survives_that_what_was_read_cannot_be_written_down(
     door: Door, made: Callable[..., Any], called: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Worn(FailingStore):
-        def space(self, user_id: str, *, tenant: str = "") -> Any:
-            return door.store.space(user_id, tenant=tenant)
+        def space(self, user: UserRef) -> Any:
+            return door.store.space(user)
 
     id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
     worn = replace(door, store=Worn())  # type: ignore[arg-type]

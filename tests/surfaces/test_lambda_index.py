@@ -12,7 +12,7 @@ import pytest
 
 from contracts.named_parts import named_parts, own_upkeep
 from steeltrap.errors import InvalidInput
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local as runtime
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.aws_lambda import index as lambda_index
@@ -111,7 +111,7 @@ def test_a_rebuild_that_runs_out_of_time_goes_on_when_it_is_called_again(
     runtime.set_up(read_settings())
     door = runtime.open_door(read_settings())
     for text in ("the heron eats fish", "the otter eats crabs"):
-        assert door.invoke("core.save", {"content": text}, Caller("ana")).error is None
+        assert door.invoke("core.save", {"content": text}, Caller(UserRef("ana"))).error is None
     door.store.close()
     handler = index_handler(open=own_upkeep)
     with monkeypatch.context() as late:

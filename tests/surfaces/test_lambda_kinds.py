@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.auth.identity import TrustedHeaders
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
@@ -17,7 +17,7 @@ FACT = '{"content": "A fact."}'
 
 
 def texts(door: Door, user: str, **of: Any) -> list[str]:
-    listed = door.invoke("core.list", {"limit": 50}, Caller(user, "default", **of)).body
+    listed = door.invoke("core.list", {"limit": 50}, Caller(UserRef(user, **of), "default")).body
     return sorted(memory["content"] for memory in listed["memories"])
 
 
@@ -54,7 +54,7 @@ def test_the_claims_that_name_a_caller_are_settings(door: Door) -> None:
     named["requestContext"]["authorizer"] = {"jwt": {"claims": {"custom:uid": "ana", "sub": "x", "org": "acme"}}}
     assert handler(named, None)["statusCode"] == 200
     assert texts(door, "ana", tenant="acme") == ["A fact."]
-    assert handler(as_v2(SAVE, FACT, Caller("eve")), None)["statusCode"] == 401
+    assert handler(as_v2(SAVE, FACT, Caller(UserRef("eve"))), None)["statusCode"] == 401
 
 
 # Load balancers

@@ -8,9 +8,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
+from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
@@ -37,7 +38,7 @@ def door(tmp_path: Any, clock: SettableClock) -> Iterator[Door]:
     door = open_door(read_settings({}, data=tmp_path), embedder=HashedWords(), clock=clock)
     for user in ("ana", "bob"):
         for content, more in (("soon gone", {"ttl_seconds": 60}), ("stays", {})):
-            saved = door.invoke("core.save", {"content": content, **more}, Caller(user, "default"))
+            saved = door.invoke("core.save", {"content": content, **more}, Caller(UserRef(user), "default"))
             assert saved.error is None, saved.body
     clock.advance(hours=1)
     yield door
@@ -45,7 +46,7 @@ def door(tmp_path: Any, clock: SettableClock) -> Iterator[Door]:
 
 
 def left_of(door: Door, user: str) -> dict[str, int]:
-    counts = door.store.space(user).statistics()
+    counts = space_of(door.store, user).statistics()
     return {name: counts[name] for name in ("memories", "deleted")}
 
 
@@ -70,10 +71,10 @@ def test_who_fails_holds_up_nobody_and_is_told_without_a_name(
         def __init__(self, store: Any) -> None:
             self.store = store
 
-        def space(self, user_id: str, *, tenant: str = "") -> Any:
-            if user_id == "ana":
+        def space(self, user: UserRef) -> Any:
+            if user == UserRef("ana"):
                 raise Unavailable("The store is away.", part="store")
-            return self.store.space(user_id, tenant=tenant)
+            return self.store.space(user)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.store, name)

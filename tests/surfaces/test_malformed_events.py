@@ -11,7 +11,7 @@ import pytest
 
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.index import index_handler
@@ -22,7 +22,7 @@ from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.conftest import Tell
 from surfaces.events import as_alb, as_url, as_v1, as_v2
 
-ME = Caller("ana", "default")
+ME = Caller(UserRef("ana"), "default")
 CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="steeltrap")
 SAVE = "/v1/core/save"
 GOOD = json.dumps({"content": "A fact."})
@@ -216,7 +216,7 @@ STRANGE = {
 def test_what_no_gateway_sends_is_refused_as_an_unknown_event(
     door: Door, telling: Telling, lines: Tell, trouble: str
 ) -> None:
-    event = {**as_v2(SAVE, GOOD, Caller("ana")), **STRANGE[trouble]}
+    event = {**as_v2(SAVE, GOOD, Caller(UserRef("ana"))), **STRANGE[trouble]}
     answer = tool_handler("save", open=lambda: door, telling=telling)(event, CONTEXT)
     assert answer["error"]["code"] == "invalid_input"
     check_sentence(answer["error"]["message"])

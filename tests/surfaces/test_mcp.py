@@ -18,13 +18,13 @@ from mcp_types import INVALID_PARAMS
 
 from steeltrap.errors import NotFound
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.rules.budget import estimate_tokens
 from steeltrap.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 
-ME = Caller("ana", "default")
+ME = Caller(UserRef("ana"), "default")
 
 
 def ask(door: Door, toolset: str, question: Callable[[Client], Awaitable[Any]]) -> Any:
@@ -158,7 +158,7 @@ def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: P
         "door = door_on(Path(sys.argv[1])); check = door.embedder.embed\n"
         "def loud(*a, **k): print('noise'); return check(*a, **k)\n"
         "door.embedder.embed = loud\n"
-        "run_stdio(door, 'core', Caller('ana', 'default')); door.store.close()\n"
+        "run_stdio(door, 'core', Caller(UserRef('ana'), 'default')); door.store.close()\n"
     )
     messages: list[Any] = [
         {"method": "initialize", "id": 1, "params": _HELLO},

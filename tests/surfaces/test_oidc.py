@@ -20,7 +20,7 @@ from mcp.shared.auth_utils import check_resource_allowed
 
 from steeltrap.errors import IdentityMissing, InvalidInput, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.protected_resource import ProtectedResource
 from steeltrap.surfaces.auth.identity import ClaimNames
@@ -84,25 +84,25 @@ def test_a_token_of_the_issuer_names_the_caller(issuer: Issuer, tokens: OidcToke
     claims = {"agent_id": "a1", "tenant": "acme"}
     token = issuer.token(kid, algorithm, **claims)
     headers = {"X-Conversation-Id": "chat-1", "X-User-Id": "bob", "X-Agent-Id": "evil"}
-    assert tokens.caller(scope(token, **headers)) == Caller("ana", "a1", "chat-1", "acme")
+    assert tokens.caller(scope(token, **headers)) == Caller(UserRef("ana", "acme"), "a1", "chat-1")
 
 
 def test_the_claims_that_name_the_caller_are_a_setting(issuer: Issuer, seconds: Seconds) -> None:
     names = ClaimNames(user="email", agent="azp", conversation="thread", tenant="org")
     tokens = OidcTokens(IssuerKeys(issuer.url, monotonic=seconds), (AUDIENCE,), names)
     token = issuer.token(email="ana@example.org", azp="app", thread="t", org="acme")
-    assert tokens.caller(scope(token)) == Caller("ana@example.org", "app", "t", "acme")
+    assert tokens.caller(scope(token)) == Caller(UserRef("ana@example.org", "acme"), "app", "t")
 
 
 def test_one_of_several_audiences_is_enough(issuer: Issuer, tokens: OidcTokens) -> None:
-    assert tokens.caller(scope(issuer.token(aud=["https://other.example", AUDIENCE]))) == Caller("ana")
+    assert tokens.caller(scope(issuer.token(aud=["https://other.example", AUDIENCE]))) == Caller(UserRef("ana"))
     either = OidcTokens(tokens.keys, ("https://memory.example/mcp", AUDIENCE), ClaimNames())
     for audience in either.audiences:
-        assert either.caller(scope(issuer.token(aud=audience))) == Caller("ana")
+        assert either.caller(scope(issuer.token(aud=audience))) == Caller(UserRef("ana"))
 
 
 def test_a_clock_that_is_a_little_off_is_forgiven(issuer: Issuer, tokens: OidcTokens) -> None:
-    assert tokens.caller(scope(issuer.token(exp=int(time.time()) - 10))) == Caller("ana")
+    assert tokens.caller(scope(issuer.token(exp=int(time.time()) - 10))) == Caller(UserRef("ana"))
 
 
 @pytest.mark.parametrize(("path", "body"), CALLS)
@@ -231,7 +231,7 @@ def test_two_tokens_are_refused(client: httpx.Client, issuer: Issuer) -> None:
 
 def test_a_key_that_is_too_short_is_refused(issuer: Issuer, tokens: OidcTokens) -> None:
     issuer.keys = {"keys": [public_jwk("weak-1"), public_jwk("rsa-1")]}
-    assert tokens.caller(scope(issuer.token("rsa-1"))) == Caller("ana")
+    assert tokens.caller(scope(issuer.token("rsa-1"))) == Caller(UserRef("ana"))
     with pytest.warns(jwt.InsecureKeyLengthWarning):
         token = issuer.token("weak-1")
     with pytest.raises(IdentityMissing):
@@ -240,7 +240,7 @@ def test_a_key_that_is_too_short_is_refused(issuer: Issuer, tokens: OidcTokens) 
 
 def test_a_key_for_encryption_signs_nothing(issuer: Issuer, tokens: OidcTokens) -> None:
     issuer.keys = {"keys": [public_jwk("rsa-1", use="enc"), public_jwk("ec-1")]}
-    assert tokens.caller(scope(issuer.token("ec-1", "ES256"))) == Caller("ana")
+    assert tokens.caller(scope(issuer.token("ec-1", "ES256"))) == Caller(UserRef("ana"))
     with pytest.raises(IdentityMissing, match="not signed by a key"):
         tokens.caller(scope(issuer.token("rsa-1")))
 
@@ -250,7 +250,7 @@ def test_a_secret_that_the_issuer_publishes_by_mistake_signs_nothing(issuer: Iss
     published = {"kty": "oct", "kid": "oct-1", "k": base64.urlsafe_b64encode(secret).rstrip(b"=").decode()}
     issuer.keys = {"keys": [published, public_jwk("rsa-1")]}
     claims = jwt.decode(issuer.token(), options={"verify_signature": False})
-    assert tokens.caller(scope(issuer.token())) == Caller("ana")
+    assert tokens.caller(scope(issuer.token())) == Caller(UserRef("ana"))
     with pytest.raises(IdentityMissing):
         tokens.caller(scope(jwt.encode(claims, secret, algorithm="HS256", headers={"kid": "oct-1"})))
 
@@ -258,13 +258,13 @@ def test_a_secret_that_the_issuer_publishes_by_mistake_signs_nothing(issuer: Iss
 def test_keys_are_fetched_once_however_many_ask(issuer: Issuer, tokens: OidcTokens) -> None:
     with ThreadPoolExecutor(8) as pool:
         callers = set(pool.map(lambda _: tokens.caller(scope(issuer.token())), range(32)))
-    assert callers == {Caller("ana")}
+    assert callers == {Caller(UserRef("ana"))}
     assert issuer.asked == ["/.well-known/openid-configuration", "/jwks"]
 
 
 def test_the_keys_address_may_be_given(issuer: Issuer, seconds: Seconds) -> None:
     tokens = OidcTokens(IssuerKeys(issuer.url, f"{issuer.url}/jwks", monotonic=seconds), (AUDIENCE,), ClaimNames())
-    assert tokens.caller(scope(issuer.token())) == Caller("ana")
+    assert tokens.caller(scope(issuer.token())) == Caller(UserRef("ana"))
     assert issuer.asked == ["/jwks"]
 
 
@@ -279,7 +279,7 @@ def test_a_new_key_is_found_after_a_pause_and_a_withdrawn_one_ends(
             tokens.caller(scope(issuer.token("rsa-2")))
     assert len(issuer.asked) == asked
     seconds.now += PAUSE_SECONDS
-    assert tokens.caller(scope(issuer.token("rsa-2"))) == Caller("ana")
+    assert tokens.caller(scope(issuer.token("rsa-2"))) == Caller(UserRef("ana"))
     with pytest.raises(IdentityMissing):
         tokens.caller(scope(issuer.token("rsa-1")))
 
@@ -289,7 +289,7 @@ def test_a_withdrawn_key_is_refused_when_the_keys_are_fetched_anew(
 ) -> None:
     tokens.caller(scope(issuer.token()))
     issuer.keys = {"keys": [public_jwk("rsa-2")]}
-    assert tokens.caller(scope(issuer.token())) == Caller("ana")
+    assert tokens.caller(scope(issuer.token())) == Caller(UserRef("ana"))
     seconds.now += KEYS_SECONDS
     with pytest.raises(IdentityMissing):
         tokens.caller(scope(issuer.token()))
@@ -339,7 +339,7 @@ def test_known_keys_outlast_an_outage_until_they_are_old(issuer: Issuer, tokens:
     seconds.now += PAUSE_SECONDS
     with pytest.raises(Unavailable):
         tokens.caller(scope(issuer.token("rsa-2")))
-    assert tokens.caller(scope(issuer.token())) == Caller("ana")
+    assert tokens.caller(scope(issuer.token())) == Caller(UserRef("ana"))
     seconds.now += KEYS_SECONDS
     with pytest.raises(Unavailable):
         tokens.caller(scope(issuer.token()))
@@ -358,7 +358,7 @@ def test_a_made_up_key_is_answered_at_once_while_the_issuer_is_asked(
             for kid in ("rsa-2", "rsa-3"):
                 with pytest.raises(Unavailable):
                     tokens.caller(scope(issuer.token(kid)))
-            assert tokens.caller(scope(issuer.token())) == Caller("ana")
+            assert tokens.caller(scope(issuer.token())) == Caller(UserRef("ana"))
             assert not first.done()
         finally:
             issuer.answering.set()

@@ -17,7 +17,7 @@ from steeltrap.engine.save import Draft
 from steeltrap.engine.save import save as engine_save
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.asgi.app import create_app
@@ -28,7 +28,7 @@ from steeltrap.surfaces.python import Memory
 from surfaces.events import as_messages, as_v1, as_v2
 from surfaces.serving import served
 
-ANA = Caller("ana", "default", "chat-1")
+ANA = Caller(UserRef("ana"), "default", "chat-1")
 Opening = Callable[..., Door]
 
 
@@ -101,7 +101,11 @@ def test_a_direct_invocation_is_told_and_a_queues_message_comes_again(open_limit
 
 def test_a_tenants_user_has_a_quota_of_their_own(open_limited: Opening) -> None:
     door = open_limited(calls_per_minute=1)
-    callers = [Caller("ana"), Caller("ana", None, None, "acme"), Caller("ana", "another-agent")]
+    callers = [
+        Caller(UserRef("ana")),
+        Caller(UserRef("ana", "acme"), None, None),
+        Caller(UserRef("ana"), "another-agent"),
+    ]
     assert [door.invoke("core.list", {}, caller).error is None for caller in callers] == [True, True, False]
 
 
@@ -277,14 +281,14 @@ def test_consolidating_in_place_of_the_originals_needs_no_bytes(open_limited: Op
 
 def test_an_import_of_a_file_keeps_what_it_wrote_and_says_how_far_it_came(open_limited: Opening) -> None:
     door = open_limited()
-    ana, ben = ANA, Caller("ben")
+    ana, ben = ANA, Caller(UserRef("ben"))
     items = [{"content": f"Fact {n}."} for n in range(150)]
     for start in (0, 100):
         assert door.invoke("core.batch_save", {"items": items[start : start + 100]}, ana).error is None
     sync = {"operation": "export", "file_path": "all.json"}
     assert door.invoke("associative.memory_sync", sync, ana).error is None
     assert door.files is not None
-    door.files.files("ben").write("all.json", door.files.files("ana").read("all.json", most=10**9))
+    door.files.files(UserRef("ben")).write("all.json", door.files.files(UserRef("ana")).read("all.json", most=10**9))
     limited = open_limited(max_memories=120)
     refused = limited.invoke("associative.memory_sync", {**sync, "operation": "import"}, ben)
     assert refused.error is not None

@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
@@ -19,7 +19,7 @@ from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
 from surfaces.serving import served
 
-ME = Caller("ana", "default")
+ME = Caller(UserRef("ana"), "default")
 WORD = "xylophone"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.index import index_handler
@@ -26,7 +26,7 @@ from surfaces.callers import ROOT
 from surfaces.conftest import FailingStore, Tell
 from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
 
-ME = Caller("ana", "default")
+ME = Caller(UserRef("ana"), "default")
 WORD = "xylophone"
 CONTEXT = SimpleNamespace(aws_request_id="lambda-1", function_name="steeltrap-save")
 

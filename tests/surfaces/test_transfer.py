@@ -13,11 +13,11 @@ from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.transfer import import_ as importing
 from steeltrap.errors import AlreadyExists, NotFound
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Change
 from steeltrap.toolsets import CATALOGUE
 
-ME = Caller("ana", "agent", "c" * 2000)
+ME = Caller(UserRef("ana"), "agent", "c" * 2000)
 TIMES = {"created_at": "2026-01-01T10:00:00", "updated_at": "2026-01-01"}
 
 
@@ -92,7 +92,7 @@ def test_what_the_engine_stores_comes_back_from_its_export(ask: Memories) -> Non
     ask("undo", id=saved["id"])
     ask("append_messages", messages=[{"role": "user", "content": "Said."}])
     records = ask("export")["records"]
-    other = Caller("bob", "agent")
+    other = Caller(UserRef("bob"), "agent")
     assert ask("import", other, records=records) == {"written": 2, "skipped": 0, "errors": []}
     assert ask("import", other, records=records) == {"written": 0, "skipped": 2, "errors": []}
     stamp = {"imported_by": "agent", "imported_at": ask.clock.now().isoformat()}

@@ -8,10 +8,10 @@ from clock import SettableClock
 from embedding import Placed
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
-ANA = Caller("ana", "assistant")
+ANA = Caller(UserRef("ana"), "assistant")
 
 
 @pytest.mark.parametrize(("cosine", "strengths"), [(0.69, []), (0.7001, [0.7001]), (0.98765432, [0.9877])])

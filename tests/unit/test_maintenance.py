@@ -12,8 +12,7 @@ from embedding import HashedWords
 from steeltrap.errors import SteeltrapError, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.maintenance import LEAST_SECONDS, Run, forget_user
-from steeltrap.model import Caller
-from steeltrap.ports import UserRef
+from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 
@@ -66,7 +65,7 @@ class Worn:
 
     def __init__(self, store: Any, *, unreadable: str = "", lists: int = len(NAMES)) -> None:
         self.store = store
-        self._unreadable = UserRef(user_id=unreadable).key
+        self._unreadable = UserRef(unreadable).key
         self._lists = lists
 
     def users(self) -> Iterator[UserRef]:
@@ -77,7 +76,7 @@ class Worn:
 
     def call_for(self, door: Door) -> Callable[..., Any]:
         def call(caller: Caller, *, seconds: float) -> Any:
-            if UserRef(user_id=caller.user_id).key == self._unreadable:
+            if caller.user.key == self._unreadable:
                 raise Unavailable("The file is away.", part="store")
             return door.call_for(caller, seconds=seconds)
 
@@ -88,7 +87,7 @@ class Worn:
 
 
 def save(door: Door, user: str, **memory: Any) -> None:
-    saved = door.invoke("core.save", memory, Caller(user, "default"))
+    saved = door.invoke("core.save", memory, Caller(UserRef(user), "default"))
     assert saved.error is None, saved.body
 
 
@@ -99,7 +98,7 @@ def run_over(door: Door, heard: Heard | None = None, worn: Worn | None = None) -
 
 def expired(door: Door) -> list[str]:
     """Who has a memory that a sweep would purge."""
-    return [name for name in NAMES if door.call_for(Caller(name), seconds=60).space.statistics()["deleted"]]
+    return [name for name in NAMES if door.call_for(Caller(UserRef(name)), seconds=60).space.statistics()["deleted"]]
 
 
 def test_a_sweep_reaches_everyone(door: Door) -> None:
@@ -139,22 +138,22 @@ def test_a_list_of_users_that_breaks_off_is_a_failure_and_those_it_named_are_swe
 def test_to_forget_a_user_removes_memories_and_files_of_nobody_else(door: Door) -> None:
     assert door.files is not None
     for name in ("ana", "bob"):
-        door.files.files(name).write("all.json", b"[]")
-    assert forget_user(UserRef(user_id="ana"), door.store, door.files)
+        door.files.files(UserRef(name)).write("all.json", b"[]")
+    assert forget_user(UserRef("ana"), door.store, door.files)
     assert sorted(user.user_id for user in door.store.users()) == ["bob", "eve"]
-    assert [door.files.files(name).names() for name in ("ana", "bob")] == [[], ["all.json"]]
-    assert not forget_user(UserRef(user_id="ana"), door.store, door.files)
+    assert [door.files.files(UserRef(name)).names() for name in ("ana", "bob")] == [[], ["all.json"]]
+    assert not forget_user(UserRef("ana"), door.store, door.files)
 
 
 def test_to_forget_a_user_who_has_files_only_is_not_nothing(door: Door) -> None:
     assert door.files is not None
-    door.files.files("zoe").write("all.json", b"[]")
-    assert forget_user(UserRef(user_id="zoe"), door.store, door.files)
-    assert not forget_user(UserRef(user_id="zoe"), door.store, None)
+    door.files.files(UserRef("zoe")).write("all.json", b"[]")
+    assert forget_user(UserRef("zoe"), door.store, door.files)
+    assert not forget_user(UserRef("zoe"), door.store, None)
 
 
 def test_to_forget_a_user_who_has_memories_only_is_not_nothing(door: Door) -> None:
-    assert forget_user(UserRef(user_id="ana"), door.store, door.files)
+    assert forget_user(UserRef("ana"), door.store, door.files)
 
 
 def test_only_users_with_vectors_of_another_embedder_are_embedded_unless_all_are_wanted(
@@ -170,7 +169,7 @@ def test_only_users_with_vectors_of_another_embedder_are_embedded_unless_all_are
     assert (rest.users, rest.already) == (2, 1)
     all_of_them.reembed(all_of_them.everyone(), again=True)
     assert (all_of_them.users, all_of_them.already) == (3, 0)
-    assert other.invoke("core.search", {"query": "stays"}, Caller("eve", "default")).error is None
+    assert other.invoke("core.search", {"query": "stays"}, Caller(UserRef("eve"), "default")).error is None
 
 
 def test_embedding_says_how_far_it_is_and_counts_what_is_done_when_it_is_interrupted(
@@ -180,7 +179,7 @@ def test_embedding_says_how_far_it_is_and_counts_what_is_done_when_it_is_interru
     for name in ("ana", "bob"):
         for block in range(3):
             items = [{"content": f"note {block} {number}"} for number in range(100)]
-            assert door.invoke("core.batch_save", {"items": items}, Caller(name, "default")).error is None
+            assert door.invoke("core.batch_save", {"items": items}, Caller(UserRef(name), "default")).error is None
     seen: list[tuple[int, int]] = []
 
     def interrupted_at_bob(users: int, memories: int) -> None:
@@ -200,4 +199,4 @@ def test_a_user_who_can_not_be_embedded_keeps_the_old_vectors_and_holds_up_nobod
     run = run_over(door, heard, Worn(door.store, unreadable="bob"))
     run.reembed(run.everyone(), again=True)
     assert (run.users, run.failed, heard.failures) == (2, 1, [("bob", "The file is away.")])
-    assert door.invoke("core.search", {"query": "stays"}, Caller("bob", "default")).error is None
+    assert door.invoke("core.search", {"query": "stays"}, Caller(UserRef("bob"), "default")).error is None

@@ -13,10 +13,10 @@ from contracts.entries import entry, memory, replacement
 from steeltrap.adapters.process import ProcessCounters
 from steeltrap.engine.quota import MEASURED_AGAIN, MEASURED_FOR, Growth, Quota, Quotas, growth_of
 from steeltrap.errors import Throttled, Unavailable
-from steeltrap.model import Link
-from steeltrap.ports import Close, Create, Replace, UserRef
+from steeltrap.model import Link, UserRef
+from steeltrap.ports import Close, Create, Replace
 
-ANA = UserRef(user_id="ana")
+ANA = UserRef("ana")
 
 
 class Measured:

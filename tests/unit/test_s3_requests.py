@@ -11,7 +11,7 @@ from botocore.stub import Stubber
 
 from steeltrap.adapters.s3 import BucketFiles, crossing
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 
 _OPERATIONS = ("PutObject", "GetObject", "ListObjectsV2", "ListObjectVersions", "DeleteObjects")
 _CODES = (
@@ -92,7 +92,7 @@ def test_a_version_that_cannot_be_deleted_is_an_error_and_no_receipt(files: Buck
     stub.add_response("list_object_versions", {"Versions": [{"Key": "exports/x/a.json", "VersionId": "1"}]})
     stub.add_response("delete_objects", {"Errors": [{"Key": "exports/x/a.json", "Code": "AccessDenied"}]})
     with pytest.raises(Unavailable, match="mend the permissions"):
-        files.forget_user("ana")
+        files.forget_user(UserRef("ana"))
 
 
 def test_a_file_is_sent_with_its_checksum(files: BucketFiles, stub: Stubber) -> None:
@@ -102,9 +102,9 @@ def test_a_file_is_sent_with_its_checksum(files: BucketFiles, stub: Stubber) -> 
         {},
         {
             "Bucket": "steeltrap-stubbed",
-            "Key": f"exports/{UserRef(user_id='ana').key}/a.json",
+            "Key": f"exports/{UserRef('ana').key}/a.json",
             "Body": b"hello",
             "ChecksumSHA256": "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=",
         },
     )
-    files.files("ana").write("a.json", b"hello")
+    files.files(UserRef("ana")).write("a.json", b"hello")

@@ -11,7 +11,7 @@ from embedding import Placed
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.suggest_scope import DESCRIBED
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 
 ASKED = "the text to file"
@@ -32,7 +32,7 @@ def suggest(tmp_path: Path, clock: SettableClock, embedder: Placed) -> Iterator[
     """
     store = SqliteStore(tmp_path, embedder, clock)
     door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
-    ana = Caller("ana", "assistant")
+    ana = Caller(UserRef("ana"), "assistant")
 
     def suggest(
         stored: dict[str, Sequence[float]], described: dict[str, float] | None = None, **asked: str

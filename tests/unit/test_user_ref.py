@@ -5,7 +5,7 @@ import re
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from steeltrap.ports import UserRef
+from steeltrap.model import UserRef
 
 # Characters that an encoding by separators or quotes would trip over.
 IDS = st.text(st.sampled_from('abA/:#|\\"[], \n\0é語') | st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -14,7 +14,7 @@ IDS = st.text(st.sampled_from('abA/:#|\\"[], \n\0é語') | st.characters(exclude
 @given(IDS, IDS, IDS, IDS)
 def test_two_pairs_never_share_a_key(tenant: str, user: str, other_tenant: str, other_user: str) -> None:
     assume((tenant, user) != (other_tenant, other_user))
-    assert UserRef(user_id=user, tenant=tenant).key != UserRef(user_id=other_user, tenant=other_tenant).key
+    assert UserRef(user, tenant).key != UserRef(other_user, tenant=other_tenant).key
 
 
 @given(st.lists(IDS, min_size=2, max_size=4), st.data())
@@ -27,6 +27,6 @@ def test_where_a_text_is_cut_into_tenant_and_user_matters(parts: list[str], data
 
 @given(IDS, IDS)
 def test_a_key_is_the_same_again_and_names_a_file_anywhere(tenant: str, user: str) -> None:
-    key = UserRef(user_id=user, tenant=tenant).key
-    assert key == UserRef(user_id=user, tenant=tenant).key
+    key = UserRef(user, tenant).key
+    assert key == UserRef(user, tenant).key
     assert re.fullmatch("[0-9a-f]{64}", key)

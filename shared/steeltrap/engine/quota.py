@@ -14,8 +14,8 @@ from typing import Final
 
 from .. import record
 from ..errors import OverQuota, SteeltrapError, Throttled
-from ..model import Memory
-from ..ports import Amount, Change, Clock, Close, Counters, Create, Space, UserRef
+from ..model import Memory, UserRef
+from ..ports import Amount, Change, Clock, Close, Counters, Create, Space
 
 _log = logging.getLogger("steeltrap")
 

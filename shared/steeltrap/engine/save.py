@@ -199,7 +199,7 @@ def new_id(call: Call, source: Source, position: int) -> str:
     if call.idempotency_key is None:
         return str(uuid4())
     # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.
-    parts = (call.caller.tenant, call.caller.user_id, source, str(position), call.idempotency_key)
+    parts = (call.caller.user.tenant, call.caller.user.user_id, source, str(position), call.idempotency_key)
     return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in parts)))
 
 

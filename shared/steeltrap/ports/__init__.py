@@ -13,7 +13,7 @@ from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .loading import Loads
 from .space import Pair, Probe, Space, TextKey
-from .store import MemoryStore, UserRef
+from .store import MemoryStore
 from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
 
 __all__ = [
@@ -51,5 +51,4 @@ __all__ = [
     "TextKey",
     "Tombstone",
     "Truth",
-    "UserRef",
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from .store import UserRef
+from ..model import UserRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from ..model import UserRef
+
 
 class ExportFiles(Protocol):
     """One user's files by name. A name is a relative path that `engine.limits.check_file_name` admits."""
@@ -22,10 +24,10 @@ class ExportFiles(Protocol):
 class FileStore(Protocol):
     """Hands out users' files. Only `runtime` and maintenance hold one."""
 
-    def files(self, user_id: str, *, tenant: str = "") -> ExportFiles:
+    def files(self, user: UserRef) -> ExportFiles:
         """The files of one user, from which nobody else's can be reached."""
         ...
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+    def forget_user(self, user: UserRef) -> bool:
         """Remove every file of a user. False when there was none."""
         ...

@@ -1,32 +1,16 @@
 """Everyone's memories."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from hashlib import sha256
 from typing import Protocol
 
+from ..model import UserRef
 from .space import Space
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserRef:
-    """A user as a store knows one."""
-
-    user_id: str
-    tenant: str = ""
-
-    @property
-    def key(self) -> str:
-        """64 hexadecimal digits that no two users share: what names a user's place. Any id works."""
-        # JSON is an unambiguous encoding of the pair: ("a", "b/c") and ("a/b", "c") stay apart.
-        return sha256(json.dumps([self.tenant, self.user_id]).encode()).hexdigest()
 
 
 class MemoryStore(Protocol):
     """Hands out spaces. Only `runtime` and maintenance hold one."""
 
-    def space(self, user_id: str, *, tenant: str = "") -> Space:
+    def space(self, user: UserRef) -> Space:
         """The space of one user; it comes to be with the first write."""
         ...
 
@@ -34,7 +18,7 @@ class MemoryStore(Protocol):
         """Everyone with a space. What can't be read is raised behind all that can."""
         ...
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+    def forget_user(self, user: UserRef) -> bool:
         """Remove everything of a user, to the bytes. False when there was nothing."""
         ...
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from ..errors import SteeltrapError
+from ..model import UserRef
 from .index import Document, Tombstone
-from .store import UserRef
 
 TOMBSTONE_SECONDS: Final = 15 * 86_400
 """How long what is gone leaves a tombstone: longer than any replay."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..invoke import Door, Result
-from ..model import Caller, JsonObject
+from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
 from ..runtime.local import open_door
 from ..settings import read_settings
@@ -43,7 +43,7 @@ class Memory:
 
     def as_user(self, user: str, *, agent: str | None = None, conversation: str | None = None) -> "Memory":
         """The same store for another user; closing either closes both."""
-        return Memory(self._door, Caller(user, agent, conversation))
+        return Memory(self._door, Caller(UserRef(user), agent, conversation))
 
     def close(self) -> None:
         """Flush what is buffered and let go of files."""
@@ -104,5 +104,5 @@ def open_memory(
     named = embedder if isinstance(embedder, str) else None
     given = None if isinstance(embedder, str) else embedder
     settings = read_settings(data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named)
-    caller = Caller(settings.user, settings.agent, conversation)
+    caller = Caller(UserRef(settings.user), settings.agent, conversation)
     return Memory(open_door(settings, clock=clock, embedder=given), caller)

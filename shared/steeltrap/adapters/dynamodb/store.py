@@ -7,8 +7,8 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
-from ...model import to_micros
-from ...ports import Clock, Embedder, Index, UserRef
+from ...model import UserRef, to_micros
+from ...ports import Clock, Embedder, Index
 from .client.table import READ_SECONDS, Connect, Deadline, Tables
 from .reads.everyone import everyone
 from .reads.partition import Partition
@@ -60,16 +60,15 @@ class DynamoStore:
         self._closing = threading.Event()
         self._flusher: threading.Thread | None = None
 
-    def space(self, user_id: str, *, tenant: str = "") -> DynamoSpace:
-        partition = self._partition(UserRef(user_id=user_id, tenant=tenant))
+    def space(self, user: UserRef) -> DynamoSpace:
+        partition = self._partition(user)
         searcher = Searcher(partition, self._index, self._bearings, self._window)
         return DynamoSpace(partition, searcher, self._speakers, lambda: self._buffer(partition.user))
 
     def users(self) -> Iterator[UserRef]:
         return everyone(self.tables)
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
-        user = UserRef(user_id=user_id, tenant=tenant)
+    def forget_user(self, user: UserRef) -> bool:
         deadline = Deadline.after(_FORGET_SECONDS)
         usage.drop_all(self._buffer(user), deadline)
         self._speakers.forget(user.key)

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
-from ...ports import UserRef
+from ...model import UserRef
 from ..data_folder import DataFolder
 from ..file_names import both_file_and_folder, check_name
 from .walking import files, folder_below, mode, open_file
@@ -26,11 +26,11 @@ class FolderFiles:
         self.folder = folder
         self._data = DataFolder(folder)
 
-    def files(self, user_id: str, *, tenant: str = "") -> "UserFolder":
-        return UserFolder(self._data, _home(user_id, tenant))
+    def files(self, user: UserRef) -> "UserFolder":
+        return UserFolder(self._data, _home(user))
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
-        *above, own = _home(user_id, tenant)
+    def forget_user(self, user: UserRef) -> bool:
+        *above, own = _home(user)
         self._data.require()
         with _crossing(), suppress(FileNotFoundError), folder_below(self.folder, above) as folder:
             if stat.S_ISLNK(mode(own, folder)):
@@ -105,9 +105,8 @@ class UserFolder:
                 raise both_file_and_folder(name) from None
 
 
-def _home(user_id: str, tenant: str) -> tuple[str, ...]:
-    key = UserRef(user_id=user_id, tenant=tenant).key
-    return "exports", key[:2], key
+def _home(user: UserRef) -> tuple[str, ...]:
+    return "exports", user.key[:2], user.key
 
 
 def _leads_out(name: str) -> InvalidInput:

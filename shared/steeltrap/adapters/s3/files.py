@@ -9,7 +9,7 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from ...errors import NotFound, TooLarge
-from ...ports import UserRef
+from ...model import UserRef
 from ..aws_client import code_of
 from ..file_names import check_apart, check_name
 from .crossing import crossing
@@ -34,15 +34,15 @@ class BucketFiles:
         self._client: Any = None
         self._lock = Lock()
 
-    def files(self, user_id: str, *, tenant: str = "") -> "UserPrefix":
-        return UserPrefix(self._opened, self._bucket, _prefix(user_id, tenant))
+    def files(self, user: UserRef) -> "UserPrefix":
+        return UserPrefix(self._opened, self._bucket, _prefix(user))
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
+    def forget_user(self, user: UserRef) -> bool:
         """Remove every version of every file. False when there was none. Raises Unavailable when one is left."""
         there = False
         with crossing():
             # Listed anew until nothing is left: so it is seen to be gone.
-            while versions := self._versions(_prefix(user_id, tenant)):
+            while versions := self._versions(_prefix(user)):
                 there = True
                 done = self._opened().delete_objects(Bucket=self._bucket, Delete={"Objects": versions, "Quiet": True})
                 if left := done.get("Errors"):
@@ -113,5 +113,5 @@ class UserPrefix:
         return sorted(key.removeprefix(self._prefix) for key in keys if not key.endswith("/"))
 
 
-def _prefix(user_id: str, tenant: str) -> str:
-    return f"exports/{UserRef(user_id=user_id, tenant=tenant).key}/"
+def _prefix(user: UserRef) -> str:
+    return f"exports/{user.key}/"

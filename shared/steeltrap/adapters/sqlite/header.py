@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from ...errors import Conflict, Unavailable
-from ...ports import UserRef
+from ...model import UserRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Header:
 
 def owner(meta: Mapping[str, Any]) -> UserRef:
     """Whose memories a file has."""
-    return UserRef(user_id=str(meta["user_id"]), tenant=str(meta["tenant"]))
+    return UserRef(str(meta["user_id"]), str(meta["tenant"]))
 
 
 def not_the_users(path: Path) -> Unavailable:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
-from ...ports import Clock, Embedder, UserRef
+from ...model import UserRef
+from ...ports import Clock, Embedder
 from ..data_folder import DataFolder
 from .connection import crossing, select
 from .file import DESCRIPTORS, UserFile
@@ -67,8 +68,7 @@ class SqliteStore:
         self._closing = threading.Event()
         self._flusher: threading.Thread | None = None
 
-    def space(self, user_id: str, *, tenant: str = "") -> SqliteSpace:
-        user = UserRef(user_id=user_id, tenant=tenant)
+    def space(self, user: UserRef) -> SqliteSpace:
         # The space asks for the file at each use, so that one put away in between is opened again.
         return SqliteSpace(lambda: self._file(user), self._clock)
 
@@ -92,8 +92,8 @@ class SqliteStore:
         if damaged is not None:
             raise damaged
 
-    def forget_user(self, user_id: str, *, tenant: str = "") -> bool:
-        return self._file(UserRef(user_id=user_id, tenant=tenant)).wipe(_WIPE_SECONDS)
+    def forget_user(self, user: UserRef) -> bool:
+        return self._file(user).wipe(_WIPE_SECONDS)
 
     def check(self) -> None:
         """Raises Unavailable when the folder is gone, or could not be written to in the last 10 s.
@@ -140,7 +140,7 @@ class SqliteStore:
                 return
             self._swept[user] = now
             try:
-                self.space(user.user_id, tenant=user.tenant).sweep(now - self._retention, timeout=_SWEEP_SECONDS)
+                self.space(user).sweep(now - self._retention, timeout=_SWEEP_SECONDS)
             except Exception as error:  # the thread has to live
                 _log.warning("a sweep failed: %s", getattr(error, "message", type(error).__name__))
 

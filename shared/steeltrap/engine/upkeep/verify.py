@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...ports import Held, IndexUpkeep, Truth, UserRef
+from ...model import UserRef
+from ...ports import Held, IndexUpkeep, Truth
 
 SETTLING_SECONDS: Final = 3.0
 """How long a change may be on its way into the index."""

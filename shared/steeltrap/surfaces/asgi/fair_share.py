@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 
 from ...errors import Throttled
-from ...model import Caller
+from ...model import Caller, UserRef
 
 MAX_WAITING: Final = 64
 """More calls of one user than this wait for nothing: they are told at once to come back."""
@@ -22,14 +22,13 @@ class FairShare:
         self._calls = calls
         self._waiting = waiting
         self._seconds = seconds
-        self._lines: dict[tuple[str, str], anyio.CapacityLimiter] = {}
+        self._lines: dict[UserRef, anyio.CapacityLimiter] = {}
 
     @asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[None]:
         """The turn of a call, until the block ends. Raises Throttled when it doesn't come soon."""
-        key = (caller.tenant, caller.user_id)
-        if (line := self._lines.get(key)) is None:
-            line = self._lines[key] = anyio.CapacityLimiter(self._calls)
+        if (line := self._lines.get(caller.user)) is None:
+            line = self._lines[caller.user] = anyio.CapacityLimiter(self._calls)
         me = object()
         try:
             await self._take(line, me)
@@ -39,7 +38,7 @@ class FairShare:
                 line.release_on_behalf_of(me)
         finally:
             if not (line.borrowed_tokens or line.statistics().tasks_waiting):
-                self._lines.pop(key, None)
+                self._lines.pop(caller.user, None)
 
     async def _take(self, line: anyio.CapacityLimiter, me: object) -> None:
         try:

@@ -20,7 +20,7 @@ from secrets import token_hex, token_urlsafe
 from typing import Final
 
 from ...errors import IdentityMissing, NotFound, Unavailable
-from ...model import EVERYTHING, Caller, Permissions
+from ...model import EVERYTHING, Caller, Permissions, UserRef
 from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
 
 _log = logging.getLogger("steeltrap")
@@ -69,7 +69,7 @@ class ApiKeys:
         if expired:
             raise refused_token(f"The API key expired at {key.expires_at}. Send another one; {_HOW}.")
         conversation = one_header(scope, CONVERSATION_HEADER)
-        return Caller(key.user_id, key.agent_id, conversation, key.tenant, key.permissions)
+        return Caller(UserRef(key.user_id, key.tenant), key.agent_id, conversation, permissions=key.permissions)
 
     def find(self, secret: str) -> ApiKey | None:
         """The key of a secret. Raises Unavailable when the folder can't be read."""
@@ -87,8 +87,8 @@ class ApiKeys:
         key = ApiKey(
             id=id,
             sha256=_digest(secret),
-            user_id=caller.user_id,
-            tenant=caller.tenant,
+            user_id=caller.user.user_id,
+            tenant=caller.user.tenant,
             agent_id=caller.agent_id,
             name=name,
             created_at=now.isoformat(timespec="seconds"),

@@ -9,7 +9,7 @@ from hmac import compare_digest
 from typing import Any, Final, Protocol
 
 from ...errors import IdentityMissing, InvalidInput, TokenRefused
-from ...model import Caller
+from ...model import Caller, UserRef
 from ...settings import Settings
 
 Scope = Mapping[str, Any]
@@ -54,7 +54,7 @@ class ClaimNames:
         if tenant is None and claims.get(self.tenant) not in (None, ""):
             raise refused_token(f"The claim `{self.tenant}` must be a text that names the tenant.")
         conversation = _text(claims, self.conversation) or one_header(scope, CONVERSATION_HEADER)
-        return Caller(user, _text(claims, self.agent), conversation, tenant or "")
+        return Caller(UserRef(user, tenant or ""), _text(claims, self.agent), conversation)
 
 
 def claim_names(settings: Settings) -> ClaimNames:
@@ -75,7 +75,7 @@ class LocalUser:
     agent: str
 
     def caller(self, scope: Scope) -> Caller | None:
-        return Caller(self.user, self.agent, one_header(scope, CONVERSATION_HEADER))
+        return Caller(UserRef(self.user), self.agent, one_header(scope, CONVERSATION_HEADER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class TrustedHeaders:
         user = one_header(scope, self.user_header)
         agent = one_header(scope, self.agent_header)
         conversation = one_header(scope, self.conversation_header)
-        return None if user is None else Caller(user, agent, conversation)
+        return None if user is None else Caller(UserRef(user), agent, conversation)
 
 
 @dataclass(frozen=True, slots=True)

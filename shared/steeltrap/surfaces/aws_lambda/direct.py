@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...errors import AccessDenied, InvalidInput, SteeltrapError
 from ...invoke import Result
-from ...model import Caller, JsonObject
+from ...model import Caller, JsonObject, UserRef
 from ..http.reply import outcome_object
 from .opening import Open, open_safely, served, write_down
 
@@ -77,13 +77,14 @@ def _caller(given: object) -> Caller | None:
     values = {name: value for name, value in given.items() if value is not None}
     if not all(isinstance(value, str) for value in values.values()):
         raise InvalidInput("each field of `caller` must be a string.")
-    return Caller(**{"user_id": "", **values})
+    user = UserRef(values.pop("user_id", ""), values.pop("tenant", ""))
+    return Caller(user, **values)
 
 
 def _of_pool(identity: str, named: Caller | None) -> Caller:
     """The caller of an identity pool: it may name its conversation, nothing else. Raises AccessDenied."""
-    caller = Caller(identity, None, named.conversation_id if named else None)
-    if named is not None and replace(named, user_id=named.user_id or identity) != caller:
+    caller = Caller(UserRef(identity), None, named.conversation_id if named else None)
+    if named is not None and replace(named, user=UserRef(named.user.user_id or identity, named.user.tenant)) != caller:
         raise AccessDenied(
             "You invoke as an identity of a Cognito identity pool, so `caller` may only hold `conversation_id`."
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import SteeltrapError, Unavailable
 from ...maintenance import Run
-from ...ports import UserRef
+from ...model import UserRef
 from ...settings import read_settings
 from .opening import Open, before_snapshot, loaded_door, opened_door, time_left
 from .telemetry import Telling, teller, told

@@ -13,7 +13,7 @@ from .opening import log_to_stderr
 from .output import complain, say, write_json
 
 if TYPE_CHECKING:
-    from ...ports import UserRef
+    from ...model import UserRef
     from ...runtime.aws import Upkeep
     from ...settings import Settings
 
@@ -141,6 +141,6 @@ def _settings() -> "Settings":
 
 
 def _named(user: str, tenant: str) -> "UserRef":
-    from ...ports import UserRef
+    from ...model import UserRef
 
-    return UserRef(user_id=user, tenant=tenant)
+    return UserRef(user, tenant)

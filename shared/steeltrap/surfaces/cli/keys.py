@@ -6,6 +6,7 @@ from unicodedata import category
 import typer
 
 from ...errors import InvalidInput
+from ...model import UserRef
 from . import options
 from .output import say, write_json
 
@@ -55,7 +56,7 @@ def add(
     for named in permissions.toolsets:
         CATALOGUE.toolset(named)
     now = SystemClock().now()
-    caller = identified(Caller(user, agent, None, tenant, permissions))
+    caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
     key, secret = _keys(data).add(caller, name, now, None if expires is None else _expiry(expires, now))
     if as_json:
         write_json({"key": secret, **_shown(key)})

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from ...model import UserRef
+
 if TYPE_CHECKING:
     from ...engine.call import Call
     from ...invoke import Door
@@ -55,7 +57,7 @@ def opened(
     log_to_stderr(settings.log)
     door = runtime.open_door(settings)
     try:
-        yield Opened(door, Caller(settings.user, settings.agent, conversation), settings)
+        yield Opened(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
     finally:
         door.store.close()
 

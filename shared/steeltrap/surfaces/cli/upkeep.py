@@ -13,7 +13,7 @@ from .output import complain, confirm_forgetting, say, write_json
 if TYPE_CHECKING:
     from ...errors import SteeltrapError
     from ...maintenance import Run
-    from ...ports import UserRef
+    from ...model import UserRef
     from .diagnosis import Finding
 
 
@@ -81,14 +81,14 @@ def forget_user(
 ) -> None:
     """Erase everything of a user, to the bytes of the file, exported files too. There is no undo."""
     from ... import maintenance
-    from ...ports import UserRef
+    from ...model import UserRef
 
     with opened(data=data) as memory:
         if memory.door.files is None:
             complain("No place of exported files is set (STEELTRAP_EXPORT_BUCKET): a user's files, if any, stay.")
         if not yes:
             confirm_forgetting(f"all memories of the user {user}")
-        whose = UserRef(user_id=user, tenant=tenant)
+        whose = UserRef(user, tenant)
         there = maintenance.forget_user(whose, memory.door.store, memory.door.files)
     if not there:
         complain(f"Nothing is stored of {user}.")

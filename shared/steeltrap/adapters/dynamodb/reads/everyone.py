@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ....ports import UserRef
+from ....model import UserRef
 from ..client.table import READ_SECONDS, Deadline, Tables
 from ..layout.tables import EVERYONE
 from ..layout.typed import from_wire, text
@@ -20,7 +20,7 @@ def everyone(tables: Tables) -> Iterator[UserRef]:
     while True:
         page = tables.call("query", request, Deadline.after(READ_SECONDS))
         for item in map(from_wire, page["Items"]):
-            yield UserRef(user_id=text(item, "user_id"), tenant=text(item, "tenant"))
+            yield UserRef(text(item, "user_id"), text(item, "tenant"))
         if "LastEvaluatedKey" not in page:
             return
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from ....errors import Conflict, Internal
-from ....model import Memory
-from ....ports import UserRef
+from ....model import Memory, UserRef
 from ....record import from_image
 from ..client.table import READ_SECONDS, Deadline, Tables
 from ..layout import items, keys

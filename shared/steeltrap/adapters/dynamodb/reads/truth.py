@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from ....ports import Document, Held, Tombstone, UserRef
+from ....model import UserRef
+from ....ports import Document, Held, Tombstone
 from ..client.table import Deadline, Tables
 from ..layout import keys
 from ..layout.typed import from_wire, number, text

@@ -5,8 +5,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
-from ....model import from_micros, to_micros
-from ....ports import Amount, UserRef
+from ....model import UserRef, from_micros, to_micros
+from ....ports import Amount
 from ..client.table import Cancelled, Deadline, Tables
 from ..layout.typed import Value, from_wire, number, to_wire
 
