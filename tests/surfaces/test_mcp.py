@@ -154,7 +154,7 @@ def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -
 def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from surfaces.callers import door_on\n"
-        "from steeltrap.surfaces.mcp import run_stdio; from steeltrap.model import Caller\n"
+        "from steeltrap.surfaces.mcp import run_stdio; from steeltrap.model import Caller, UserRef\n"
         "door = door_on(Path(sys.argv[1])); check = door.embedder.embed\n"
         "def loud(*a, **k): print('noise'); return check(*a, **k)\n"
         "door.embedder.embed = loud\n"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from docs import generate
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, UserRef
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.auth.identity import TrustedHeaders
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
@@ -26,7 +26,7 @@ from surfaces import throwaway
 from surfaces.callers import SURFACES, direct
 from surfaces.events import ARN, as_alb, as_messages, as_url, as_v1, as_v2
 
-ANA = Caller("ana", "default")
+ANA = Caller(UserRef("ana"), "default")
 PATH = "/v1/core/jot"
 LINE = {"text": "Buy milk.", "times": 2}
 
@@ -46,7 +46,7 @@ def test_a_new_tool_is_called_on_every_surface(tool: Tool, tmp_path: Path, surfa
         assert reply.body["content"] == "Buy milk. Buy milk."
         Draft202012Validator(tool.answer_schema).validate(reply.body)
         assert beside(ANA)("core.get", {"id": reply.body["id"]}).body["content"] == "Buy milk. Buy milk."
-        assert beside(Caller("bob", "default"))("core.list", {}).body["memories"] == []
+        assert beside(Caller(UserRef("bob"), "default"))("core.list", {}).body["memories"] == []
         refused = call_as(ANA)("core.jot", {"text": "Buy milk.", "times": 10})
         assert refused.is_error
         assert "`times`" in refused.message
@@ -105,7 +105,7 @@ def test_a_new_tool_is_called_by_every_kind_of_event(
     door: Door, function: Callable[[Door, Any], Any], event: Any, user: str
 ) -> None:
     answer = function(door, event)
-    listed = door.invoke("core.list", {}, Caller(user, "default")).body["memories"]
+    listed = door.invoke("core.list", {}, Caller(UserRef(user), "default")).body["memories"]
     assert [memory["content"] for memory in listed] == ["Buy milk. Buy milk."], answer
 
 
