@@ -173,6 +173,31 @@ class Usage:
     card: str | None = None
 
 
+FilterKind = Literal["text", "time", "scope", "tags", "metadata"]
+FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
+    {
+        "tier": "text",
+        "category": "text",
+        "content_type": "text",
+        "agent_id": "text",
+        "agent_label": "text",
+        "conversation_id": "text",
+        "created_at": "time",
+        "occurred_at": "time",
+        "scope": "scope",
+        "tags": "tags",
+        "metadata": "metadata",
+    }
+)
+"""The fields of `Memory` that a `Filter` can ask for; every store and index derives from this table what it keeps.
+
+A `text` is compared for equality with the filter's field of the same name. A `time`, `{name}_at`, is compared with
+`{name}_after` and `{name}_before`. The other kinds have one field each.
+"""
+TEXTS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "text")
+TIMES: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "time")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
     """Which memories are looked at. Everything given must hold; None or () means any.
@@ -202,6 +227,11 @@ class Filter:
     include_turns: bool = False
     turns_of: str | None = None
     episodes: bool = True
+
+    def between(self, time: str) -> tuple[datetime | None, datetime | None]:
+        """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound."""
+        name = time.removesuffix("_at")
+        return getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns and episodes aside."""

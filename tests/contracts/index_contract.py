@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clock import NOON
-from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, probe, query, vector
-from steeltrap.model import UserRef, to_micros
+from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, memory, probe, query, vector
+from steeltrap.model import Importance, Message, UserRef, from_micros, to_micros
 from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone
 from steeltrap.rules import bm25
 from steeltrap.rules.analysis import tokens
@@ -23,20 +23,25 @@ ANA = UserRef("ana").key
 BOB = UserRef("bob").key
 NOW = to_micros(NOON)
 HERON, OTTER, FROG, *OTHERS = ids(200)
+_BESIDE = ("position", "speaker", "tokens", "embeddings")
 
 
 def document(content: str, id: str = HERON, *, user: str = ANA, index_version: int = 1, **fields: Any) -> Document:
-    given = {
-        "turn": False,
-        "tier": "long_term",
-        "content_type": "text",
-        "scope": "user/default",
-        "created_at": NOW,
-        "tokens": tuple(tokens(content)),
-        "embeddings": embed(content),
-        **fields,
+    """The document of a memory with these fields, times in microseconds, or with these tokens or embeddings."""
+    beside = {name: fields.pop(name) for name in _BESIDE if name in fields}
+    times = {
+        name: from_micros(fields[name]) for name in ("created_at", "occurred_at", "expires_at") if fields.get(name)
     }
-    return Document(user=user, id=id, index_version=index_version, **given)
+    fields |= times
+    if fields.pop("turn", False):
+        fields["source"] = "conversation"
+    if fields.pop("episode", False):
+        fields["messages"] = (Message(role="user", content=content),)
+    if "importance" in fields:
+        fields["importance"] = Importance(score=fields["importance"], reason="", set_at=NOON)
+    given = {"tokens": tuple(tokens(content)), "embeddings": embed(content), **beside}
+    told = memory(content, id=id, **fields)
+    return Document(user=user, index_version=index_version, memory=told, **given)
 
 
 def gone(id: str = HERON, *, user: str = ANA, index_version: int = 1) -> Tombstone:
@@ -416,7 +421,7 @@ def test_episodes_are_left_out_on_request_but_for_those_of_the_conversation_whos
 
 def test_a_narrow_filter_among_many_still_fills_its_leg(index: Index, settle: Settle) -> None:
     many = [document(f"heron {i}", id, embeddings=(vector(1, 0.001 * i),)) for i, id in enumerate(OTHERS)]
-    few = [replace(each, category="rare", embeddings=(vector(0, 1),)) for each in many[:5]]
+    few = [replace(each, memory=replace(each.memory, category="rare"), embeddings=(vector(0, 1),)) for each in many[:5]]
     write(index, settle, *many[5:], *few)
     assert found(search(index, near=vector(1), category="rare", per_leg=5)) == set(OTHERS[:5])
     assert found(search(index, "heron", category="rare", per_leg=5)) == set(OTHERS[:5])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from steeltrap.errors import SteeltrapError
-from steeltrap.model import Query
+from steeltrap.model import Filter, Query, from_micros, to_micros
 from steeltrap.ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe, Tombstone
 from steeltrap.rules.matching import admits, sees
 from steeltrap.rules.vectors import nearest
@@ -44,22 +44,23 @@ class MemoryIndex:
     ) -> Indexed:
         self.check()
         documents, newest = self._looked_at(user, before, leave_out)
-        seen = [d for d in documents if sees(query.filter, d, now)]
+        at = from_micros(now)
+        seen = [d for d in documents if sees(query.filter, d.memory, at)]
         tokens = tuple(dict.fromkeys(query.tokens))
         counts = {d.id: Counter(d.tokens) for d in seen}
-        admitted = [d for d in seen if admits(query.filter, d, now)]
+        admitted = [d for d in seen if admits(query.filter, d.memory, at)]
         found = [
             IndexedCandidate(
                 id=d.id,
                 index_version=d.index_version,
-                created=d.created_at,
+                created=to_micros(d.memory.created_at),
                 cosine=None if query.embedding is None else nearest(query.embedding, d.embeddings),
                 frequencies=tuple(counts[d.id][token] for token in tokens),
                 length=len(d.tokens),
-                pinned=d.pinned,
-                surprise=d.surprise,
-                importance=d.importance,
-                conversation=d.conversation_id,
+                pinned=d.memory.pinned,
+                surprise=d.memory.surprise,
+                importance=None if d.memory.importance is None else d.memory.importance.score,
+                conversation=d.memory.conversation_id,
                 position=d.position,
                 speaker=d.speaker,
             )
@@ -88,7 +89,7 @@ class MemoryIndex:
     ) -> list[IndexedSurroundings]:
         self.check()
         documents, newest = self._looked_at(user, before, leave_out)
-        seen = [d for d in documents if not d.turn and (d.expires_at is None or d.expires_at > now)]
+        seen = [d for d in documents if sees(Filter(), d.memory, from_micros(now))]
         return [replace(_around(probe, seen, floor, top_k), newest=newest) for probe in probes]
 
     def _looked_at(self, user: str, before: int | None, leave_out: Sequence[str]) -> tuple[list[Document], int | None]:
@@ -108,10 +109,12 @@ def _around(probe: Probe, documents: Sequence[Document], floor: float, top_k: in
             for d in documents
             if d.id != probe.leave_out
         ),
-        key=lambda pair: (-pair[0], -pair[1].created_at, pair[1].id),
+        key=lambda pair: (-pair[0], -to_micros(pair[1].memory.created_at), pair[1].id),
     )
-    near = [(c, d) for c, d in found if c >= floor and probe.scope in (None, d.scope)]
+    near = [(c, d) for c, d in found if c >= floor and probe.scope in (None, d.memory.scope)]
     return IndexedSurroundings(
-        anywhere=tuple(IndexedNeighbour(d.id, c, d.created_at, d.index_version) for c, d in found[:1]),
-        near=tuple(IndexedNeighbour(d.id, c, d.created_at, d.index_version) for c, d in near[:top_k]),
+        anywhere=tuple(
+            IndexedNeighbour(d.id, c, to_micros(d.memory.created_at), d.index_version) for c, d in found[:1]
+        ),
+        near=tuple(IndexedNeighbour(d.id, c, to_micros(d.memory.created_at), d.index_version) for c, d in near[:top_k]),
     )

@@ -17,7 +17,7 @@ import pytest
 from clock import SettableClock
 from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
-from contracts.entries import delete, embed, save, search, update
+from contracts.entries import delete, embed, memory, save, search, update
 from contracts.entries import found as ids_of
 from embedding import HashedWords
 from spaces import space_of
@@ -188,15 +188,4 @@ def story(home: Home) -> dict[str, bool]:
 
 
 def document(user: str, id: str) -> Document:
-    return Document(
-        user=user,
-        id=id,
-        index_version=1,
-        turn=False,
-        tier="long_term",
-        content_type="text",
-        scope="user/default",
-        created_at=1,
-        tokens=("x",),
-        embeddings=embed("x"),
-    )
+    return Document(user=user, index_version=1, memory=memory("x", id=id), tokens=("x",), embeddings=embed("x"))

@@ -1,48 +1,34 @@
 """What finds memories for a store that holds the truth elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ..errors import SteeltrapError
-from ..model import Embedding, JsonObject, Query
+from ..model import Embedding, Memory, Query
 from .space import Probe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A memory as an index holds it: what it is found and filtered by, and nothing to show.
+    """A memory as an index is told of it. The index keeps what it is found and filtered by, and nothing to show.
 
-    `user` is `UserRef.key`. `index_version` only grows along a memory's writes. Times are in microseconds since
-    1970. `conversation_id` is where it was said, `position` counts up along that conversation. `tokens` are the
-    analysed text, repeats kept, and `embeddings` one a chunk. What is deleted is no document but a tombstone.
+    `user` is `UserRef.key`. `index_version` only grows along a memory's writes. `position` counts up along the
+    memory's conversation. `tokens` are the analysed text, repeats kept, and `embeddings` one per chunk. What is
+    deleted is no document but a tombstone.
     """
 
     user: str
-    id: str
     index_version: int
-    turn: bool
-    tier: str
-    content_type: str
-    scope: str
-    created_at: int
-    category: str | None = None
-    agent_id: str | None = None
-    agent_label: str | None = None
-    conversation_id: str | None = None
+    memory: Memory
     position: int = 0
     speaker: str | None = None
-    occurred_at: int | None = None
-    expires_at: int | None = None
-    episode: bool = False
-    pinned: bool = False
-    surprise: float | None = None
-    importance: float | None = None
-    tags: tuple[str, ...] = ()
-    metadata: JsonObject = field(default_factory=dict)
     tokens: tuple[str, ...] = ()
     embeddings: tuple[Embedding, ...] = ()
-    links: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.memory.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

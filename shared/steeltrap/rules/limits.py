@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import InvalidInput, TooLarge
-from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, JsonObject, Link, Memory, Message
+from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, TEXTS, JsonObject, Link, Memory, Message
 from .ids import canonical
 from .matching import fold_tag
 from .wording import cut
@@ -30,9 +30,8 @@ MAX_FILE_NAME_CHARACTERS: Final = 200
 MAX_FILE_NAME_DEPTH: Final = 5
 
 _LENGTHS: Final = {
-    "category": MAX_LABEL_CHARACTERS,
+    **dict.fromkeys(TEXTS, MAX_LABEL_CHARACTERS),
     "context": MAX_CONTEXT_CHARACTERS,
-    "agent_label": MAX_LABEL_CHARACTERS,
     # These may have come with a call, whose identity may be longer than an argument may.
     "agent_id": MAX_IDENTITY_CHARACTERS,
     "updated_by": MAX_IDENTITY_CHARACTERS,

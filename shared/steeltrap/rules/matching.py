@@ -1,12 +1,9 @@
-"""Whether a document passes a filter: what a store decides over documents at hand, without an index or SQL. Pure."""
+"""Whether a memory passes a filter: what a store decides over memories at hand, without an index or SQL. Pure."""
 
+from datetime import datetime
 from typing import Any
 
-from ..model import Filter, JsonObject, to_micros
-from ..ports import Document
-
-PLAIN = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
-"""The fields that a filter compares for equality."""
+from ..model import TEXTS, TIMES, Filter, JsonObject, Memory
 
 
 def fold_tag(tag: str) -> str:
@@ -14,32 +11,26 @@ def fold_tag(tag: str) -> str:
     return tag.strip().casefold()
 
 
-def expired(document: Document, now: int) -> bool:
-    """Whether its time has passed at `now`, in microseconds."""
-    return document.expires_at is not None and document.expires_at <= now
-
-
-def sees(filter: Filter, document: Document, now: int) -> bool:
+def sees(filter: Filter, memory: Memory, now: datetime) -> bool:
     """Whether a reader sees it without any condition; turns where the filter includes them."""
-    return not expired(document, now) and (not document.turn or _includes_said(filter, document))
+    return memory.is_visible(now) and (memory.source != "conversation" or _includes_said(filter, memory))
 
 
-def _includes_said(filter: Filter, document: Document) -> bool:
-    return filter.include_turns and filter.turns_of in (None, document.conversation_id)
+def _includes_said(filter: Filter, memory: Memory) -> bool:
+    return filter.include_turns and filter.turns_of in (None, memory.conversation_id)
 
 
-def admits(filter: Filter, document: Document, now: int) -> bool:
+def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
     """Whether a reader sees it and the filter's conditions hold."""
     return (
-        sees(filter, document, now)
-        and (filter.episodes or not document.episode or _includes_said(filter, document))
-        and all(getattr(filter, name) in (None, getattr(document, name)) for name in PLAIN)
-        and (not filter.categories or document.category in filter.categories)
-        and _in_scope(filter, document.scope)
-        and _between(document.created_at, filter.created_after, filter.created_before)
-        and _between(document.occurred_at, filter.occurred_after, filter.occurred_before)
-        and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in document.tags}
-        and _has(document.metadata, filter.metadata)
+        sees(filter, memory, now)
+        and (filter.episodes or not memory.is_episode or _includes_said(filter, memory))
+        and all(getattr(filter, name) in (None, getattr(memory, name)) for name in TEXTS)
+        and (not filter.categories or memory.category in filter.categories)
+        and _in_scope(filter, memory.scope)
+        and all(_between(getattr(memory, name), *filter.between(name)) for name in TIMES)
+        and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in memory.tags}
+        and _has(memory.metadata, filter.metadata)
     )
 
 
@@ -59,7 +50,7 @@ def _in_scope(filter: Filter, scope: str) -> bool:
     return filter.include_child_scopes and scope.startswith(f"{filter.scope}/")
 
 
-def _between(at: int | None, after: Any, before: Any) -> bool:
+def _between(at: datetime | None, after: datetime | None, before: datetime | None) -> bool:
     if after is None and before is None:
         return True
-    return at is not None and (after is None or at >= to_micros(after)) and (before is None or at < to_micros(before))
+    return at is not None and (after is None or at >= after) and (before is None or at < before)

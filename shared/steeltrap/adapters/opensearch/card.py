@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple
 
+from ...model import to_micros
 from ...ports import Document
 from ..word_digests import word_digest
 
@@ -36,17 +37,18 @@ class Card(NamedTuple):
 
 def write(document: Document) -> str:
     """A document's card, in base64."""
+    memory = document.memory
     counts = Counter(document.tokens)
-    conversation = _name(document.conversation_id)
+    conversation = _name(memory.conversation_id)
     speaker = _name(document.speaker)
     head = _HEAD.pack(
         document.index_version,
-        document.created_at,
+        to_micros(memory.created_at),
         document.position,
         len(document.tokens),
-        nan if document.surprise is None else document.surprise,
-        nan if document.importance is None else document.importance,
-        document.pinned,
+        nan if memory.surprise is None else memory.surprise,
+        nan if memory.importance is None else memory.importance.score,
+        memory.pinned,
         len(counts),
         len(conversation),
         len(speaker),

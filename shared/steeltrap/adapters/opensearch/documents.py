@@ -2,13 +2,15 @@
 
 import json
 import struct
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from ...model import Embedding
+from ...model import FILTERABLE, Embedding, FilterKind, to_micros
 from ...ports import Document, Tombstone
+from ...rules.ids import canonical
 from . import card
-from .terms import document_id, exact, metadata_terms, present, scopes_above, tag_term, token_term
+from .terms import document_id, exact, metadata_terms, scopes_above, tag_term, token_term
 
 FOREVER: Final = 2**63 - 1
 LONG_AGO: Final = 0
@@ -63,30 +65,28 @@ def _tombstone(gone: Tombstone) -> dict[str, Any]:
 
 
 def _fields(d: Document) -> dict[str, Any]:
-    named = {
-        "category": d.category,
-        "agent_id": d.agent_id,
-        "agent_label": d.agent_label,
-        "conversation": d.conversation_id,
-    }
+    memory = d.memory
     return {
+        **{name: _AS[kind](v) for name, kind in FILTERABLE.items() if (v := getattr(memory, name)) is not None},
         "user": d.user,
-        "id": d.id,
+        "id": memory.id,
         "index_version": d.index_version,
-        "turn": d.turn,
-        "episode": d.episode,
-        "tier": d.tier,
-        "content_type": exact(d.content_type),
-        "scope": exact(d.scope),
-        "within": scopes_above(d.scope),
-        "tags": sorted(set(map(tag_term, d.tags))),
-        "metadata": metadata_terms(d.metadata),
-        "links": list(d.links),
-        "created_at": d.created_at,
-        "expires_at": FOREVER if d.expires_at is None else d.expires_at,
+        "turn": memory.source == "conversation",
+        "episode": memory.is_episode,
+        "within": scopes_above(memory.scope),
+        "links": [target for link in memory.links if (target := canonical(link.target_id))],
+        "expires_at": FOREVER if memory.expires_at is None else to_micros(memory.expires_at),
         "length": len(d.tokens),
         "tokens": " ".join([token_term(d.user, token) for token in d.tokens]),
         "card": card.write(d),
-        **{name: exact(value) for name, value in present(named.items())},
-        **dict(present([("occurred_at", d.occurred_at)])),
     }
+
+
+_AS: Final[Mapping[FilterKind, Callable[[Any], Any]]] = {
+    "text": exact,
+    "time": to_micros,
+    "scope": exact,
+    "tags": lambda tags: sorted(set(map(tag_term, tags))),
+    "metadata": metadata_terms,
+}
+"""A filterable field's value as its index field has it."""

@@ -23,7 +23,7 @@ _log = logging.getLogger("steeltrap")
 
 LEARNED_SECONDS: Final = 30.0
 _SECONDS: Final = 30.0
-_META: Final = ("version", "embedder", "dimension", "engine", "similarity")
+_META: Final = ("version", "embedder", "dimension", "engine", "similarity", "filterable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class Built:
     dimension: int
     engine: str
     similarity: str
+    filterable: Mapping[str, str]
+    """The fields that a filter can ask for, and their kinds."""
     reached: str = ""
     """How far the building was when it was last told, "" before."""
 
@@ -149,8 +151,8 @@ class Indices:
         if "error" in answer:
             return None
         [(name, found)] = answer.items()
-        # An index that was made before there was a choice has scripts.
-        meta = {"similarity": "scripted"} | found["mappings"]["_meta"]
+        # An index that was made before there was a choice has scripts, and doesn't name its filterable fields.
+        meta = {"similarity": "scripted", "filterable": {}} | found["mappings"]["_meta"]
         return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
 
     def _behind(self, alias: str, timeout: float = _SECONDS) -> list[str]:

@@ -14,12 +14,15 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any, Final, Literal
 
+from ...model import FILTERABLE
+
 Engine = Literal["lucene", "faiss"]
 Similarity = Literal["scripted", "BM25"]
 """What chooses the candidates of the keyword leg."""
 
-VERSION: Final = 2
-"""Counts up with every change of fields or similarity: an index of another version is built anew beside."""
+VERSION: Final = 3
+"""Counts up with every change of fields or similarity, apart from the filterable ones, which the index names itself: an
+index of another version is rebuilt beside this one."""
 
 _SHIFT: Final = 1024
 _STEPS: Final = 16
@@ -40,10 +43,8 @@ _SIMILARITIES: Final[Mapping[Similarity, dict[str, Any]]] = {
     "BM25": {"type": "BM25", "k1": 1.2, "b": 0.75},
 }
 
-_TERMS: Final = (
-    *("user", "tier", "content_type", "category", "agent_id", "agent_label", "conversation"),
-    *("scope", "within", "tags", "metadata", "links"),
-)
+_TERM: Final = {"type": "keyword", "doc_values": False, "norms": False}
+_FILTERED: Final = {name: {"type": "long"} if kind == "time" else _TERM for name, kind in FILTERABLE.items()}
 
 
 def packed(documents: int, average_length: float) -> int:
@@ -69,6 +70,7 @@ def index_body(
         "dimension": dimension,
         "engine": engine,
         "similarity": similarity,
+        "filterable": dict(FILTERABLE),
     }
     return {
         "settings": {"index": {"knn": True, "similarity": {"own": _SIMILARITIES[similarity]}, **(settings or {})}},
@@ -79,10 +81,11 @@ def index_body(
             # Nothing is shown from here, and what is not kept can't come back after a forget.
             "_source": {"enabled": False},
             "properties": {
-                **{key: {"type": "keyword", "doc_values": False, "norms": False} for key in _TERMS},
+                **_FILTERED,
+                **dict.fromkeys(("user", "within", "links"), _TERM),
                 "id": {"type": "keyword", "index": False},
                 **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "episode", "directed")},
-                **{key: {"type": "long"} for key in ("index_version", "created_at", "occurred_at", "expires_at")},
+                **{key: {"type": "long"} for key in ("index_version", "expires_at")},
                 "length": {"type": "integer", "index": False},
                 "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
                 "card": {"type": "binary", "doc_values": True},

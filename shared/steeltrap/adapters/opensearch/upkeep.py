@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from ...errors import IndexUnavailable, SteeltrapError
+from ...model import FILTERABLE
 from ...ports import Document, Held, Tombstone
 from .documents import LONG_AGO
 from .errors import STALE, refusal
@@ -56,6 +57,8 @@ class OpenSearchUpkeep:
         there = self._indices.current()
         if there is None or self._fits(there):
             return None
+        if self._is_alike(there):
+            return f"The index {there.name} can't filter by {', '.join(sorted(_unfiltered(there)))}: it is older."
         return (
             f"The index {there.name} was made for {there.embedder} ({there.dimension} dimensions, {there.engine}, form "
             f"{there.version}), the settings say {self._embedder} ({self._dimension}, {self._engine}, form {VERSION})."
@@ -149,8 +152,16 @@ class OpenSearchUpkeep:
         self._indices.build(self._dimension, self._embedder, engine=self._engine, settings=self._settings)
 
     def _fits(self, built: Built) -> bool:
+        return self._is_alike(built) and not _unfiltered(built)
+
+    def _is_alike(self, built: Built) -> bool:
         wanted = (VERSION, self._embedder, self._dimension, self._engine)
         return (built.version, built.embedder, built.dimension, built.engine) == wanted
+
+
+def _unfiltered(built: Built) -> set[str]:
+    """The fields that this version filters by, and the index does not."""
+    return {name for name, kind in FILTERABLE.items() if built.filterable.get(name) != kind}
 
 
 def _unknown(hits: Sequence[Hit], known: Callable[[str, Sequence[str]], Collection[str]]) -> list[Hit]:

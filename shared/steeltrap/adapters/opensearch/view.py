@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...model import Filter, to_micros
+from ...model import TEXTS, TIMES, Filter, to_micros
 from .terms import document_id, exact, metadata_term, present, tag_term
 
 Clause = dict[str, Any]
@@ -46,22 +46,13 @@ class View:
 
 def conditions(filter: Filter) -> list[Clause]:
     """The clauses that a filter adds, turns aside."""
-    named = {
-        "tier": filter.tier,
-        "category": filter.category,
-        "content_type": filter.content_type,
-        "agent_id": filter.agent_id,
-        "agent_label": filter.agent_label,
-        "conversation": filter.conversation_id,
-        "within" if filter.include_child_scopes else "scope": filter.scope,
-    }
+    named = {name: getattr(filter, name) for name in TEXTS}
+    named["within" if filter.include_child_scopes else "scope"] = filter.scope
     clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(named.items())]
-    for field, first, end in (
-        ("created_at", filter.created_after, filter.created_before),
-        ("occurred_at", filter.occurred_after, filter.occurred_before),
-    ):
-        if bounds := {name: to_micros(at) for name, at in present([("gte", first), ("lt", end)])}:
-            clauses.append({"range": {field: bounds}})
+    for name in TIMES:
+        first, end = filter.between(name)
+        if bounds := {bound: to_micros(at) for bound, at in present([("gte", first), ("lt", end)])}:
+            clauses.append({"range": {name: bounds}})
     if filter.categories:
         clauses.append({"terms": {"category": [exact(category) for category in filter.categories]}})
     if not filter.episodes:
@@ -82,7 +73,7 @@ def _without(kind: str, filter: Filter) -> list[Clause]:
         return [others]
     if filter.turns_of is None:
         return []
-    said: Clause = {"term": {"conversation": exact(filter.turns_of)}}
+    said: Clause = {"term": {"conversation_id": exact(filter.turns_of)}}
     return [{"bool": {"should": [others, said], "minimum_should_match": 1}}]
 
 

@@ -1,6 +1,6 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
-from ...model import Filter, to_micros
+from ...model import TEXTS, TIMES, Filter, to_micros
 from ...rules.matching import fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
@@ -12,19 +12,16 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     where = [VISIBLE]
     values: dict[str, object] = {"now": now}
     where += _turns(filter, values)
-    for column in ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id"):
+    for column in TEXTS:
         if (value := getattr(filter, column)) is not None:
             where.append(f"{column} = :{column}")
             values[column] = value
-    for name, column, comparison in (
-        ("created_after", "created_at", ">="),
-        ("created_before", "created_at", "<"),
-        ("occurred_after", "occurred_at", ">="),
-        ("occurred_before", "occurred_at", "<"),
-    ):
-        if (time := getattr(filter, name)) is not None:
-            where.append(f"{column} {comparison} :{name}")
-            values[name] = to_micros(time)
+    for column in TIMES:
+        after, before = filter.between(column)
+        for name, comparison, time in (("after", ">=", after), ("before", "<", before)):
+            if time is not None:
+                where.append(f"{column} {comparison} :{column}_{name}")
+                values[f"{column}_{name}"] = to_micros(time)
     where += _scope(filter, values)
     if filter.categories:
         names = {f"category{i}": category for i, category in enumerate(filter.categories)}

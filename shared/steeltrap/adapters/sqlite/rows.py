@@ -4,20 +4,30 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from datetime import datetime
+from operator import attrgetter
+from typing import Any, Final
 
 import apsw
 
-from ...model import to_micros
+from ...model import FILTERABLE, Memory, to_micros
 from ...ports import Entry
 from ...record import to_image
 from ...rules.ids import to_key
 from ..word_digests import word_digest
 
-COLUMNS = (
-    "id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id, speaker, "
-    "created_at, updated_at, occurred_at, expires_at, deleted_at, pinned, surprise, importance, fold, image, "
-    "episode"
+FILTERED: Final = {
+    name: "INTEGER" if kind == "time" else "TEXT"
+    for name, kind in FILTERABLE.items()
+    if kind in ("text", "time", "scope")
+}
+"""The filterable fields that have a column of their own, and its type. Tags have a table; metadata is in the image."""
+COLUMNS = ", ".join(
+    (
+        "id, version, change, turn, speaker, updated_at, expires_at, deleted_at, pinned, surprise, importance, fold, "
+        "image, episode",
+        *FILTERED,
+    )
 )
 PLACES = ", ".join("?" * (COLUMNS.count(",") + 1))
 AMONG = "id IN (SELECT unhex(value) FROM json_each(?))"
@@ -34,17 +44,8 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         m.version,
         change,
         m.source == "conversation",
-        m.tier,
-        m.category,
-        m.content_type,
-        m.scope,
-        m.agent_id,
-        m.agent_label,
-        m.conversation_id,
         entry.speaker,
-        to_micros(m.created_at),
         to_micros(m.updated_at),
-        _micros(m.occurred_at),
         _micros(m.expires_at),
         _micros(m.deleted_at),
         m.pinned,
@@ -53,7 +54,17 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         entry.fold,
         to_image(m),
         m.is_episode,
+        *filtered(m),
     )
+
+
+def filtered(memory: Memory) -> list[str | int | None]:
+    """The values of FILTERED."""
+    values = _filtered(memory)
+    return [to_micros(value) if isinstance(value, datetime) else value for value in values]
+
+
+_filtered = attrgetter(*FILTERED)
 
 
 def to_keys(ids: Iterable[str]) -> str:

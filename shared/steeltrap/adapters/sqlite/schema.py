@@ -1,13 +1,17 @@
 """The schema of a user's file, as a list of migrations: a file at version n has had the first n.
 
-`memory.image` is the whole record as JSON and the one source of truth; the columns beside it are what
-filters and lists need. `change` numbers the transaction that last wrote a row, so that an index knows
-what to read again; `purge` remembers the row numbers, and nothing else, of what was removed.
+`memory.image` is the whole record as JSON and the one source of truth; the columns beside it are what filters and
+lists need. A field that became filterable after the last migration needs none: `migrate` adds its column. `change`
+numbers the transaction that last wrote a row, so that an index knows what to read again; `purge` remembers the row
+numbers, and nothing else, of what was removed.
 """
 
 from typing import Final
 
 import apsw
+
+from ...record import from_image
+from .rows import COLUMNS, FILTERED, filtered
 
 MIGRATIONS: Final = (
     """
@@ -130,16 +134,44 @@ def migrate(connection: apsw.Connection) -> None:
     version = int(connection.pragma("user_version"))
     if version > len(MIGRATIONS):
         raise ValueError(f"the file has schema version {version}, this steeltrap knows {len(MIGRATIONS)}")
-    if version == len(MIGRATIONS):
+    if version == len(MIGRATIONS) and _columns(connection) == _KNOWN:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.
         for migration in MIGRATIONS[int(connection.pragma("user_version")) :]:
             connection.execute(migration)
+        if unknown := _columns(connection) - _KNOWN:
+            raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
+        _add_filtered(connection)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+_KNOWN: Final = frozenset(("n", *COLUMNS.split(", ")))
+
+
+def _columns(connection: apsw.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('memory')")}
+
+
+def _add_filtered(connection: apsw.Connection) -> None:
+    """Add a column for each field that became filterable since the file was written, with the images' values."""
+    there = _columns(connection)
+    new = [(at, name) for at, name in enumerate(FILTERED) if name not in there]
+    if not new:
+        return
+    for _, name in new:
+        connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {FILTERED[name]}")
+    rows = []
+    for n, image in connection.execute("SELECT n, image FROM memory"):
+        values = filtered(from_image(image))
+        told = [values[at] for at, _ in new]
+        if any(value is not None for value in told):
+            rows.append((*told, n))
+    places = ", ".join(f"{name} = ?" for _, name in new)
+    connection.executemany(f"UPDATE memory SET {places} WHERE n = ?", rows)

@@ -4,13 +4,18 @@ import json
 from hashlib import blake2b
 from typing import Any, Final
 
-from ....model import Filter, to_micros
-from ....rules.matching import PLAIN, fold_tag
+from ....model import TEXTS, TIMES, Filter, Memory, to_micros
+from ....rules.matching import fold_tag
 from .keys import MEMORIES, newest_first
+from .tables import LISTED
 from .typed import Value
 
 EPISODE: Final = "episode"
 """Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
+_TEXTS: Final = tuple(name for name in TEXTS if name in LISTED)
+_IN_FACTS: Final = tuple(name for name in TEXTS if name not in LISTED)
+ATTRIBUTES: Final = (*_TEXTS, *TIMES, "scope")
+"""The filterable fields that are attributes of an item as they are."""
 _END = "~"
 """Behind every character of a key."""
 
@@ -33,13 +38,15 @@ class Conditions:
         return " AND ".join(self._said)
 
     def _plain(self, filter: Filter) -> None:
-        for name in PLAIN:
+        for name in _TEXTS:
             if (value := getattr(filter, name)) is not None:
                 self._say(name, "=", value)
-        if filter.occurred_after is not None:
-            self._say("occurred_at", ">=", to_micros(filter.occurred_after), ":after")
-        if filter.occurred_before is not None:
-            self._say("occurred_at", "<", to_micros(filter.occurred_before), ":before")
+        for name in TIMES:
+            if name == "created_at":
+                continue  # the range of keys
+            for place, comparison, time in zip((":after", ":before"), (">=", "<"), filter.between(name), strict=True):
+                if time is not None:
+                    self._say(name, comparison, to_micros(time), f"{place}_{name}")
 
     def _scope(self, filter: Filter) -> None:
         if filter.scope is None:
@@ -60,6 +67,7 @@ class Conditions:
             self._said.append("(" + " OR ".join(f"#category = {place}" for place in some) + ")")
         asked: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
         asked += [("facts", found) for k, v in filter.metadata.items() if (found := fact(k, v)) is not None]
+        asked += [("facts", text) for text in _texts(filter)]
         for i, (name, member) in enumerate(asked):
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
@@ -85,11 +93,24 @@ def _range(filter: Filter) -> tuple[str, str]:
     return first, last
 
 
+def facts(memory: Memory) -> set[str]:
+    """What the index by creation has no attribute of its own for: plain metadata, texts, whether it is an episode."""
+    found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
+    return found | _texts(memory) | ({EPISODE} if memory.is_episode else set())
+
+
+def _texts(source: Memory | Filter) -> set[str]:
+    return {_digest({name: text}) for name in _IN_FACTS if (text := getattr(source, name)) is not None}
+
+
 def fact(key: str, value: Any) -> str | None:
     """What stands for a plain value of metadata under a key; None for a list or an object, which nothing equals."""
     if isinstance(value, list | dict):
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    said = json.dumps([key, value], ensure_ascii=False)
-    return blake2b(said.encode(), digest_size=8).hexdigest()
+    return _digest([key, value])
+
+
+def _digest(value: Any) -> str:
+    return blake2b(json.dumps(value, ensure_ascii=False).encode(), digest_size=8).hexdigest()

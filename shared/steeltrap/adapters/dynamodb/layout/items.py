@@ -9,6 +9,7 @@ which are written before the item that names them and never changed.
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from secrets import token_hex
 from typing import Any, Final
 
@@ -17,7 +18,8 @@ from ....ports import Entry
 from ....record import from_image, to_image
 from ....rules.matching import fold_tag
 from . import keys
-from .filters import EPISODE, fact
+from .filters import ATTRIBUTES, facts
+from .tables import LISTED
 from .typed import Item, Value, number, text
 
 IMAGE_INLINE: Final = 48 * 1024
@@ -34,9 +36,8 @@ SEARCH: Final = ("k", "w", "gone", "search", "search_at", "chunks")
 
 _SEARCHED: Final = ("search", "search_at", "search_bytes", "chunks")
 _WRITTEN: Final = (
-    *("w", "version", "image", "image_at", "image_bytes", "listed", "speaker", "fold", "ttl"),
-    *("tier", "category", "content_type", "scope", "agent_id", "agent_label", "conversation_id"),
-    *("created_at", "updated_at", "occurred_at", "expires_at", "deleted_at", "tags", "facts"),
+    *("w", "version", "image", "image_at", "listed", "speaker", "fold", "ttl"),
+    *(name for name in LISTED if name not in _SEARCHED),
 )
 
 
@@ -191,28 +192,16 @@ def _placed(item: Item, name: str, data: bytes, id: str, most: int) -> list[Item
 
 
 def _filtered(memory: Memory) -> Item:
-    item: Item = {
-        "tier": memory.tier,
-        "content_type": memory.content_type,
-        "scope": memory.scope,
-        "created_at": to_micros(memory.created_at),
-        "updated_at": to_micros(memory.updated_at),
-    }
-    for name in ("category", "agent_id", "agent_label", "conversation_id"):
-        if (text := getattr(memory, name)) is not None:
-            item[name] = text
-    for name in ("occurred_at", "expires_at", "deleted_at"):
-        if (time := getattr(memory, name)) is not None:
-            item[name] = to_micros(time)
+    item: Item = {}
+    for name in (*ATTRIBUTES, "updated_at", "expires_at", "deleted_at"):
+        if (value := getattr(memory, name)) is not None:
+            item[name] = to_micros(value) if isinstance(value, datetime) else value
     if memory.expires_at is not None:
         item["ttl"] = to_micros(memory.expires_at) // 1_000_000 + _GRACE_SECONDS
     if memory.tags:
         item["tags"] = frozenset(map(fold_tag, memory.tags))
-    facts = {f for f in (fact(key, value) for key, value in memory.metadata.items()) if f}
-    if memory.is_episode:
-        facts.add(EPISODE)
-    if facts:
-        item["facts"] = frozenset(facts)
+    if found := facts(memory):
+        item["facts"] = frozenset(found)
     return item
 
 

@@ -17,7 +17,11 @@ LISTED: Final = (
     *("tier", "category", "content_type", "agent_label", "occurred_at", "updated_at", "tags", "facts"),
     *("chunks", "image_bytes", "search_bytes"),
 )
-"""What the index by creation holds beside its keys: all that a filter asks for, and what is counted."""
+"""What the index by creation holds beside its keys: all that a filter asks for, and what is counted.
+
+A table's local indexes are fixed when it is made, so this list is too. A text that became filterable later is among
+the `facts` (`filters.py`).
+"""
 
 
 def memory_table(name: str, *, fetches: bool = True) -> dict[str, Any]:

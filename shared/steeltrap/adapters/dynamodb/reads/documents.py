@@ -3,11 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ....model import Memory, to_micros
 from ....ports import Document, Tombstone
 from ....record import from_image
-from ....rules.ids import canonical
-from ....rules.matching import fold_tag
 from ..client.table import Deadline, Tables
 from ..layout import items, keys
 from ..layout.typed import Item, from_wire, number, text
@@ -24,30 +21,12 @@ def document(item: Item, image: bytes | None, search: bytes | None) -> Document 
     tokens, embeddings = items.unpacked(search, number(item, "chunks")) if search else ((), ())
     return Document(
         user=text(item, "u"),
-        id=id,
         index_version=w,
-        turn=memory.source == "conversation",
-        tier=memory.tier,
-        content_type=memory.content_type,
-        scope=memory.scope,
-        created_at=to_micros(memory.created_at),
-        category=memory.category,
-        agent_id=memory.agent_id,
-        agent_label=memory.agent_label,
-        conversation_id=memory.conversation_id,
+        memory=memory,
         position=number(item, "position"),
         speaker=text(item, "speaker") if "speaker" in item else None,
-        occurred_at=None if memory.occurred_at is None else to_micros(memory.occurred_at),
-        expires_at=None if memory.expires_at is None else to_micros(memory.expires_at),
-        episode=memory.is_episode,
-        pinned=memory.pinned,
-        surprise=memory.surprise,
-        importance=None if memory.importance is None else memory.importance.score,
-        tags=tuple(map(fold_tag, memory.tags)),
-        metadata=memory.metadata,
         tokens=tokens,
         embeddings=embeddings,
-        links=_targets(memory),
     )
 
 
@@ -97,7 +76,3 @@ def everything(tables: Tables, user: str, *, timeout: float, after: str = "") ->
 
 
 _BLOCK = 100
-
-
-def _targets(memory: Memory) -> tuple[str, ...]:
-    return tuple(target for link in memory.links if (target := canonical(link.target_id)))

@@ -4,20 +4,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from heapq import nsmallest
+from typing import Final
 
-from ....model import NO_TERMS, Candidate, Matches, Neighbour, Query, Surroundings
+from ....model import NO_TERMS, Candidate, Filter, Matches, Neighbour, Query, Surroundings, from_micros, to_micros
 from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
 from ....rules import bm25
-from ....rules.matching import admits, expired, sees
+from ....rules.matching import admits, sees
 from ....rules.vectors import nearest
 from .overlay import Recent
+
+_ANYTHING: Final = Filter()
 
 
 def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches:
     """The best of each leg, with true scores in both by the statistics of all that the user sees."""
     tokens = tuple(dict.fromkeys(query.tokens))
-    seen = [d for d in recent.documents.values() if sees(query.filter, d, now)]
-    admitted = [d for d in seen if admits(query.filter, d, now)]
+    at = from_micros(now)
+    seen = [d for d in recent.documents.values() if sees(query.filter, d.memory, at)]
+    admitted = [d for d in seen if admits(query.filter, d.memory, at)]
     counted = {d.id: Counter(d.tokens) for d in seen} if tokens else {}
     scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
     found = [c for c in indexed.candidates if not recent.has(c.id)]
@@ -32,7 +36,8 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
 def frequencies(query: Query, indexed: Indexed, recent: Recent, now: int) -> dict[str, int]:
     """How many of the memories that the user sees have each distinct token of a query."""
     tokens = tuple(dict.fromkeys(query.tokens))
-    seen = Counter(t for d in recent.documents.values() if sees(query.filter, d, now) for t in set(d.tokens))
+    at = from_micros(now)
+    seen = Counter(t for d in recent.documents.values() if sees(query.filter, d.memory, at) for t in set(d.tokens))
     having = indexed.frequencies or (0,) * len(tokens)
     return {token: count + seen[token] for token, count in zip(tokens, having, strict=True)}
 
@@ -41,10 +46,11 @@ def surroundings(
     probe: Probe, indexed: IndexedSurroundings, recent: Recent, *, now: int, floor: float, top_k: int
 ) -> Surroundings:
     """The nearest memory anywhere, and those near enough in the probe's scope."""
+    at = from_micros(now)
     around = [
-        (IndexedNeighbour(d.id, _cosine(probe, d), d.created_at, d.index_version), d.scope)
+        (IndexedNeighbour(d.id, _cosine(probe, d), to_micros(d.memory.created_at), d.index_version), d.memory.scope)
         for d in recent.documents.values()
-        if not d.turn and d.id != probe.leave_out and not expired(d, now)
+        if sees(_ANYTHING, d.memory, at) and d.id != probe.leave_out
     ]
     anywhere = [n for n in indexed.anywhere if not recent.has(n.id)] + [n for n, _ in around]
     near = [n for n in indexed.near if not recent.has(n.id)]
@@ -96,17 +102,18 @@ class _Scorer:
 
 
 def _candidate(d: Document, query: Query, tokens: Sequence[str], counts: Counter[str]) -> IndexedCandidate:
+    memory = d.memory
     return IndexedCandidate(
-        id=d.id,
+        id=memory.id,
         index_version=d.index_version,
-        created=d.created_at,
+        created=to_micros(memory.created_at),
         cosine=None if query.embedding is None else nearest(query.embedding, d.embeddings),
         frequencies=tuple(counts[token] for token in tokens),
         length=len(d.tokens),
-        pinned=d.pinned,
-        surprise=d.surprise,
-        importance=d.importance,
-        conversation=d.conversation_id,
+        pinned=memory.pinned,
+        surprise=memory.surprise,
+        importance=None if memory.importance is None else memory.importance.score,
+        conversation=memory.conversation_id,
         position=d.position,
         speaker=d.speaker,
     )
