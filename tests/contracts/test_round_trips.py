@@ -1,7 +1,7 @@
 """How often a call waits for DynamoDB and for the index: what goes out together waits at a barrier for the others."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -62,8 +62,8 @@ def recorder() -> Recorder:
 
 
 @pytest.fixture
-def door(recorder: Recorder) -> Iterator[Door]:
-    """Ana has three memories, one of them in the table only, and asked for something before."""
+def opened(recorder: Recorder) -> Iterator[Callable[[], Door]]:
+    """Opens doors on the same tables, each as a process of its own."""
     index = Recorded(recorder)
     clock = SettableClock()
     with (
@@ -71,23 +71,35 @@ def door(recorder: Recorder) -> Iterator[Door]:
         tables(connect, fetches=False) as names,
         stores(connect, names, lambda embedder: index, timedelta(minutes=5)) as opening,
     ):
-        store: Any = opening(clock, EMBEDDER)
-        door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=clock)
-        for content in ("the heron waits at dawn", "an otter eats fish"):
-            tell(door, "save", content=content)
-        clock.advance(minutes=10)
-        tell(door, "save", content="a frog sings at night")
-        tell(door, "search", query="heron")
-        clock.advance(minutes=2)
-        del store.tables.call  # from here on the index is told of nothing
+        yield lambda: Door(catalogue=CATALOGUE, store=opening(clock, EMBEDDER), embedder=EMBEDDER, clock=clock)
 
-        def call(operation: str, request: Any, deadline: Any) -> Any:
-            if request.get("TableName") != store.tables.usage:
-                recorder.met(operation)
-            return Tables.call(store.tables, operation, request, deadline)
 
-        store.tables.call = call
-        yield door
+@pytest.fixture
+def door(opened: Callable[[], Door], recorder: Recorder) -> Door:
+    """Ana has three memories, one of them in the table only, and asked for something before."""
+    door = opened()
+    clock: Any = door.clock
+    for content in ("the heron waits at dawn", "an otter eats fish"):
+        tell(door, "save", content=content)
+    clock.advance(minutes=10)
+    tell(door, "save", content="a frog sings at night")
+    tell(door, "search", query="heron")
+    clock.advance(minutes=2)
+    return recorded(door, recorder)
+
+
+def recorded(door: Door, recorder: Recorder) -> Door:
+    """The door, with its requests written down; from here on the index is told of nothing."""
+    store: Any = door.store
+    del store.tables.call
+
+    def call(operation: str, request: Any, deadline: Any) -> Any:
+        if request.get("TableName") != store.tables.usage:
+            recorder.met(operation)
+        return Tables.call(store.tables, operation, request, deadline)
+
+    store.tables.call = call
+    return door
 
 
 def tell(door: Door, tool: str, **arguments: Any) -> Any:
@@ -108,6 +120,26 @@ def test_a_search_soon_after_asks_each_store_once(door: Door, recorder: Recorder
     tell(door, "search", query="heron")
     recorder.together(2)
     assert len(tell(door, "search", query="heron frog")["results"]) == 3
+    assert sorted(recorder.requests[:2]) == ["index", "query"]
+    assert recorder.requests[2:] == ["batch_get_item"]
+
+
+def test_names_of_those_who_speak_take_one_read_of_a_new_process_and_no_more_requests(
+    door: Door, opened: Callable[[], Door], recorder: Recorder
+) -> None:
+    for _ in range(2):
+        for i in range(40):
+            tell(door, "save", content=f"Friend{chr(65 + i)}: hello from the marsh")
+    door = recorded(opened(), recorder)
+    recorder.requests.clear()
+    tell(door, "search", query="heron frog")
+    assert recorder.requests[0] == "batch_get_item"
+    assert sorted(recorder.requests[1:4]) == ["index", "query", "query"]
+    assert recorder.requests[4:] == ["batch_get_item"]
+
+    tell(door, "save", content="FriendA: goodbye to the marsh")
+    recorder.together(2)
+    tell(door, "search", query="heron frog")
     assert sorted(recorder.requests[:2]) == ["index", "query"]
     assert recorder.requests[2:] == ["batch_get_item"]
 

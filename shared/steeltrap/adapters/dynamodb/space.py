@@ -1,10 +1,7 @@
 """One user's memories in DynamoDB, found through an index."""
 
-import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
 
 from ...model import (
     Association,
@@ -35,46 +32,15 @@ from .reads.searching import Searcher
 from .writes import guarding, linking, purging, reembedding, sessions, turns, usage
 from .writes.writing import commit
 
-_SPEAKERS_SECONDS: Final = 60.0
-
-
-class Speakers:
-    """Who speaks, remembered for a minute: a search asks each time, and names come and go slowly. Safe for threads."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[float, frozenset[str]]] = {}
-        self._lock = threading.Lock()
-
-    def of(self, partition: Partition) -> frozenset[str]:
-        now = time.monotonic()
-        with self._lock:
-            at, names = self._known.get(partition.key, (-_SPEAKERS_SECONDS, frozenset()))
-        if now - at < _SPEAKERS_SECONDS:
-            return names
-        names = counting.speakers(partition)
-        with self._lock:
-            if len(self._known) > 10_000:
-                self._known.clear()
-            self._known[partition.key] = (now, names)
-        return names
-
-    def forget(self, key: str) -> None:
-        """Ask anew the next time: something was written."""
-        with self._lock:
-            self._known.pop(key, None)
-
 
 class DynamoSpace:
     """A `Space` over a user's partition. Safe for threads."""
 
     atomic_updates: int | None = MOST_ACTIONS // 2  # an image and its revision each
 
-    def __init__(
-        self, partition: Partition, searcher: Searcher, speakers: Speakers, buffer: Callable[[], usage.UsageBuffer]
-    ) -> None:
+    def __init__(self, partition: Partition, searcher: Searcher, buffer: Callable[[], usage.UsageBuffer]) -> None:
         self._partition = partition
         self._searcher = searcher
-        self._speakers = speakers
         self._buffer = buffer
         self._seen: Seen | None = None
 
@@ -88,10 +54,12 @@ class DynamoSpace:
             return found
 
         seen, self._seen = self._seen, None
+        renamed = True
         try:
-            commit(self._partition, changes, look_around, deadline, seen)
+            renamed = commit(self._partition, changes, look_around, deadline, seen)
         finally:
-            self._speakers.forget(self._partition.key)
+            if renamed:
+                self._searcher.forget_speakers()
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         if not ids:
@@ -152,7 +120,7 @@ class DynamoSpace:
         return linking.associations(self._partition, ids, self._partition.now()) if ids else {}
 
     def speakers(self) -> frozenset[str]:
-        return self._speakers.of(self._partition)
+        return self._searcher.speakers()
 
     def scopes(self) -> dict[str, ScopeUse]:
         return counting.scopes(self._partition)
@@ -191,7 +159,7 @@ class DynamoSpace:
         try:
             return purging.purge(self._partition, ids, Deadline.after(timeout))
         finally:
-            self._speakers.forget(self._partition.key)
+            self._searcher.forget_speakers()
 
     def stale(self, deleted_before: datetime) -> list[str]:
         return counting.stale(self._partition, to_micros(deleted_before))

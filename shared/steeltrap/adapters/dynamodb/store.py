@@ -13,7 +13,7 @@ from .client.table import READ_SECONDS, Connect, Deadline, Tables
 from .reads.everyone import everyone
 from .reads.partition import Partition
 from .reads.searching import Bearings, Searcher
-from .space import DynamoSpace, Speakers
+from .space import DynamoSpace
 from .writes import usage, users
 from .writes.usage import UsageBuffer
 
@@ -52,7 +52,6 @@ class DynamoStore:
         self._at_close = at_close
         self._window = window // timedelta(microseconds=1)
         self._bearings = Bearings()
-        self._speakers = Speakers()
         self._buffers: dict[UserRef, UsageBuffer] = {}
         self._last_stamp = 0
         self._lock = threading.Lock()
@@ -63,7 +62,7 @@ class DynamoStore:
     def space(self, user: UserRef) -> DynamoSpace:
         partition = self._partition(user)
         searcher = Searcher(partition, self._index, self._bearings, self._window)
-        return DynamoSpace(partition, searcher, self._speakers, lambda: self._buffer(partition.user))
+        return DynamoSpace(partition, searcher, lambda: self._buffer(partition.user))
 
     def users(self) -> Iterator[UserRef]:
         return everyone(self.tables)
@@ -71,7 +70,7 @@ class DynamoStore:
     def forget_user(self, user: UserRef) -> bool:
         deadline = Deadline.after(_FORGET_SECONDS)
         usage.drop_all(self._buffer(user), deadline)
-        self._speakers.forget(user.key)
+        self._bearings.forget_names(user.key)
         return users.forget(self._partition(user), deadline)
 
     def load(self) -> None:

@@ -3,14 +3,14 @@
 from typing import Any, Final
 
 from ....model import ScopeUse, from_micros
-from ..client.table import READ_SECONDS, Deadline
+from ..client.table import Deadline
 from ..layout import keys
 from ..layout.tables import CREATED, SPEAKER
-from ..layout.typed import number, text
+from ..layout.typed import Item, number, text
 from .partition import Partition
 
 _END: Final = "~"
-_MOST_SPEAKERS: Final = 200
+MOST_SPEAKERS: Final = 200
 _UNEXPIRED: Final = "attribute_not_exists(expires_at) OR expires_at > :now"
 
 
@@ -49,27 +49,36 @@ def stale(partition: Partition, deleted_before: int) -> list[str]:
     return [keys.id_of(str(key)) for key in dict.fromkeys(found)]
 
 
-def speakers(partition: Partition) -> frozenset[str]:
-    """Those who say at least two memories. Each is found by a small request of its own: there are few."""
+def kept_speakers(user: Item) -> frozenset[str] | None:
+    """The names that a user's own item keeps; None where it keeps none yet. An empty name stands for "none said so
+    far", since DynamoDB has no empty sets."""
+    kept = user.get("speakers")
+    return kept - {""} if isinstance(kept, frozenset) else None
+
+
+def speakers(partition: Partition, deadline: Deadline) -> frozenset[str]:
+    """Those who say at least two memories, counted: one small request for each name there is."""
     found = set()
     after = " "
-    for _ in range(_MOST_SPEAKERS):
-        pages = partition.tables.query(
-            partition.key,
-            "speaker > :after",
-            {":after": after},
-            Deadline.after(READ_SECONDS),
-            IndexName=SPEAKER,
-            ProjectionExpression="speaker",
-            Limit=2,
-        )
-        names = [item["speaker"]["S"] for item in next(iter(pages))["Items"]]
+    for _ in range(MOST_SPEAKERS):
+        names = _first_two(partition, "speaker > :name", after, deadline)
         if not names:
             break
         if len(names) == 2 and names[0] == names[1]:
             found.add(names[0])
         after = names[0]
     return frozenset(found)
+
+
+def says_two(partition: Partition, name: str, deadline: Deadline) -> bool:
+    """Whether at least two memories are said by a name."""
+    return len(_first_two(partition, "speaker = :name", name, deadline)) == 2
+
+
+def _first_two(partition: Partition, condition: str, name: str, deadline: Deadline) -> list[str]:
+    how: Any = {"IndexName": SPEAKER, "ProjectionExpression": "speaker", "Limit": 2}
+    found = partition.tables.query(partition.key, condition, {":name": name}, deadline, **how)
+    return [item["speaker"]["S"] for item in next(iter(found))["Items"]]
 
 
 _PLACE: Final = "#scope, updated_at"

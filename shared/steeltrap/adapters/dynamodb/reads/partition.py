@@ -15,7 +15,7 @@ from ..layout.typed import Item, Value, number, text
 T = TypeVar("T")
 S = TypeVar("S")
 
-USER: Final = ("k", "embedder", "dimension", "forgetting", "purges")
+USER: Final = ("k", "embedder", "dimension", "forgetting", "purges", "speakers")
 """What is read of the user's own item."""
 
 

@@ -13,9 +13,10 @@ from ....model import Matches, Query, Surroundings
 from ....ports import Index, Indexed, IndexedSurroundings, Probe
 from ....rules import bm25
 from ..client.table import READ_SECONDS, Deadline
-from . import merging, overlay
+from ..layout import keys
+from . import counting, merging, overlay
 from .overlay import Recent, Seen
-from .partition import Partition
+from .partition import USER, Partition
 
 T = TypeVar("T")
 
@@ -49,11 +50,20 @@ class Last:
         return 0 <= now - self.at < window // _LOOKS and (self.oldest is None or self.oldest >= since)
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The names of a user's speakers, and when they were read (microseconds)."""
+
+    names: frozenset[str]
+    at: int
+
+
 class Bearings:
     """What a user's last search met, so that the next one asks right at once, and less. Safe for threads."""
 
     def __init__(self) -> None:
         self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()
+        self._named: OrderedDict[str, Named] = OrderedDict()
         self._lock = threading.Lock()
 
     def recall(self, user: str, since: int) -> tuple[Bounds, Last]:
@@ -63,10 +73,27 @@ class Bearings:
 
     def keep(self, user: str, bounds: Bounds, last: Last) -> None:
         with self._lock:
-            self._met[user] = bounds, last
-            self._met.move_to_end(user)
-            while len(self._met) > _REMEMBERED:
-                self._met.popitem(last=False)
+            _remember(self._met, user, (bounds, last))
+
+    def named(self, user: str) -> Named | None:
+        with self._lock:
+            return self._named.get(user)
+
+    def keep_names(self, user: str, named: Named) -> None:
+        with self._lock:
+            _remember(self._named, user, named)
+
+    def forget_names(self, user: str) -> None:
+        """Read them the next time: a write may have changed them."""
+        with self._lock:
+            self._named.pop(user, None)
+
+
+def _remember(met: OrderedDict[str, T], user: str, what: T) -> None:
+    met[user] = what
+    met.move_to_end(user)
+    while len(met) > _REMEMBERED:
+        met.popitem(last=False)
 
 
 class Searcher:
@@ -93,6 +120,30 @@ class Searcher:
             return Matches(candidates=(), stored=0, admitted=0)
         found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
         return replace(found, degraded=self._why(indexed, failed, before))
+
+    def speakers(self) -> frozenset[str]:
+        """Those who say at least two memories, as the user's own item says.
+
+        Each search and look-around brings that item along. What it said is good for the next search, unless that is
+        more than a window later: then the item is read by itself. Where it keeps no names yet they are counted.
+        """
+        partition, now = self._partition, self._partition.now()
+        named = self._bearings.named(partition.key)
+        if named is not None and 0 <= now - named.at <= self._window:
+            return named.names
+        deadline = Deadline.after(READ_SECONDS)
+        user = partition.get((), USER, deadline).get(keys.USER)
+        if user is None:
+            return frozenset()
+        names = counting.kept_speakers(user)
+        if names is None:
+            names = counting.speakers(partition, deadline)
+        self._bearings.keep_names(partition.key, Named(names, now))
+        return names
+
+    def forget_speakers(self) -> None:
+        """Read them the next time: a write may have changed them."""
+        self._bearings.forget_names(self._partition.key)
 
     def _asking(self, query: Query, now: int, deadline: Deadline) -> Callable[[Bounds], Indexed]:
         def ask(bounds: Bounds) -> Indexed:
@@ -165,6 +216,8 @@ class Searcher:
         elif looking is not None:
             last = Last(looking.result(), now, recent.oldest)
         self._bearings.keep(partition.key, right, last)
+        if recent.user is not None and (names := counting.kept_speakers(recent.user)) is not None:
+            self._bearings.keep_names(partition.key, Named(names, now))
         return recent, last.version, *answer
 
     def _why(self, indexed: Indexed | None, failed: SteeltrapError | None, before: int) -> str | None:

@@ -19,9 +19,9 @@ from ..client.transaction import Action, run
 from ..layout import items, keys
 from ..layout.typed import Item, number, text
 from ..reads.partition import Partition
-from . import linking, users
+from . import linking, speakers, users
 
-_READ = ("k", "w", "made", "gone", "rest", "image", "image_at")
+_READ = ("k", "w", "made", "gone", "rest", "image", "image_at", "speaker")
 _ATTEMPTS = 20
 _SECONDS = 5.0
 
@@ -31,12 +31,13 @@ def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[
     known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
     if not known or not users.count_purge(partition, deadline):
         return []
-    gone = [id for id in known if _bury(partition, id, deadline)]
+    gone = {id: there for id in known if (there := _bury(partition, id, deadline))}
     # Whoever saw one of them before it was buried is told too: links are looked for only once.
-    users.count_purge(partition, deadline)
+    user = users.count_purge(partition, deadline)
+    speakers.settle_purge(partition, user, gone.values(), deadline)
     for id in known:
         _clear(partition, id, deadline)
-    return gone
+    return list(gone)
 
 
 def traces(partition: Partition, id: str) -> list[str]:
@@ -75,13 +76,13 @@ def revisions(partition: Partition, id: str, after: int = 0, limit: int | None =
     return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
 
 
-def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
-    """Put a tombstone in a memory's place; False where there is none."""
+def _bury(partition: Partition, id: str, deadline: Deadline) -> Item | None:
+    """Put a tombstone in a memory's place; the item that was there, or None where there was none."""
     key = keys.memory(id)
     for _ in range(_ATTEMPTS):
         there = partition.tables.get(partition.key, [key], _READ, deadline).get(key)
         if there is None or "gone" in there:
-            return False
+            return None
         [image] = partition.contents([there], "image", deadline)
         w = partition.stamp(number(there, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
@@ -94,7 +95,7 @@ def _bury(partition: Partition, id: str, deadline: Deadline) -> bool:
                 [Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)],
                 deadline,
             )
-            return True
+            return there
     raise _busy()
 
 

@@ -8,7 +8,7 @@ from ....ports import TOMBSTONE_SECONDS
 from ..client.table import Cancelled, Deadline
 from ..client.transaction import Action, run
 from ..layout import items, keys
-from ..layout.typed import Item, number, text
+from ..layout.typed import Item, from_wire, number, text
 from ..reads.partition import Partition
 from . import counters
 
@@ -27,6 +27,7 @@ def creation(partition: Partition) -> Action:
         "embedder": partition.embedder,
         "dimension": partition.dimension,
         "purges": 0,
+        "speakers": frozenset({""}),
     }
     return Action(keys.USER, "attribute_not_exists(#k)", put=item)
 
@@ -36,20 +37,20 @@ def unpurged(user: Item) -> Action:
     return Action(keys.USER, "#purges = :purges", {":purges": user["purges"]})
 
 
-def count_purge(partition: Partition, deadline: Deadline) -> bool:
-    """Let writes that began before know of a purge. False when there is no such user."""
+def count_purge(partition: Partition, deadline: Deadline) -> Item | None:
+    """Let writes that began before know of a purge; the user's own item after it. None when there is no such user."""
     request: Any = {
         "TableName": partition.tables.memory,
         "Key": {"u": {"S": partition.key}, "k": {"S": keys.USER}},
         "UpdateExpression": "SET purges = purges + :one",
         "ConditionExpression": "attribute_exists(k)",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
+        "ReturnValues": "ALL_NEW",
     }
     try:
-        partition.tables.call("update_item", request, deadline)
+        return from_wire(partition.tables.call("update_item", request, deadline)["Attributes"])
     except Cancelled:
-        return made_anew(partition, deadline) and count_purge(partition, deadline)
-    return True
+        return count_purge(partition, deadline) if made_anew(partition, deadline) else None
 
 
 def made_anew(partition: Partition, deadline: Deadline) -> bool:

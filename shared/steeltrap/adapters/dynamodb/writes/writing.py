@@ -26,12 +26,12 @@ from ..layout import items, keys
 from ..layout.typed import Item, number, text
 from ..reads.overlay import Seen
 from ..reads.partition import USER, Partition
-from . import guarding, linking, turns, users
+from . import guarding, linking, speakers, turns, users
 
 LookAround = Callable[[Probe, float], Surroundings]
 Write = Create | Replace
 
-_READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards")
+_READ = ("k", "w", "version", "made", "position", "gone", "search_at", "image_at", "open", "guards", "speaker")
 _PAUSE = 0.02
 _FEW = 10
 """So many writes fit into one transaction with all their links."""
@@ -44,10 +44,10 @@ def commit(
     look_around: LookAround,
     deadline: Deadline,
     seen: Seen | None = None,
-) -> None:
-    """Write all of the changes; what was `seen` a moment ago is not read again. Raises Conflict, NotFound,
-    SteeltrapError."""
-    _Commit(partition, changes, look_around, deadline, seen).run()
+) -> bool:
+    """Write all of the changes; what was `seen` a moment ago is not read again. Whether the kept names of speakers
+    changed. Raises Conflict, NotFound, SteeltrapError."""
+    return _Commit(partition, changes, look_around, deadline, seen).run()
 
 
 @dataclass(slots=True)
@@ -79,9 +79,20 @@ class _Commit:
         self._positions: dict[str, int] | None = None
         self._done: set[str] = set()
         self._met: set[str] = set()
+        self._said: set[str] = set()
+        self._unsaid: set[str] = set()
 
-    def run(self) -> None:
+    def run(self) -> bool:
         guarding.refuse_repeated(self._writes)
+        renamed = False
+        try:
+            self._repeat()
+        finally:
+            if self._done:  # some may be written where others were refused
+                renamed = speakers.settle(self._partition, self._user, self._said, self._unsaid, self._deadline)
+        return renamed
+
+    def _repeat(self) -> None:
         while True:
             try:
                 self._attempt()
@@ -182,6 +193,10 @@ class _Commit:
             position = number(there, "position")
         new = items.written(self._partition.key, write.entry, w=w, position=position, room=room)
         plan.early += new.pieces
+        before, after = text(there or {}, "speaker"), text(new.item, "speaker")
+        if before != after:
+            self._said.add(after)
+            self._unsaid.add(before)
         if isinstance(write, Create):
             plan.actions.append(self._creation(write.entry, new.item, there, position))
             return
