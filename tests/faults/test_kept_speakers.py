@@ -65,7 +65,7 @@ def test_a_batch_of_a_new_user_keeps_the_names_of_all_who_speak_twice_in_it(clou
 
 
 def test_of_two_writers_at_once_who_both_say_a_name_first_one_keeps_it(cloud: Cloud) -> None:
-    one, other = cloud.store().space(ANA), cloud.store().space("ana")
+    one, other = cloud.store().space(ANA), cloud.store().space(ANA)
     save(one, "the heron")
     others = iter([lambda: say(other, "ana")])
 
@@ -79,7 +79,7 @@ def test_of_two_writers_at_once_who_both_say_a_name_first_one_keeps_it(cloud: Cl
 
 
 def test_a_name_that_is_said_again_while_it_is_removed_stays(cloud: Cloud) -> None:
-    one, other = cloud.store().space(ANA), cloud.store().space("ana")
+    one, other = cloud.store().space(ANA), cloud.store().space(ANA)
     first, _ = say(one, "ana", times=2)
     others = iter([lambda: say(other, "ana")])
 
@@ -144,7 +144,7 @@ def test_no_more_than_two_hundred_names_are_kept(cloud: Cloud) -> None:
     "seen", [lambda space: search(space, "hello"), lambda space: space.purge(["nothing"], timeout=SECONDS)]
 )
 def test_what_another_process_heard_is_known_after_the_next_search(cloud: Cloud, seen: Callable[[Space], Any]) -> None:
-    here, there = cloud.store().space(ANA), cloud.store().space("ana")
+    here, there = cloud.store().space(ANA), cloud.store().space(ANA)
     say(here, "ana", times=2)
     search(here, "hello")
     assert here.speakers() == {"ana"}
