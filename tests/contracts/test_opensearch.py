@@ -576,6 +576,23 @@ def test_a_repeated_dropping_that_sees_what_is_gone_already_counts_nothing(
     assert [upkeep.drop_tombstones(before=10, known=_nothing) for _ in range(2)] == [1, 0]
 
 
+def test_an_index_that_can_not_filter_by_a_field_says_so_and_is_rebuilt(
+    wire: Wire, indices: Indices, upkeep: OpenSearchUpkeep
+) -> None:
+    there = indices.current()
+    assert there is not None
+    assert upkeep.unfit() is None
+    known = {name: kind for name, kind in there.filterable.items() if name != "category"}
+    indices.reach(replace(there, filterable={**known, "mood": "text"}), "")
+    assert upkeep.unfit() == f"The index {there.name} was made before memories could be filtered by category."
+    assert upkeep.begin() == ""
+    built = indices.building()
+    assert built is not None
+    assert built.filterable["category"] == "text"
+    upkeep.switch()
+    assert upkeep.unfit() is None
+
+
 def test_a_memory_that_is_written_again_while_its_old_tombstone_goes_stays(
     index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None]
 ) -> None:

@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID, uuid4, uuid5
 
 from ..errors import INDEX_FAILURES, AlreadyExists, Conflict, Duplicate, InvalidInput, Throttled
@@ -58,6 +59,9 @@ class Draft:
     associate: bool = True
 
 
+_TAKEN_OVER: Final = tuple(f.name for f in fields(Draft) if f.name in Memory.__dataclass_fields__)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """What a save did: the memory, whether it was there already (a repeated idempotency key), and the
@@ -100,29 +104,19 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     limits.check_metadata(draft.metadata)
     now = call.now()
     ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
+    given = {name: getattr(draft, name) for name in _TAKEN_OVER}
+    given |= {
+        "tags": limits.check_tags(draft.tags),
+        "scope": limits.check_scope(draft.scope),
+        "conversation_id": draft.conversation_id or call.caller.conversation_id,
+    }
     return Memory(
+        **given,
         id=new_id(call, draft.source, position),
-        content=draft.content,
-        messages=draft.messages,
-        content_type=draft.content_type,
-        tier=draft.tier,
-        category=draft.category,
-        context=draft.context,
-        confidence=draft.confidence,
-        tags=limits.check_tags(draft.tags),
-        metadata=draft.metadata,
-        scope=limits.check_scope(draft.scope),
-        source=draft.source,
         agent_id=call.caller.agent_id,
-        agent_label=draft.agent_label,
-        conversation_id=draft.conversation_id or call.caller.conversation_id,
-        occurred_at=draft.occurred_at,
-        occurred_until=draft.occurred_until,
         created_at=now,
         updated_at=now,
         expires_at=_expiry(now, ttl),
-        surprise=draft.surprise,
-        pinned=draft.pinned,
     )
 
 

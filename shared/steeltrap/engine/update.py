@@ -1,6 +1,6 @@
 """Update: replace text and tags, merge metadata, keep what is omitted, one transaction with the old image."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -164,20 +164,8 @@ def _expiry_in(tier: Tier, old: Memory, short: datetime) -> datetime | None:
 
 
 CLEARABLE: Final = ("category", "context")
-_PLAIN = (
-    "content",
-    "content_type",
-    "tier",
-    "category",
-    "context",
-    "confidence",
-    "agent_label",
-    "occurred_at",
-    "occurred_until",
-    "surprise",
-    "pinned",
-    "importance",
-)
+_CHECKED: Final = ("tags", "metadata", "scope")
+_PLAIN: Final = tuple(f.name for f in fields(Edit) if f.name in Memory.__dataclass_fields__ and f.name not in _CHECKED)
 
 
 def _moves(old: Memory, new: Memory) -> bool:

@@ -58,7 +58,8 @@ class OpenSearchUpkeep:
         if there is None or self._fits(there):
             return None
         if self._is_alike(there):
-            return f"The index {there.name} can't filter by {', '.join(sorted(_unfiltered(there)))}: it is older."
+            names = ", ".join(sorted(_unfiltered(there)))
+            return f"The index {there.name} was made before memories could be filtered by {names}."
         return (
             f"The index {there.name} was made for {there.embedder} ({there.dimension} dimensions, {there.engine}, form "
             f"{there.version}), the settings say {self._embedder} ({self._dimension}, {self._engine}, form {VERSION})."

@@ -38,19 +38,12 @@ class FilterInput(Input):
 
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         check_conditions(self.metadata or {})
+        values = {name: getattr(self, name) for name in FilterInput.model_fields}
+        values["tags"] = tuple(self.tags or ())
+        values["scope"] = None if self.scope is None else check_scope(self.scope)
+        values["metadata"] = self.metadata or {}
         return Filter(
-            tags=tuple(self.tags or ()),
-            tier=self.tier,
-            category=self.category,
-            content_type=self.content_type,
-            scope=None if self.scope is None else check_scope(self.scope),
-            include_child_scopes=self.include_child_scopes,
-            agent_label=self.agent_label,
-            created_after=self.created_after,
-            created_before=self.created_before,
-            occurred_after=self.occurred_after,
-            occurred_before=self.occurred_before,
-            metadata=self.metadata or {},
+            **values,
             include_turns=turns,
             turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
         )
