@@ -1,4 +1,4 @@
-"""Writes what can't be written by hand: the tool and settings pages, and the transcripts of README and docs.
+"""Writes what can't be written by hand: tool and settings pages, transcripts, and the types of the Python calls.
 
 `python docs/generate.py` writes, `--check` says what would change and exits 1. Transcripts are produced
 by running their commands against a served folder, one a page, a new one where a block says `afresh`; ids,
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost
+from docs import cost, stub
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -71,6 +71,7 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "settings.md", settings_page()),
             (DOCS / "stages.md", stages_page()),
             (DOCS / "openapi.json", openapi_page()),
+            (stub.STUB, stub.stub(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
         ]

@@ -101,6 +101,17 @@ class Tool:
         return plain_schema(self.answer_adapter.json_schema(mode="serialization"), optional_nulls=True)
 
     @cached_property
+    def signature(self) -> inspect.Signature:
+        """The arguments as a Python function takes them: by name, with their types and defaults."""
+        hints = get_type_hints(self.input)
+        parameters = []
+        for name, given in self.input.model_fields.items():
+            default = inspect.Parameter.empty if given.is_required() else given.get_default(call_default_factory=True)
+            kind = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=hints[name]))
+        return inspect.Signature(parameters)
+
+    @cached_property
     def answer_adapter(self) -> TypeAdapter[Any]:
         return TypeAdapter(self.answer)
 

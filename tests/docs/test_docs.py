@@ -9,7 +9,7 @@ import pytest
 from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
-from docs import generate
+from docs import generate, stub
 from steeltrap.surfaces.cli.app import app
 from steeltrap.toolsets import CATALOGUE
 
@@ -35,6 +35,10 @@ def test_the_openapi_document_is_as_generated_and_valid() -> None:
     text = (ROOT / "docs" / "openapi.json").read_text()
     assert text == generate.openapi_page(), "run `make docs`"
     validate(json.loads(text))
+
+
+def test_the_types_of_the_python_calls_are_as_generated() -> None:
+    assert stub.STUB.read_text() == stub.stub(CATALOGUE), "run `make docs`"
 
 
 @pytest.mark.slow

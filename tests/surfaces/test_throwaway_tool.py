@@ -1,5 +1,6 @@
 """A new tool is one function: every surface, schema, page and cloud function finds it, and nothing else names it."""
 
+import inspect
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from infra.plan import http_function, mcp_function, tool_functions
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from docs import generate
+from docs import generate, stub
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.settings import read_settings
@@ -131,8 +132,10 @@ def test_a_new_tool_is_described_to_whoever_looks(tool: Tool, tmp_path: Path) ->
         body = document["paths"][PATH]["post"]["requestBody"]["content"]["application/json"]
         assert body["schema"] == tool.input_schema
     assert "## `jot`" in generate.toolset_page(CATALOGUE.toolset("core"))
+    assert "def jot(self, *, text: str, times: int = 1) -> CoreJotView:" in stub.stub(CATALOGUE)
     with open_memory(tmp_path) as memory:
         assert "jot" in dir(memory.core)
+        assert str(inspect.signature(memory.core.jot)) == "(*, text: str, times: int = 1)"
 
 
 def test_a_throwaway_tool_leaves_nothing_behind() -> None:

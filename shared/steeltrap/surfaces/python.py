@@ -1,4 +1,7 @@
-"""Python: the tools as calls, on one folder, without a server."""
+"""Python: the tools as calls, on one folder, without a server.
+
+Attributes are found in the catalogue; for editors and type checkers `python.pyi` spells them out (`docs/stub.py`).
+"""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -10,6 +13,7 @@ from ..model import Caller, JsonObject, UserRef
 from ..ports import Clock, Embedder
 from ..runtime.local import open_door
 from ..settings import read_settings
+from ..tools import Toolset
 
 
 class Memory:
@@ -58,7 +62,7 @@ class Memory:
     def __getattr__(self, toolset: str) -> "Dialect":
         if toolset.startswith("_") or toolset not in self._door.catalogue.toolsets:
             raise AttributeError(f"no toolset {toolset!r}; there are: {', '.join(self._door.catalogue.toolsets)}")
-        return Dialect(self, toolset, tuple(self._door.catalogue.toolset(toolset).tools))
+        return Dialect(self, self._door.catalogue.toolset(toolset))
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._door.catalogue.toolsets]
@@ -69,21 +73,26 @@ class Dialect:
     """A toolset's tools as attributes, each called with its arguments by name."""
 
     _memory: Memory
-    _toolset: str
-    _tools: tuple[str, ...]
+    _toolset: Toolset
 
     def __getattr__(self, name: str) -> Any:
-        tool = name.removesuffix("_")
-        if name.startswith("_") or tool not in self._tools:
-            raise AttributeError(f"no tool {name!r} in {self._toolset!r}; there are: {', '.join(self._tools)}")
+        tools = self._toolset.tools
+        tool = tools.get(name.removesuffix("_"))
+        if name.startswith("_") or tool is None:
+            raise AttributeError(f"no tool {name!r} in {self._toolset.name!r}; there are: {', '.join(tools)}")
+        full_name = tool.full_name
 
         def call(**arguments: Any) -> Any:
-            return self._memory.call(f"{self._toolset}.{tool}", **arguments)
+            return self._memory.call(full_name, **arguments)
 
+        call.__name__ = name
+        call.__qualname__ = full_name
+        call.__doc__ = tool.description
+        call.__signature__ = tool.signature  # type: ignore[attr-defined]  # what `help` and editors show
         return call
 
     def __dir__(self) -> list[str]:
-        return list(self._tools)
+        return list(self._toolset.tools)
 
 
 def open_memory(

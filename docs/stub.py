@@ -1,0 +1,193 @@
+"""The types of `surfaces/python.py`: its own, and each tool as a method, from the tools' input and answer models.
+
+A type checker reads `python.pyi` in place of the module, so what the module declares by hand is copied here as it is.
+"""
+
+import ast
+import keyword
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from steeltrap.model import JsonObject
+from steeltrap.tools import Catalogue, Tool, Toolset
+
+MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "surfaces" / "python.py"
+STUB: Final = MODULE.with_suffix(".pyi")
+
+_INDENT: Final = "    "
+_IMPORTS: Final = """\
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ..invoke import Door, Result
+from ..model import Caller, JsonObject
+from ..ports import Clock, Embedder
+"""
+_NAMES: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+
+
+def stub(catalogue: Catalogue) -> str:
+    """The text of `python.pyi`."""
+    toolsets = catalogue.toolsets.values()
+    head = f'"""Written by docs/generate.py from the tools and `{MODULE.name}`: change those, then run `make docs`."""'
+    parts = [head, _IMPORTS, *_declared(toolsets), *(part for each in toolsets for part in _Types(each).parts())]
+    return _formatted("\n\n".join(parts))
+
+
+def _formatted(text: str) -> str:
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(STUB), "-"]
+    return subprocess.run(command, input=text, cwd=STUB.parents[3], capture_output=True, text=True, check=True).stdout
+
+
+def _declared(toolsets: Iterable[Toolset]) -> list[str]:
+    """The module's public functions and `Memory`, without bodies; `Memory` has an attribute for each toolset."""
+    found = []
+    for node in ast.parse(MODULE.read_text()).body:
+        match node:
+            case ast.ClassDef(name="Memory"):
+                methods = [each for each in node.body if isinstance(each, ast.FunctionDef) and not _is_dynamic(each)]
+                attributes = [ast.parse(f"{each.name}: {_title(each.name)}").body[0] for each in toolsets]
+                node.body = [node.body[0], *attributes, *map(_bodiless, methods)]
+                found.append(ast.unparse(node))
+            case ast.FunctionDef() if not node.name.startswith("_"):
+                found.append(ast.unparse(_bodiless(node)))
+    return found
+
+
+def _is_dynamic(function: ast.FunctionDef) -> bool:
+    return function.name in ("__getattr__", "__dir__")
+
+
+def _bodiless(function: ast.FunctionDef) -> ast.FunctionDef:
+    match function.returns:
+        case ast.Constant(value=str(quoted)):
+            function.returns = ast.parse(quoted, mode="eval").body
+    documented = ast.get_docstring(function) is not None
+    function.body = [*function.body[:1], ast.Expr(ast.Constant(...))] if documented else [ast.Expr(ast.Constant(...))]
+    return function
+
+
+class _Types:
+    """The classes of one toolset: its tools as methods, and the dictionaries that they take and answer."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._dictionaries: dict[str, str] = {}
+
+    def parts(self) -> list[str]:
+        methods = [self._method(tool) for tool in self._toolset.tools.values()]
+        head = f"class {_title(self._toolset.name)}:\n" + _documented(self._toolset.description)
+        return [*self._dictionaries.values(), "\n\n".join([head, *methods])]
+
+    def _method(self, tool: Tool) -> str:
+        name = tool.name + "_" * keyword.iskeyword(tool.name)
+        takes = _Schema(self, tool.input.model_json_schema(), is_answer=False)
+        gives = _Schema(self, tool.answer_adapter.json_schema(mode="serialization"), is_answer=True)
+        arguments = ["self", *(["*"] if takes.fields() else []), *takes.parameters()]
+        line = f"{_INDENT}def {name}({', '.join(arguments)}) -> {gives.type()}:"
+        return f"{line}\n{textwrap.indent(_documented(tool.description), _INDENT)}\n"
+
+    def dictionary(self, title: str, lines: list[str], description: str) -> str:
+        """The name of a TypedDict with these lines, written once."""
+        name = _title(self._toolset.name) + title
+        text = f"class {name}(TypedDict):\n" + (_documented(description) + "\n" if description else "")
+        text += "".join(f"{_INDENT}{line}\n" for line in lines) or f"{_INDENT}...\n"
+        if self._dictionaries.setdefault(name, text) != text:
+            raise ValueError(f"two models of {self._toolset.name} are called {title} and differ")
+        return name
+
+    @property
+    def omits_nulls(self) -> bool:
+        return self._toolset.omit_nulls
+
+
+class _Schema:
+    """A JSON Schema as Python types: of arguments, which may be more than one type, or of an answer as it comes."""
+
+    def __init__(self, types: _Types, schema: JsonObject, *, is_answer: bool) -> None:
+        self._types = types
+        self._schema = schema
+        self._is_answer = is_answer
+
+    def fields(self) -> dict[str, JsonObject]:
+        return dict(self._schema.get("properties", {}))
+
+    def parameters(self) -> list[str]:
+        """The fields as arguments by name."""
+        return [
+            f"{name}: {self._type(field)}" + ("" if name in self._required(self._schema) else f" = {_default(field)}")
+            for name, field in self.fields().items()
+        ]
+
+    def type(self) -> str:
+        return self._type(self._schema)
+
+    def _type(self, node: JsonObject) -> str:
+        if "$ref" in node:
+            return self._type({**self._schema["$defs"][node["$ref"].rsplit("/", 1)[-1]], **_without_ref(node)})
+        if "anyOf" in node:
+            return " | ".join(dict.fromkeys(self._type(kind) for kind in node["anyOf"]))
+        if "const" in node or "enum" in node:
+            values = node.get("enum", [node.get("const")])
+            return f"Literal[{', '.join(_quoted(value) for value in values)}]"
+        match node["type"]:
+            case "array":
+                items = self._type(node["items"])
+                return f"builtins.list[{items}]" if self._is_answer else f"Sequence[{items}]"
+            case "object":
+                return self._object(node)
+            case "string" if node.get("format") == "date-time" and not self._is_answer:
+                return "str | datetime"
+        return _NAMES[node["type"]]
+
+    def _object(self, node: JsonObject) -> str:
+        if "properties" not in node:
+            values = node.get("additionalProperties")
+            kind = self._type(values) if isinstance(values, dict) else "Any"
+            return f"builtins.dict[str, {kind}]" if self._is_answer else f"Mapping[str, {kind}]"
+        lines = [f"{name}: {self._field(node, name, field)}" for name, field in node["properties"].items()]
+        return self._types.dictionary(node["title"], lines, node.get("description", ""))
+
+    def _field(self, node: JsonObject, name: str, field: JsonObject) -> str:
+        kind = self._type(field)
+        if not self._is_answer:
+            return kind if name in self._required(node) else f"NotRequired[{kind}]"
+        # A toolset that omits nulls leaves every null out of its answers; others may where null is the default.
+        if kind.endswith(" | None") and (self._types.omits_nulls or name not in self._required(node)):
+            return f"NotRequired[{kind.removesuffix(' | None') if self._types.omits_nulls else kind}]"
+        return kind
+
+    @staticmethod
+    def _required(node: JsonObject) -> list[str]:
+        return list(node.get("required", ()))
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ").title().replace(" ", "")
+
+
+def _documented(text: str) -> str:
+    lines = textwrap.indent(text.replace("\\", "\\\\"), _INDENT).strip()
+    return f'{_INDENT}"""{lines}"""' if "\n" not in text else f'{_INDENT}"""{lines}\n{_INDENT}"""'
+
+
+def _default(field: JsonObject) -> str:
+    default = field.get("default")
+    return "..." if isinstance(default, list | dict) else _quoted(default)
+
+
+def _quoted(value: Any) -> str:
+    return '"' + value.replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+
+
+def _without_ref(node: JsonObject) -> JsonObject:
+    return {key: value for key, value in node.items() if key not in ("$ref", "description", "default")}

@@ -1,0 +1,1613 @@
+"""Written by docs/generate.py from the tools and `python.py`: change those, then run `make docs`."""
+
+import builtins
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from ..invoke import Door, Result
+from ..model import Caller, JsonObject
+from ..ports import Clock, Embedder
+
+class Memory:
+    """One user's memory. Safe for many threads; close it at the end, or use it in a `with`.
+
+        with open_memory("data") as memory:
+            memory.core.save(content="User prefers dark mode")
+            memory.call("notes.memory_search", query="theme")
+
+    Each toolset is an attribute, and each tool one of its attributes (`memory.core.import_`, since
+    `import` is a keyword).
+    """
+
+    core: Core
+    notes: Notes
+    categories: Categories
+    records: Records
+    associative: Associative
+    episodic: Episodic
+
+    def __init__(self, door: Door, caller: Caller) -> None: ...
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
+        ...
+
+    def invoke(self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None) -> Result:
+        """A call with all that it tells: the answer, what a search met, and a failure as a value.
+
+        Raises NotFound for a tool that there isn't.
+        """
+        ...
+
+    def as_user(self, user: str, *, agent: str | None = None, conversation: str | None = None) -> Memory:
+        """The same store for another user; closing either closes both."""
+        ...
+
+    def close(self) -> None:
+        """Flush what is buffered and let go of files."""
+        ...
+
+    def __enter__(self) -> Memory: ...
+    def __exit__(self, *_: object) -> None: ...
+
+def open_memory(
+    folder: str | PathLike[str] | None = None,
+    *,
+    user: str | None = None,
+    agent: str | None = None,
+    conversation: str | None = None,
+    embedder: Embedder | str | None = None,
+    clock: Clock | None = None,
+) -> Memory:
+    """The memory in a folder, made at the first save.
+
+    What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
+    STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
+    `embedder` is a setting's name (`wordllama`) or an object that embeds. Raises InvalidInput.
+    """
+    ...
+
+class CoreAssociationView(TypedDict):
+    """A linked memory."""
+
+    id: str
+    content: str
+    scope: str
+    strength: float
+    manual: bool
+
+class CoreAssociationsView(TypedDict):
+    associations: builtins.list[CoreAssociationView]
+
+class CoreMessageInput(TypedDict):
+    """One thing said."""
+
+    role: str
+    content: str
+    time: NotRequired[str | datetime | None]
+    speaker: NotRequired[str | None]
+
+class CoreSavedView(TypedDict):
+    """The saved memory's id, and the nearest one that was there before."""
+
+    id: str
+    version: int
+    scope: str
+    surprise: NotRequired[float]
+    links: int
+    existed: bool
+    nearest_id: NotRequired[str]
+    similarity: NotRequired[float]
+
+class CoreMemoryInput(TypedDict):
+    """A memory to save."""
+
+    content: str
+    messages: NotRequired[Sequence[CoreMessageInput]]
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"]]
+    tier: NotRequired[Literal["short_term", "long_term", "working"]]
+    category: NotRequired[str | None]
+    context: NotRequired[str | None]
+    confidence: NotRequired[float]
+    tags: NotRequired[Sequence[str]]
+    metadata: NotRequired[Mapping[str, Any]]
+    scope: NotRequired[str]
+    agent_label: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    occurred_at: NotRequired[str | datetime | None]
+    occurred_until: NotRequired[str | datetime | None]
+    ttl_seconds: NotRequired[int | None]
+    surprise: NotRequired[float | None]
+    pinned: NotRequired[bool]
+
+class CoreItemError(TypedDict):
+    """Why one item of a batch was not written."""
+
+    index: int
+    code: str
+    message: str
+
+class CoreBatchView(TypedDict):
+    """What a batch wrote, in order."""
+
+    ids: builtins.list[str]
+    errors: builtins.list[CoreItemError]
+
+class CoreMessageView(TypedDict):
+    role: str
+    content: str
+    time: NotRequired[str]
+    speaker: NotRequired[str]
+
+class CoreImportanceView(TypedDict):
+    score: float
+    reason: str
+    set_at: str
+
+class CoreLinkView(TypedDict):
+    target_id: str
+    strength: float
+    manual: bool
+
+class CoreMemoryView(TypedDict):
+    """A memory. A field that is left out has its default.
+
+    `agent_id` is the agent that wrote it, `updated_by` the one that changed it last. With `imported_at`, the times and
+    the history are as the import told them.
+    """
+
+    id: str
+    content: str
+    created_at: str
+    updated_at: str
+    version: int
+    scope: str
+    tags: NotRequired[builtins.list[str]]
+    category: NotRequired[str]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    source: NotRequired[str]
+    messages: NotRequired[builtins.list[CoreMessageView]]
+    agent_id: NotRequired[str]
+    agent_label: NotRequired[str]
+    updated_by: NotRequired[str]
+    imported_by: NotRequired[str]
+    imported_at: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    occurred_until: NotRequired[str]
+    expires_at: NotRequired[str]
+    deleted_at: NotRequired[str]
+    surprise: NotRequired[float]
+    importance: NotRequired[CoreImportanceView]
+    pinned: NotRequired[bool]
+    links: NotRequired[builtins.list[CoreLinkView]]
+
+class CoreEditInput(TypedDict):
+    """What to change; fields left out stay as they are."""
+
+    id: str
+    content: NotRequired[str | None]
+    tags: NotRequired[Sequence[str] | None]
+    metadata: NotRequired[Mapping[str, Any] | None]
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"] | None]
+    tier: NotRequired[Literal["short_term", "long_term", "working"] | None]
+    category: NotRequired[str | None]
+    context: NotRequired[str | None]
+    confidence: NotRequired[float | None]
+    scope: NotRequired[str | None]
+    agent_label: NotRequired[str | None]
+    occurred_at: NotRequired[str | datetime | None]
+    occurred_until: NotRequired[str | datetime | None]
+    ttl_seconds: NotRequired[int | None]
+    surprise: NotRequired[float | None]
+    pinned: NotRequired[bool | None]
+
+class CoreMovedView(TypedDict):
+    """Which memories moved and which could not."""
+
+    moved: builtins.list[str]
+    failed: builtins.list[CoreItemError]
+
+class CoreAppendedView(TypedDict):
+    """The turns that were kept, and the memories that now sum up what was over, of other conversations too."""
+
+    conversation_id: str
+    ids: builtins.list[str]
+    episodes: NotRequired[builtins.list[str]]
+
+class CoreDeletedView(TypedDict):
+    """The memories that were deleted; `more` when time ran out: call again to go on."""
+
+    deleted: builtins.list[str]
+    more: NotRequired[bool]
+
+class CoreReceiptView(TypedDict):
+    """Proof that it is gone."""
+
+    id: str
+    forgotten_at: str
+    verified: bool
+
+class CoreWhyView(TypedDict):
+    """Why a hit is there: its raw scores, and what each leg and rule added."""
+
+    similarity: NotRequired[float]
+    bm25: NotRequired[float]
+    semantic: float
+    keyword: float
+    boosts: NotRequired[builtins.dict[str, float]]
+    importance: NotRequired[float]
+
+class CoreHitView(TypedDict):
+    id: str
+    content: str
+    created_at: str
+    updated_at: str
+    version: int
+    scope: str
+    tags: NotRequired[builtins.list[str]]
+    category: NotRequired[str]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    source: NotRequired[str]
+    messages: NotRequired[builtins.list[CoreMessageView]]
+    agent_id: NotRequired[str]
+    agent_label: NotRequired[str]
+    updated_by: NotRequired[str]
+    imported_by: NotRequired[str]
+    imported_at: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    occurred_until: NotRequired[str]
+    expires_at: NotRequired[str]
+    deleted_at: NotRequired[str]
+    surprise: NotRequired[float]
+    importance: NotRequired[CoreImportanceView]
+    pinned: NotRequired[bool]
+    links: NotRequired[builtins.list[CoreLinkView]]
+    score: float
+    why: NotRequired[CoreWhyView]
+
+class CoreOutcomeView(TypedDict):
+    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+
+    kind: str
+    message: str
+    best_score: NotRequired[float]
+
+class CoreSearchView(TypedDict):
+    """The results, best first, and what happened."""
+
+    results: builtins.list[CoreHitView]
+    outcome: CoreOutcomeView
+
+class CoreListView(TypedDict):
+    """A page, newest first, and how many there are in all."""
+
+    memories: builtins.list[CoreMemoryView]
+    total: int
+
+class CoreRevisionView(TypedDict):
+    """One image of a memory; `replaced_at` and `replaced_by` are left out of the current one."""
+
+    memory: CoreMemoryView
+    replaced_at: NotRequired[str]
+    replaced_by: NotRequired[str]
+
+class CoreHistoryView(TypedDict):
+    """Versions of a memory; `next` continues, and is left out when the current one is there."""
+
+    revisions: builtins.list[CoreRevisionView]
+    next: NotRequired[int]
+
+class CoreStatsView(TypedDict):
+    """How much is stored. `bytes` is the size on disk, `record_bytes` that of all records, which a quota counts."""
+
+    memories: int
+    turns: int
+    deleted: int
+    chunks: int
+    bytes: int
+    record_bytes: int
+
+class CoreDecayView(TypedDict):
+    """How well a memory is remembered, 0 to 1, at a time, and since when it is below 0.9 and 0.5 if nobody recalls
+    it; what is pinned never fades.
+    """
+
+    id: str
+    at: str
+    retrievability: float
+    below_90_percent_at: NotRequired[str]
+    below_50_percent_at: NotRequired[str]
+
+class CoreScopeView(TypedDict):
+    scope: str
+    memories: int
+    last_written_at: str
+
+class CoreScopesView(TypedDict):
+    """The scopes that have memories, by name, each with how many lie directly in it."""
+
+    scopes: builtins.list[CoreScopeView]
+
+class CoreGuessView(TypedDict):
+    scope: str
+    confidence: float
+
+class CoreSuggestionView(TypedDict):
+    """The scope to file a text under, how sure that is (0 to 1), and what it stands on: stored_memories,
+    described_scopes (common ones, while nothing like the text is stored), current_scope or default.
+    """
+
+    scope: str
+    confidence: float
+    basis: str
+    alternatives: builtins.list[CoreGuessView]
+
+class CoreCreatedSessionView(TypedDict):
+    id: str
+    scope: str
+    created_at: NotRequired[str]
+    last_activity: str
+    memories: int
+    total: int
+    existed: bool
+
+class CoreSessionView(TypedDict):
+    """A session: its memories have the scope `session/{id}`. `created_at` is left out where nobody created it."""
+
+    id: str
+    scope: str
+    created_at: NotRequired[str]
+    last_activity: str
+    memories: int
+    total: int
+
+class CoreSessionsView(TypedDict):
+    """The sessions, the last active first."""
+
+    sessions: builtins.list[CoreSessionView]
+
+class CoreCleanedUpView(TypedDict):
+    """The sessions that were ended and the memories that were deleted; `more` says that time ran out: call again."""
+
+    sessions: builtins.list[str]
+    deleted: builtins.list[str]
+    spared: int
+    more: bool
+
+class CoreScoreView(TypedDict):
+    """How important a memory is, 0 to 1. `reason` and `set_at` are there when it was set by hand."""
+
+    id: str
+    score: float
+    access_count: int
+    last_accessed_at: NotRequired[str]
+    reason: NotRequired[str]
+    set_at: NotRequired[str]
+
+class CoreRescoredView(TypedDict):
+    """The score before and now."""
+
+    id: str
+    version: int
+    previous: float
+    score: float
+
+class CoreExportView(TypedDict):
+    """Whole records, which `import` takes; `next` continues, and is left out at the end."""
+
+    records: builtins.list[builtins.dict[str, Any]]
+    next: NotRequired[str]
+
+class CoreImportView(TypedDict):
+    """How many were written, how many were there already, and what did not fit."""
+
+    written: int
+    skipped: int
+    errors: builtins.list[CoreItemError]
+
+class Core:
+    """Everything steeltrap can do: save, find, correct, merge, link, forget and move memories."""
+
+    def associate(self, *, id: str, target_id: str, strength: float = 1.0) -> CoreAssociationsView:
+        """Link two memories that belong together. Similar memories of a scope are linked on their own."""
+
+    def associations(
+        self, *, id: str, limit: int = 10, discover: bool = False, threshold: float = 0.1
+    ) -> CoreAssociationsView:
+        """Show the memories linked to one, strongest first; links count in both directions."""
+
+    def save(
+        self,
+        *,
+        content: str,
+        messages: Sequence[CoreMessageInput] = ...,
+        content_type: Literal["text", "image", "code", "json", "yaml"] = "text",
+        tier: Literal["short_term", "long_term", "working"] = "long_term",
+        category: str | None = None,
+        context: str | None = None,
+        confidence: float = 1.0,
+        tags: Sequence[str] = ...,
+        metadata: Mapping[str, Any] = ...,
+        scope: str = "user/default",
+        agent_label: str | None = None,
+        conversation_id: str | None = None,
+        occurred_at: str | datetime | None = None,
+        occurred_until: str | datetime | None = None,
+        ttl_seconds: int | None = None,
+        surprise: float | None = None,
+        pinned: bool = False,
+        duplicate_threshold: float | None = None,
+        fold_duplicates: bool = False,
+        associate: bool = True,
+    ) -> CoreSavedView:
+        """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
+
+        Write it as a full sentence that makes sense on its own. The answer names the nearest memory that was
+        there already: when the new one corrects it, update that one instead of keeping both.
+        """
+
+    def batch_save(
+        self, *, items: Sequence[CoreMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> CoreBatchView:
+        """Save up to 100 memories in one call, by default all or nothing."""
+
+    def update(
+        self,
+        *,
+        id: str,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        category: str | None = None,
+        context: str | None = None,
+        confidence: float | None = None,
+        scope: str | None = None,
+        agent_label: str | None = None,
+        occurred_at: str | datetime | None = None,
+        occurred_until: str | datetime | None = None,
+        ttl_seconds: int | None = None,
+        surprise: float | None = None,
+        pinned: bool | None = None,
+        version: int | None = None,
+    ) -> CoreMemoryView:
+        """Correct or extend a memory. The old version stays in its history and can be brought back with undo.
+
+        A new text for an episode replaces its messages too.
+        """
+
+    def batch_update(
+        self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> CoreBatchView:
+        """Edit up to 100 memories in one call, by default all or nothing.
+
+        Some stores write at most 50 all or nothing; the error then says so.
+        """
+
+    def consolidate(
+        self,
+        *,
+        ids: Sequence[str],
+        preserve_originals: bool = True,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CoreMemoryView:
+        """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
+
+        Up to 4,000 characters are kept word for word; of more, the sentences that say most.
+        """
+
+    def move(self, *, ids: Sequence[str], scope: str) -> CoreMovedView:
+        """File memories under another scope. Those that can't be moved are listed with the reason."""
+
+    def append_messages(
+        self, *, messages: Sequence[CoreMessageInput], conversation_id: str | None = None
+    ) -> CoreAppendedView:
+        """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation.
+
+        What belongs together becomes an episode, a memory like any other: at a shift of topic, after 50 messages, and
+        when nothing was said for 15 minutes.
+        """
+
+    def delete(
+        self,
+        *,
+        id: str | None = None,
+        ids: Sequence[str] | None = None,
+        version: int | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        older_than: str | datetime | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = False,
+        tags: Sequence[str] | None = None,
+    ) -> CoreDeletedView:
+        """Delete a memory by `id`, several by `ids`, or all that meet every criterion given. Undo brings them back.
+
+        An unknown `id` is an error; unknown `ids` are left out of the answer. Criteria spare pinned memories.
+        """
+
+    def undo(self, *, id: str) -> CoreMemoryView:
+        """Take back the last change of a memory: bring it back after a delete, or the text before an update.
+
+        Undo again to go one version further back. Nothing is lost: every image stays in the history.
+        """
+
+    def forget(self, *, id: str) -> CoreReceiptView:
+        """Erase a memory for good: text, vectors, history and links to it. It can't be undone; to hide it, delete it."""
+
+    def search(
+        self,
+        *,
+        tags: Sequence[str] | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        category: str | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = True,
+        agent_label: str | None = None,
+        created_after: str | datetime | None = None,
+        created_before: str | datetime | None = None,
+        occurred_after: str | datetime | None = None,
+        occurred_before: str | datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        query: str,
+        limit: int = 10,
+        mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
+        vector_weight: float | None = None,
+        min_similarity: float = 0.0,
+        related_only: bool = False,
+        include_conversation: bool = False,
+        conversation_id: str | None = None,
+        sort_by: Literal["relevance", "importance", "created_at"] = "relevance",
+        importance_weight: float = 0.0,
+        diversity_threshold: float | None = None,
+        max_tokens: int | None = None,
+        why: bool = False,
+    ) -> CoreSearchView:
+        """Search memories by meaning and by words. Use it before answering from what you might have learned earlier.
+
+        Results are ranked, best first. An empty answer says why: nothing stored, nothing matched, all below the
+        threshold, or filtered out.
+        """
+
+    def get(self, *, id: str) -> CoreMemoryView:
+        """Read one memory by its id, with all its fields."""
+
+    def list(
+        self,
+        *,
+        tags: Sequence[str] | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        category: str | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = True,
+        agent_label: str | None = None,
+        created_after: str | datetime | None = None,
+        created_before: str | datetime | None = None,
+        occurred_after: str | datetime | None = None,
+        occurred_before: str | datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> CoreListView:
+        """List memories, newest first, with the exact total. To find something, search instead."""
+
+    def history(self, *, id: str, limit: int = 100, after: int = 0) -> CoreHistoryView:
+        """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged.
+
+        An answer ends at the limit, or earlier when it fills 4 MiB. When `next` is there, call again with it as `after`.
+        """
+
+    def stats(self) -> CoreStatsView:
+        """Say how much is stored: memories, conversation turns, deleted or expired memories not purged yet, size."""
+
+    def retrieve_memory(
+        self,
+        *,
+        tags: Sequence[str] | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        category: str | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = True,
+        agent_label: str | None = None,
+        created_after: str | datetime | None = None,
+        created_before: str | datetime | None = None,
+        occurred_after: str | datetime | None = None,
+        occurred_before: str | datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        query: str,
+        limit: int = 5,
+        detail_limit: int | None = None,
+        detail: Literal["auto", "none", "low", "high"] | None = None,
+    ) -> str:
+        """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
+
+        Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
+        and recalling a memory strengthens it.
+        """
+
+    def review(self, *, id: str, grade: Literal["again", "hard", "good", "easy"]) -> CoreDecayView:
+        """Say how well a memory was remembered, or how much it helped: that decides how soon it fades from retrieve_memory.
+
+        Each grade counts, also several a day. A retrieval counts as a review graded good, at most once a day.
+        """
+
+    def simulate_decay(self, *, id: str, at: str | datetime) -> CoreDecayView:
+        """Tell how well a memory will be remembered on a date if nobody recalls it until then. Changes nothing."""
+
+    def list_scopes(self, *, parent: str | None = None) -> CoreScopesView:
+        """List the scopes that memories are filed under, with how many each has and when it was last written."""
+
+    def suggest_scope(self, *, content: str, current_scope: str | None = None) -> CoreSuggestionView:
+        """Suggest the scope to file a text under: where the memories like it are, else a common place for such texts."""
+
+    def create_session(self, *, session_id: str | None = None) -> CoreCreatedSessionView:
+        """Begin a session, a scope for what matters only to the work at hand; cleanup_sessions ends it when it is idle."""
+
+    def list_sessions(self) -> CoreSessionsView:
+        """List the sessions with how much lies in each and when it was last active."""
+
+    def cleanup_sessions(self, *, max_age_days: float = 7, session_id: str | None = None) -> CoreCleanedUpView:
+        """End sessions that have been idle: their memories are deleted, which undo takes back; pinned ones stay."""
+
+    def score(self, *, id: str) -> CoreScoreView:
+        """Say how important a memory is, 0 to 1: as it was set by hand, else by how often and how lately it was read.
+
+        Asking does not count as reading it.
+        """
+
+    def set_score(self, *, id: str, score: float, reason: str = "Manual override") -> CoreRescoredView:
+        """Set how important a memory is. It stays as set, whatever is read, until it is set again or undone."""
+
+    def export(
+        self,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        include_conversations: bool = True,
+        include_history: bool = True,
+    ) -> CoreExportView:
+        """Export memories as whole records, page by page: text, times, versions, links and history.
+
+        A page ends at the limit, or earlier when its records fill 4 MiB. When `next` is there, call again with it as
+        `after`.
+        """
+
+    def import_(self, *, records: Sequence[Mapping[str, Any]]) -> CoreImportView:
+        """Import records that an export made, under their own ids; those that are there already are left as they are.
+
+        Each is yours from then on: `agent_id` and `imported_by` are the calling agent, `imported_at` says when. Another
+        agent's name in a record stays as `agent_label`.
+        """
+
+class NotesNoteView(TypedDict):
+    """A note, or something said in the conversation, which has no id and no times."""
+
+    note_id: str
+    text: str
+    score: float
+    source: Literal["user_memory", "conversation"]
+    tags: builtins.list[str]
+    created_at: str | None
+    updated_at: str | None
+
+class NotesWrittenView(TypedDict):
+    note_id: str
+    message: str
+
+class Notes:
+    """Four tools over natural-language notes: search, save, update, delete."""
+
+    def memory_search(
+        self, *, query: str, top_k: int = 5, include_conversation: bool = False, tags: Sequence[str] | None = None
+    ) -> builtins.list[NotesNoteView]:
+        """Search your persistent memory for relevant information. Use this when you need to recall user preferences, past decisions, stored facts, or anything previously saved. Results are ranked by relevance using semantic similarity and keyword matching. By default searches only your saved notes; set include_conversation to true to also search the current conversation history."""
+
+    def memory_save(self, *, content: str, tags: Sequence[str] = ...) -> NotesWrittenView:
+        """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""
+
+    def memory_update(self, *, note_id: str, content: str, tags: Sequence[str] | None = None) -> NotesWrittenView:
+        """Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content."""
+
+    def memory_delete(self, *, note_id: str) -> NotesWrittenView:
+        """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note leaves every search at once; its text is kept for a while (30 days unless the operator set another time), so that a mistake can be undone."""
+
+class Categories:
+    """Three tools over what an agent knows by category (fact, pattern, preference, capability), answered in plain text; each agent has a space of its own."""
+
+    def store_memory(
+        self,
+        *,
+        category: Literal["fact", "pattern", "preference", "capability"],
+        content: str,
+        context: str | None = None,
+        confidence: float = 1.0,
+    ) -> str:
+        """Store important information in my long-term memory for future use.
+        Use this tool to remember:
+        - Facts: Concrete information about APIs, data formats, configurations, etc.
+        - Patterns: Recurring behaviors or trends I've observed
+        - Preferences: User preferences or system settings I've learned
+        - Capabilities: My own abilities or limitations I've discovered
+
+        This memory persists across conversations and helps me improve over time.
+        """
+
+    def search_memories(self, *, query: str, limit: int = 10) -> str:
+        """Search my long-term memory for information relevant to the current conversation.
+        Use this tool when you need to recall:
+        - Previous facts you've learned
+        - Patterns you've observed
+        - User preferences you've discovered
+        - Your own capabilities or limitations
+
+        The search looks through all your stored memories to find relevant information.
+        """
+
+    def list_memories(
+        self, *, category: Literal["fact", "pattern", "preference", "capability"], limit: int = 20
+    ) -> str:
+        """List my memories organized by category.
+        Use this tool to browse what you've learned in different areas:
+        - Facts: Concrete information you've stored
+        - Patterns: Behavioral patterns you've observed
+        - Preferences: User or system preferences you've learned
+        - Capabilities: Your own abilities or limitations you've discovered
+
+        This helps you understand what knowledge you have available.
+        """
+
+class RecordsStoredView(TypedDict):
+    id: str
+    content: str
+    memory_tier: Literal["short_term", "long_term", "working"]
+    created_at: str
+
+class RecordsUpdatedView(TypedDict):
+    id: str
+    updated: bool
+    updated_at: str
+
+class RecordsDeletedView(TypedDict):
+    deleted_count: int
+    deleted_ids: builtins.list[str]
+
+class RecordsConsolidatedView(TypedDict):
+    success: bool
+    consolidated_memory_id: str
+    original_count: int
+    preserved: bool
+    summary_length: int
+
+class RecordsMemoryInput(TypedDict):
+    """A memory to store."""
+
+    content: str
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"]]
+    memory_tier: NotRequired[Literal["short_term", "long_term", "working"]]
+    tags: NotRequired[Sequence[str]]
+    metadata: NotRequired[Mapping[str, Any]]
+
+class RecordsItemError(TypedDict):
+    """Why one item of a batch was not written; `index` counts from 0."""
+
+    index: int
+    error_type: str
+    message: str
+
+class RecordsBatchStoredView(TypedDict):
+    """`success` only when nothing failed. After a rollback nothing is stored."""
+
+    success: bool
+    stored_count: int
+    stored_ids: builtins.list[str]
+    errors: builtins.list[RecordsItemError]
+
+class RecordsEditInput(TypedDict):
+    """What to change; fields left out stay as they are."""
+
+    id: str
+    content: NotRequired[str | None]
+    tags: NotRequired[Sequence[str] | None]
+    metadata: NotRequired[Mapping[str, Any] | None]
+    memory_tier: NotRequired[Literal["short_term", "long_term", "working"] | None]
+
+class RecordsBatchUpdatedView(TypedDict):
+    """`success` only when nothing failed. After a rollback nothing is changed."""
+
+    success: bool
+    updated_count: int
+    updated_ids: builtins.list[str]
+    errors: builtins.list[RecordsItemError]
+
+class RecordsFoundView(TypedDict):
+    """A result. `matched_by` is there only where `similarity` is below `min_similarity`: the words matched."""
+
+    id: str
+    content: str
+    similarity: float
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    created_at: str
+    matched_by: NotRequired[Literal["keyword"] | None]
+
+class RecordsSearchView(TypedDict):
+    results: builtins.list[RecordsFoundView]
+    total: int
+
+class RecordsRecordView(TypedDict):
+    id: str
+    content: str
+    content_type: Literal["text", "image", "code", "json", "yaml"]
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    metadata: builtins.dict[str, Any]
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+
+class RecordsListedView(TypedDict):
+    id: str
+    content: str
+    content_type: Literal["text", "image", "code", "json", "yaml"]
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    created_at: str
+
+class RecordsListView(TypedDict):
+    """A page, newest first; `total` counts all that the filter lets through."""
+
+    memories: builtins.list[RecordsListedView]
+    total: int
+    limit: int
+    offset: int
+
+class RecordsScoreView(TypedDict):
+    success: bool
+    memory_id: str
+    importance_score: float
+    access_count: int
+    last_accessed_at: str | None
+
+class RecordsRescoredView(TypedDict):
+    success: bool
+    memory_id: str
+    previous_score: float
+    new_score: float
+
+class Records:
+    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate."""
+
+    def memory_store(
+        self,
+        *,
+        content: str,
+        content_type: Literal["text", "image", "code", "json", "yaml"] = "text",
+        memory_tier: Literal["short_term", "long_term", "working"] = "long_term",
+        tags: Sequence[str] = ...,
+        metadata: Mapping[str, Any] = ...,
+        agent_id: str | None = None,
+        ttl_seconds: int | None = None,
+    ) -> RecordsStoredView:
+        """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
+
+        Store one memory: a fact, preference or event worth remembering, as a sentence that makes sense on its own.
+        """
+
+    def memory_update(
+        self,
+        *,
+        id: str,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+    ) -> RecordsUpdatedView:
+        """既存のメモリエントリを更新します。
+
+        Correct or extend a memory; what is left out stays as it is. Promote it with memory_tier.
+        """
+
+    def memory_delete(
+        self,
+        *,
+        id: str | None = None,
+        ids: Sequence[str] | None = None,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+        older_than: str | datetime | None = None,
+    ) -> RecordsDeletedView:
+        """IDまたは条件でメモリを削除します。
+
+        Delete by id, by ids, or by criteria: memory_tier and older_than together mean both. Ids that are not there are
+        left out of the answer.
+        """
+
+    def memory_consolidate(
+        self,
+        *,
+        memory_ids: Sequence[str],
+        summary_strategy: Literal["extractive"] = "extractive",
+        preserve_originals: bool = True,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> RecordsConsolidatedView:
+        """複数の関連メモリを1つに統合し、要約を生成します。
+
+        Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters are kept word for word; of more,
+        the sentences that say most.
+        """
+
+    def memory_batch_store(
+        self, *, items: Sequence[RecordsMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> RecordsBatchStoredView:
+        """複数のメモリを一括で保存します。
+
+        Store up to 100 memories in one call, by default all or nothing. Read `success`: items that failed are in `errors`.
+        """
+
+    def memory_batch_update(
+        self, *, updates: Sequence[RecordsEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> RecordsBatchUpdatedView:
+        """複数のメモリを一括で更新します。
+
+        Change up to 100 memories in one call, by default all or nothing (some stores: at most 50, and the error says so).
+        Read `success`: items that failed are in `errors`.
+        """
+
+    def memory_search(
+        self,
+        *,
+        query: str,
+        top_k: int = 10,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+        tags: Sequence[str] | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        min_similarity: float = 0.0,
+        search_mode: Literal["hybrid", "semantic", "keyword"] = "semantic",
+        keyword_weight: float = 0.3,
+        sort_by: Literal["relevance", "importance", "created_at"] = "relevance",
+        importance_weight: float = 0.0,
+    ) -> RecordsSearchView:
+        """セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。
+
+        Search memories by meaning, by words or by both. Use it before answering from what you might have stored.
+        """
+
+    def memory_get(self, *, id: str) -> RecordsRecordView:
+        """IDで特定のメモリを取得します。
+
+        Read one memory by its id, with all its fields.
+        """
+
+    def memory_list(
+        self,
+        *,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+        tags: Sequence[str] | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        created_after: str | datetime | None = None,
+        created_before: str | datetime | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> RecordsListView:
+        """フィルタリングとページネーションでメモリをリストします。
+
+        List memories, newest first, with the exact total. To find something, search instead.
+        """
+
+    def memory_get_score(self, *, id: str) -> RecordsScoreView:
+        """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
+
+        Read how important a memory is, 0 to 1: by how often and how lately it was read, or as it was set by hand.
+        """
+
+    def memory_set_score(self, *, id: str, score: float, reason: str = "Manual override") -> RecordsRescoredView:
+        """メモリの重要度スコアを手動で設定します。
+
+        Set how important a memory is, 0 to 1. It stays as set, whatever is read, until it is set again.
+        """
+
+class AssociativeDiscoveredAssociation(TypedDict):
+    """An associated memory; `manual` says that the link was made by hand."""
+
+    target_id: str
+    strength: float
+    preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+    id: NotRequired[str]
+    scope: NotRequired[str]
+    manual: NotRequired[bool]
+
+class AssociativeDiscoveryMetadata(TypedDict):
+    """From which scope it was looked from, and in which the associations lie: all scopes are looked through."""
+
+    source_scope: str
+    scopes: builtins.list[str]
+    manual_count: int
+    threshold: float
+
+class AssociativeDiscoverAnswer(TypedDict):
+    success: bool
+    association_count: int
+    associations: NotRequired[builtins.list[AssociativeDiscoveredAssociation]]
+    discovery_metadata: NotRequired[AssociativeDiscoveryMetadata]
+
+class AssociativeListedMemory(TypedDict):
+    """A memory of the page."""
+
+    id: str
+    scope: str
+    preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+
+class AssociativePaginationInfo(TypedDict):
+    """Where this page is among all."""
+
+    page: int
+    per_page: int
+    total_pages: int
+    has_next: bool
+    has_previous: bool
+
+class AssociativeListAllAnswer(TypedDict):
+    """`total_count` counts all memories, not those of the page."""
+
+    success: bool
+    total_count: int
+    memories: NotRequired[builtins.list[AssociativeListedMemory]]
+    pagination_info: NotRequired[AssociativePaginationInfo]
+
+class AssociativeManagedMemory(TypedDict):
+    """The memory of a get."""
+
+    id: str
+    scope: str
+    content_preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+
+class AssociativeAssociationItem(TypedDict):
+    """An associated memory, in short; without `preview` where the answer has its whole text."""
+
+    target_id: str
+    strength: float
+    preview: NotRequired[str]
+
+class AssociativeRecordMetadata(TypedDict):
+    """What is known of the memory beside what was stored: how often and when it was read before."""
+
+    version: int
+    access_count: int
+    last_accessed_at: NotRequired[str]
+
+class AssociativeChangeDetails(TypedDict):
+    """What changed: the fields as they were and as they are. A deleted memory can be brought back with core.undo
+    until `restorable_until`.
+    """
+
+    changed: builtins.list[str]
+    before: builtins.dict[str, Any]
+    after: builtins.dict[str, Any]
+    version: int
+    restorable_until: NotRequired[str]
+
+class AssociativeManageAnswer(TypedDict):
+    """A get answers `exists` and what follows to `metadata`, the others the rest."""
+
+    success: bool
+    exists: NotRequired[bool]
+    memory: NotRequired[AssociativeManagedMemory]
+    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
+    metadata: NotRequired[AssociativeRecordMetadata]
+    affected_count: NotRequired[int]
+    summary: NotRequired[str]
+    affected_items: NotRequired[builtins.list[str]]
+    change_details: NotRequired[AssociativeChangeDetails]
+
+class AssociativeMoveFailure(TypedDict):
+    """A memory that stayed where it is, and why."""
+
+    memory_id: str
+    code: str
+    message: NotRequired[str]
+
+class AssociativeMoveAnswer(TypedDict):
+    """`failed_count` and `failed` are there only when some could not be moved; when none could, it is an error."""
+
+    success: bool
+    failed_count: NotRequired[int]
+    moved_count: NotRequired[int]
+    target_scope: NotRequired[str]
+    failed: NotRequired[builtins.list[AssociativeMoveFailure]]
+    moved_items: NotRequired[builtins.list[str]]
+    source_scope: NotRequired[str | builtins.list[str]]
+
+class AssociativeScopeItem(TypedDict):
+    """A scope. `memory_count` counts what lies directly in it, `total_memory_count` what lies below it too."""
+
+    name: str
+    memory_count: NotRequired[int]
+    total_memory_count: NotRequired[int]
+    parent: NotRequired[str]
+    depth: NotRequired[int]
+    child_scopes: NotRequired[builtins.list[str]]
+    last_written_at: NotRequired[str]
+
+class AssociativeScopeStatistics(TypedDict):
+    """Over the scopes of this answer."""
+
+    top_scopes: int
+    max_depth: int
+    total_memories: NotRequired[int]
+
+class AssociativeScopeListAnswer(TypedDict):
+    """The scopes with memories in or below them, by name."""
+
+    success: bool
+    scope_count: int
+    scopes: NotRequired[builtins.list[AssociativeScopeItem]]
+    statistics: NotRequired[AssociativeScopeStatistics]
+
+class AssociativeAlternative(TypedDict):
+    """Another scope, how sure it is, and at level full how similar what lies there is, and how much of it."""
+
+    scope: str
+    confidence: float
+    similarity: NotRequired[float]
+    similar_memories: NotRequired[int]
+
+class AssociativeSuggestionAnalysis(TypedDict):
+    """What the suggestion stands on: stored_memories, described_scopes (common ones, while nothing like the text
+    is stored), current_scope or default; and how many similar memories were looked at.
+    """
+
+    basis: str
+    compared_memories: int
+
+class AssociativeScopeSuggestAnswer(TypedDict):
+    """`confidence` is 0 to 1."""
+
+    success: bool
+    suggested_scope: str
+    confidence: NotRequired[float]
+    alternatives: NotRequired[builtins.list[AssociativeAlternative]]
+    suggestion_analysis: NotRequired[AssociativeSuggestionAnalysis]
+    all_alternatives: NotRequired[builtins.list[AssociativeAlternative]]
+    reasoning: NotRequired[str]
+
+class AssociativeSearchResult(TypedDict):
+    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory. An association of two
+    results stands with the better one.
+    """
+
+    id: str
+    scope: str
+    content_preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+    score: NotRequired[float]
+    similarity: NotRequired[float]
+    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
+
+class AssociativeSearchMetadata(TypedDict):
+    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded, in a sentence
+    too; with the threshold that held, and the best similarity where all lay below it.
+    """
+
+    outcome: str
+    message: str
+    threshold: float
+    best_score: NotRequired[float]
+
+class AssociativeSearchAnswer(TypedDict):
+    """`total_count` counts the matches, of which `results` are the best; of very many, those that were looked at."""
+
+    success: bool
+    total_count: int
+    results: NotRequired[builtins.list[AssociativeSearchResult]]
+    search_metadata: NotRequired[AssociativeSearchMetadata]
+
+class AssociativeSessionInfo(TypedDict):
+    """A session in short: how many memories lie directly in `session/{session_id}`, and for how many days nothing
+    has been written there.
+    """
+
+    session_id: str
+    memory_count: int
+    age_days: float
+
+class AssociativeSessionDetails(TypedDict):
+    """A session whole. `total_memory_count` counts the scopes below too; `created_at` is left out of one that has
+    memories, but was never created.
+    """
+
+    session_id: str
+    memory_count: int
+    age_days: float
+    scope: str
+    total_memory_count: int
+    created_at: NotRequired[str]
+    last_activity: str
+
+class AssociativeCleanupStats(TypedDict):
+    """How much a cleanup did; zeros for the other actions. `more` says that time ran out: call again."""
+
+    sessions: int
+    deleted: int
+    spared: int
+    more: bool
+
+class AssociativeSessionAnswer(TypedDict):
+    """`session_info` and `session_details` are one session for create, a list for list and for cleanup (those that
+    it ended). `affected_memories` are the ids that a cleanup deleted.
+    """
+
+    success: bool
+    session_id: NotRequired[str]
+    session_info: NotRequired[AssociativeSessionInfo | builtins.list[AssociativeSessionInfo]]
+    action_summary: NotRequired[str]
+    session_details: NotRequired[AssociativeSessionDetails | builtins.list[AssociativeSessionDetails]]
+    affected_memories: NotRequired[builtins.list[str]]
+    cleanup_stats: NotRequired[AssociativeCleanupStats]
+
+class AssociativeMemoryObject(TypedDict):
+    """A complete memory object."""
+
+    id: str
+    scope: str
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+
+class AssociativeDuplicateAnalysis(TypedDict):
+    """How near the nearest memory was that was stored before, in any scope; both are left out where there is none."""
+
+    is_duplicate: bool
+    nearest_id: NotRequired[str]
+    similarity: NotRequired[float]
+
+class AssociativeStoreAnswer(TypedDict):
+    """`duplicate_of` is there when nothing was stored: `memory_id` is then the memory that has the text."""
+
+    success: bool
+    memory_id: str
+    scope: NotRequired[str]
+    associations_count: NotRequired[int]
+    duplicate_of: NotRequired[str]
+    memory_object: NotRequired[AssociativeMemoryObject]
+    associations_details: NotRequired[builtins.list[AssociativeAssociationItem]]
+    duplicate_analysis: NotRequired[AssociativeDuplicateAnalysis]
+
+class AssociativeSyncFailure(TypedDict):
+    """A memory of the file that was left out: its place in the file, from 0 on, and why."""
+
+    index: int
+    code: str
+    message: str
+
+class AssociativeSyncSummary(TypedDict):
+    """What became of the memories: of an export `exported`, of an import the others."""
+
+    exported: NotRequired[int]
+    imported: NotRequired[int]
+    overwritten: NotRequired[int]
+    merged: NotRequired[int]
+    versions: NotRequired[int]
+    skipped: NotRequired[int]
+    associations: int
+    failures: NotRequired[builtins.list[AssociativeSyncFailure]]
+
+class AssociativeFileInfo(TypedDict):
+    """The file; sizes are in bytes, as it is and uncompressed."""
+
+    file_path: str
+    format_version: str
+    size: int
+    uncompressed_size: int
+    compressed: bool
+
+class AssociativeProcessingStats(TypedDict):
+    """How many memories were looked at, and how long it took."""
+
+    total: int
+    seconds: float
+
+class AssociativeSyncAnswer(TypedDict):
+    """`item_count` counts the memories written: to the file, or from it. `failed_count` is there when some of the
+    file's memories could not be imported.
+    """
+
+    success: bool
+    operation_type: Literal["export", "import"]
+    failed_count: NotRequired[int]
+    item_count: NotRequired[int]
+    file_path: NotRequired[str]
+    detailed_summary: NotRequired[AssociativeSyncSummary]
+    file_info: NotRequired[AssociativeFileInfo]
+    processing_stats: NotRequired[AssociativeProcessingStats]
+
+class Associative:
+    """Ten tools over memories in scopes, linked to each other; each answers in three levels of detail."""
+
+    def memory_discover_associations(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        memory_id: str,
+        limit: int = 10,
+        threshold: float = 0.1,
+    ) -> AssociativeDiscoverAnswer:
+        """Discover the memories that belong with one, in every scope, strongest first: similar ones, and linked ones."""
+
+    def memory_list_all(
+        self, *, response_level: Literal["minimal", "standard", "full"] = "standard", page: int = 1, per_page: int = 10
+    ) -> AssociativeListAllAnswer:
+        """List all memories page by page, newest first. To find something, search instead."""
+
+    def memory_manage(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        operation: Literal["get", "update", "delete"],
+        memory_id: str,
+        include_associations: bool = True,
+        content: str | None = None,
+        scope: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AssociativeManageAnswer:
+        """Read, change or delete one memory by its id.
+
+        A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
+        """
+
+    def memory_move(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        memory_ids: Sequence[str],
+        target_scope: str,
+    ) -> AssociativeMoveAnswer:
+        """Move memories to another scope. Similar memories there are associated with them; links made by hand stay."""
+
+    def scope_list(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        parent_scope: str | None = None,
+        include_memory_counts: bool = True,
+    ) -> AssociativeScopeListAnswer:
+        """List the scopes that have memories, in them or below them."""
+
+    def scope_suggest(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        content: str,
+        current_scope: str | None = None,
+    ) -> AssociativeScopeSuggestAnswer:
+        """Suggest the scope for a text: where similar memories are, else a common place for such texts."""
+
+    def memory_search(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        query: str,
+        mode: Literal["standard", "diversified"] = "standard",
+        scope: str | None = None,
+        include_child_scopes: bool = False,
+        limit: int = 10,
+        similarity_threshold: float = 0.1,
+        include_associations: bool = True,
+        min_score: float = 0.1,
+        diversity_threshold: float = 0.8,
+        expansion_factor: float = 2.5,
+        max_expansion_factor: float = 5.0,
+    ) -> AssociativeSearchAnswer:
+        """Search memories by meaning and words. Use it before answering from what you might have stored earlier.
+
+        Results are ranked, best first. Level minimal only counts them.
+        """
+
+    def session_manage(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        action: Literal["create", "list", "cleanup"],
+        session_id: str | None = None,
+        max_age_days: int = 7,
+    ) -> AssociativeSessionAnswer:
+        """Manage sessions, for what matters only to the work at hand: store it in the scope `session/{session_id}`.
+
+        A cleanup ends the sessions that nothing was written to for a while and deletes their memories, which
+        core.undo takes back; pinned memories stay.
+        """
+
+    def memory_store(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        content: str,
+        scope: str = "user/default",
+        metadata: Mapping[str, Any] | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        auto_associate: bool = True,
+        allow_duplicates: bool = False,
+        duplicate_threshold: float | None = None,
+    ) -> AssociativeStoreAnswer:
+        """Store a new memory with automatic association discovery.
+
+        A text that its scope has already is not stored twice: the answer is then the memory that is there.
+        """
+
+    def memory_sync(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        operation: Literal["export", "import"],
+        scope: str | None = None,
+        file_path: str | None = None,
+        include_associations: bool = True,
+        compression: bool = False,
+        merge_strategy: Literal[
+            "skip_duplicates", "overwrite", "create_versions", "merge_metadata"
+        ] = "skip_duplicates",
+    ) -> AssociativeSyncAnswer:
+        """Export memories to a file of your own, or import them from one.
+
+        An export of a scope has the scopes below it too, and the associations within; one of that name is replaced.
+        A file keeps what it has, also of memories that are forgotten later.
+        """
+
+class EpisodicMessageView(TypedDict):
+    role: str
+    content: str
+    timestamp: str | None
+    speaker: str | None
+
+class EpisodicEpisodeView(TypedDict):
+    """A memory with its score, which is relevance times retrievability, each 0 to 1."""
+
+    id: str
+    content: str
+    messages: builtins.list[EpisodicMessageView]
+    surprise: float | None
+    start_at: str
+    end_at: str
+    created_at: str
+    score: float
+    relevance: float
+    retrievability: float
+
+class EpisodicMessageInput(TypedDict):
+    role: str
+    content: str
+    timestamp: NotRequired[int | None]
+
+class EpisodicAcceptedView(TypedDict):
+    accepted: bool
+
+class Episodic:
+    """Episodes of past conversations as Markdown for a model to read, and the messages they are made of."""
+
+    def retrieve_memory(
+        self,
+        *,
+        query: str,
+        limit: int = 5,
+        detail_limit: int | None = None,
+        detail: Literal["auto", "none", "low", "high"] | None = None,
+    ) -> str:
+        """Recall past conversations that matter now. Answers Markdown, the most relevant first: when it was, a summary, and what was said where it was a key moment."""
+
+    def retrieve_memory_raw(
+        self,
+        *,
+        query: str,
+        limit: int = 5,
+        detail_limit: int | None = None,
+        detail: Literal["auto", "none", "low", "high"] | None = None,
+    ) -> builtins.list[EpisodicEpisodeView]:
+        """Recall past conversations that matter now, as JSON for a program: each with its messages, times and scores."""
+
+    def add_message(self, *, message: EpisodicMessageInput, conversation_id: str | None = None) -> EpisodicAcceptedView:
+        """Add a message to a conversation. What belongs together becomes an episode, which retrieve_memory finds."""
