@@ -27,8 +27,9 @@ _FIELD = "    agent_label: str | None = None\n"
 _INPUT = "    agent_label: str | None = Field("
 _OFFERED = '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n'
 LINES = (
-    ("model.py", _FIELD, _FIELD.replace("agent_label", "mood")),
-    ("model.py", '        "agent_label": "text",\n', '        "mood": "text",\n'),
+    ("model/memory.py", _FIELD, _FIELD.replace("agent_label", "mood")),
+    ("model/filter.py", _FIELD, _FIELD.replace("agent_label", "mood")),
+    ("model/filter.py", '        "agent_label": "text",\n', '        "mood": "text",\n'),
     ("engine/save.py", _FIELD, _FIELD.replace("agent_label", "mood")),
     ("engine/update.py", _FIELD, _FIELD.replace("agent_label", "mood")),
     (

@@ -1,0 +1,75 @@
+"""The nouns: who calls, what is stored, what is asked and what is found.
+
+Frozen dataclasses without behaviour beyond their own arithmetic; any room above may import them from here. Times are
+timezone-aware UTC.
+"""
+
+from .caller import EVERYTHING, Caller, Permissions, UserRef
+from .filter import FILTERABLE, TEXTS, TIMES, Filter, FilterKind
+from .memory import (
+    DEFAULT_SCOPE,
+    MAX_CONTENT_BYTES,
+    MAX_LINKS,
+    MAX_MESSAGES_BYTES,
+    MAX_METADATA_BYTES,
+    Association,
+    ContentType,
+    Embedding,
+    Importance,
+    JsonObject,
+    Link,
+    Memory,
+    Message,
+    Revision,
+    ScopeUse,
+    Session,
+    Source,
+    Tier,
+    Usage,
+    from_micros,
+    to_micros,
+)
+from .search import NO_TERMS, Candidate, Hit, Matches, Neighbour, Outcome, OutcomeKind, Page, Query, Surroundings
+
+__all__ = [
+    "DEFAULT_SCOPE",
+    "EVERYTHING",
+    "FILTERABLE",
+    "MAX_CONTENT_BYTES",
+    "MAX_LINKS",
+    "MAX_MESSAGES_BYTES",
+    "MAX_METADATA_BYTES",
+    "NO_TERMS",
+    "TEXTS",
+    "TIMES",
+    "Association",
+    "Caller",
+    "Candidate",
+    "ContentType",
+    "Embedding",
+    "Filter",
+    "FilterKind",
+    "Hit",
+    "Importance",
+    "JsonObject",
+    "Link",
+    "Matches",
+    "Memory",
+    "Message",
+    "Neighbour",
+    "Outcome",
+    "OutcomeKind",
+    "Page",
+    "Permissions",
+    "Query",
+    "Revision",
+    "ScopeUse",
+    "Session",
+    "Source",
+    "Surroundings",
+    "Tier",
+    "Usage",
+    "UserRef",
+    "from_micros",
+    "to_micros",
+]

@@ -1,0 +1,74 @@
+"""Which memories are looked at: the one table of what can be filtered, and a filter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final, Literal
+
+from .memory import ContentType, JsonObject, Tier
+
+FilterKind = Literal["text", "time", "scope", "tags", "metadata"]
+FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
+    {
+        "tier": "text",
+        "category": "text",
+        "content_type": "text",
+        "agent_id": "text",
+        "agent_label": "text",
+        "conversation_id": "text",
+        "created_at": "time",
+        "occurred_at": "time",
+        "scope": "scope",
+        "tags": "tags",
+        "metadata": "metadata",
+    }
+)
+"""The fields of `Memory` that a `Filter` can ask for; every store and index derives from this table what it keeps.
+
+A `text` is compared for equality with the filter's field of the same name. A `time`, `{name}_at`, is compared with
+`{name}_after` and `{name}_before`. The other kinds have one field each.
+"""
+TEXTS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "text")
+TIMES: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "time")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which memories are looked at. Everything given must hold; None or () means any.
+
+    `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
+    takes its child scopes in with `include_child_scopes`. `metadata` compares top-level keys for
+    equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
+    the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
+    episodes, the memories with messages.
+    """
+
+    tags: tuple[str, ...] = ()
+    tier: Tier | None = None
+    category: str | None = None
+    categories: tuple[str, ...] = ()
+    content_type: ContentType | None = None
+    scope: str | None = None
+    include_child_scopes: bool = False
+    agent_id: str | None = None
+    agent_label: str | None = None
+    conversation_id: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    occurred_after: datetime | None = None
+    occurred_before: datetime | None = None
+    metadata: JsonObject = field(default_factory=dict)
+    include_turns: bool = False
+    turns_of: str | None = None
+    episodes: bool = True
+
+    def between(self, time: str) -> tuple[datetime | None, datetime | None]:
+        """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound."""
+        name = time.removesuffix("_at")
+        return getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
+
+    def is_open(self) -> bool:
+        """Whether it lets every memory through, turns and episodes aside."""
+        plain = replace(self, include_turns=False, turns_of=None, episodes=True, include_child_scopes=False)
+        return plain == Filter()

@@ -1,0 +1,163 @@
+"""What is stored: a memory and what hangs on it."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+JsonObject = dict[str, Any]
+"""A JSON object as Python sees it: string keys, JSON values."""
+
+Embedding = bytes
+"""One unit vector: little-endian float32, `4 * dimension` bytes. All zeros where a text has no vector."""
+
+Tier = Literal["short_term", "long_term", "working"]
+ContentType = Literal["text", "image", "code", "json", "yaml"]
+Source = Literal["user_memory", "conversation"]
+
+DEFAULT_SCOPE: Final = "user/default"
+MAX_CONTENT_BYTES: Final = 32 * 1024
+MAX_MESSAGES_BYTES: Final = 128 * 1024
+MAX_METADATA_BYTES: Final = 16 * 1024
+MAX_LINKS: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One thing said in a conversation."""
+
+    role: str
+    content: str
+    time: datetime | None = None
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Importance:
+    """A manual importance in 0 to 1, with why and when it was set."""
+
+    score: float
+    reason: str
+    set_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An association as stored on one side: the other memory's id and a strength in 0 to 1."""
+
+    target_id: str
+    strength: float
+    manual: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The single stored thing; every dialect is a view of it.
+
+    `version` counts 1, 2, 3 ... and is the optimistic lock. `surprise` (0 to 1) is None where the
+    look-around could not be done. Expired or deleted means absent at read time. `restored_version` is
+    the version that an undo brought back, so that the next undo goes one further. `lookaround_pending`
+    says that the index did not answer when it was written: a sweep makes up for it.
+
+    `agent_id` wrote it, `updated_by` changed it last: both are the calling agent, never an argument.
+    `imported_at` is when a tool's import wrote it, `imported_by` for which agent: the times and the
+    history of such a memory are as the import told them.
+    """
+
+    id: str
+    content: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    messages: tuple[Message, ...] = ()
+    content_type: ContentType = "text"
+    tier: Tier = "long_term"
+    category: str | None = None
+    context: str | None = None
+    confidence: float = 1.0
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    scope: str = DEFAULT_SCOPE
+    source: Source = "user_memory"
+    agent_id: str | None = None
+    agent_label: str | None = None
+    updated_by: str | None = None
+    imported_by: str | None = None
+    imported_at: datetime | None = None
+    conversation_id: str | None = None
+    occurred_at: datetime | None = None
+    occurred_until: datetime | None = None
+    expires_at: datetime | None = None
+    deleted_at: datetime | None = None
+    surprise: float | None = None
+    importance: Importance | None = None
+    pinned: bool = False
+    links: tuple[Link, ...] = ()
+    restored_version: int | None = None
+    lookaround_pending: bool = False
+
+    @property
+    def is_episode(self) -> bool:
+        """Whether it sums up what was said: it has messages, and is not a turn itself."""
+        return bool(self.messages) and self.source != "conversation"
+
+    def is_visible(self, now: datetime) -> bool:
+        """Whether a reader sees it: neither deleted nor expired."""
+        return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """An image that an update replaced, with when and by which agent."""
+
+    memory: Memory
+    replaced_at: datetime
+    replaced_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """How often and when a memory was read, and its FSRS card as that package's own JSON.
+
+    Best effort by contract: the last second of it may be lost, and no read waits for it.
+    """
+
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    card: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """A link seen from one memory, whichever side stores it."""
+
+    memory_id: str
+    strength: float
+    manual: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeUse:
+    """What lies directly in a scope: how many memories, and when one of them was last written."""
+
+    memories: int
+    last_written_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A time of work that was begun by name; its memories have the scope `session/{id}`."""
+
+    id: str
+    created_at: datetime
+
+
+def to_micros(at: datetime) -> int:
+    """Microseconds since 1970-01-01 UTC, exact."""
+    delta = at - datetime(1970, 1, 1, tzinfo=UTC)
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def from_micros(micros: int) -> datetime:
+    """The inverse of `to_micros`."""
+    seconds, rest = divmod(micros, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)

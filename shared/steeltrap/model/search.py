@@ -1,0 +1,123 @@
+"""What is asked of a store, and what it finds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from .filter import Filter
+from .memory import Embedding, Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What a store searches for: analysed tokens, an embedding, or both.
+
+    `per_leg` is how many distinct memories each leg returns at most; None means every match. Of more than 64 distinct
+    tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score.
+    """
+
+    tokens: tuple[str, ...] = ()
+    embedding: Embedding | None = None
+    filter: Filter = field(default_factory=Filter)
+    per_leg: int | None = 100
+    by_term: bool = False
+
+
+NO_TERMS: Final[Mapping[int, float]] = MappingProxyType({})
+
+
+class Candidate(NamedTuple):
+    """A memory that a leg returned, with its true score in both legs.
+
+    `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
+    without a keyword leg. `terms` is what query tokens add to it, by the token's number in the query; only what was
+    said in a conversation has it, where the query asks `by_term`. `conversation` stands for that conversation, None
+    for none, and `position` counts up along it. `created` is in microseconds since 1970, `importance` the one set by
+    hand.
+    """
+
+    id: str
+    cosine: float | None
+    bm25: float | None
+    created: int
+    pinned: bool = False
+    surprise: float | None = None
+    terms: Mapping[int, float] = NO_TERMS
+    conversation: int | None = None
+    position: int = 0
+    speaker: str | None = None
+    importance: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """What a store found: candidates in no order, and why there may be few.
+
+    `stored` counts what the caller could see without any filter, `admitted` what the filter lets through.
+    `degraded` names a leg that failed and why.
+    """
+
+    candidates: tuple[Candidate, ...]
+    stored: int
+    admitted: int
+    degraded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A found memory. `score` ranks, 0 to 1; the rest says why it is there."""
+
+    memory: Memory
+    score: float
+    cosine: float | None = None
+    bm25: float | None = None
+    keyword_score: float = 0.0
+    semantic_score: float = 0.0
+    importance: float | None = None
+    boosts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A stored memory near a text: its id and the cosine of their nearest chunks."""
+
+    id: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a look-around found: the nearest memory anywhere, and those near enough in the same scope."""
+
+    nearest: Neighbour | None
+    near: tuple[Neighbour, ...] = ()
+
+
+class OutcomeKind(StrEnum):
+    """What happened in a search, told apart so that broken never looks like empty."""
+
+    FOUND = "found"
+    NOTHING_STORED = "nothing_stored"
+    NOTHING_MATCHED = "nothing_matched"
+    BELOW_FLOOR = "below_floor"
+    FILTERED_OUT = "filtered_out"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What happened, in a word and a sentence; `best_score` where everything lay below a floor."""
+
+    kind: OutcomeKind
+    message: str
+    best_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a list, newest first then id, and the exact total."""
+
+    memories: tuple[Memory, ...]
+    total: int
