@@ -19,6 +19,7 @@ from steeltrap.model import Caller
 from steeltrap.ports import Document, TextKey, Tombstone
 from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
+from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings, read_settings
 from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.opening import log_to_stderr
@@ -44,14 +45,14 @@ class Place:
     bare: BareIndex | None = None
 
 
-class LaterClock:
+class LaterClock(SystemClock):
     """The computer's clock, set ahead."""
 
     def __init__(self) -> None:
         self.ahead = timedelta(0)
 
     def now(self) -> datetime:
-        return runtime.SystemClock().now() + self.ahead
+        return super().now() + self.ahead
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from typing import Any
 
 from . import arguments as reading
 from . import telemetry
-from .engine.call import Call, Deadline, Rules
+from .engine.call import Call, Rules
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
-from .ports import Clock, Counters, Embedder, FileStore, MemoryStore
+from .ports import Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
 from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json
 from .tools import Catalogue, Media, Tool
 
@@ -84,12 +84,13 @@ class Door:
         """The call of one caller: their space and, if wanted, their files; nobody else's. Raises IdentityMissing."""
         known = identified(caller)
         place = self.files if files else None
+        deadline = Deadline.after(seconds, self.clock)
         return Call(
             caller=known,
-            space=self.store.space(known.user),
+            space=self.store.space(known.user, deadline),
             embedder=self.embedder,
             clock=self.clock,
-            deadline=Deadline.after(seconds),
+            deadline=deadline,
             rules=self.rules,
             files=None if place is None else place.files(known.user),
             quota=self._quota(known),

@@ -25,6 +25,8 @@ from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
 
 USER_SECONDS: Final = 600.0
 """How long one user's sweep, or one block of memories to embed, may take unless the caller says otherwise."""
+EMBED_SECONDS: Final = 86_400.0
+"""How long embedding all memories of one user may take."""
 LEAST_SECONDS: Final = 5.0
 """With less time than this nobody's sweep is begun."""
 
@@ -112,7 +114,7 @@ class Run:
             return found
 
         try:
-            self.memories += self._call(user).space.reembed(entries)
+            self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries)
             self.users += 1
         except SteeltrapError as error:
             self._fail(user, error)

@@ -121,7 +121,7 @@ def _fill(doors: Sequence[Door], clock: SettableClock, memories: Sequence[Memory
             call = door.call_for(whose, seconds=_SECONDS)
             vectors = embed_memories(call, block)
             changes = [Create(entry=entry(*one)) for one in zip(block, vectors, strict=True)]
-            call.space.commit(changes, timeout=60)
+            call.space.commit(changes)
         clock.advance(minutes=1)
 
 
@@ -231,5 +231,5 @@ def test_scores_stay_when_another_user_writes(pair: Pair) -> None:
     call = pair.aws.call_for(BEN, seconds=_SECONDS)
     changes = [Create(entry=entry(*one)) for one in zip(memories, embed_memories(call, memories), strict=True)]
     for start in range(0, len(changes), _BLOCK):
-        call.space.commit(changes[start : start + _BLOCK], timeout=60)
+        call.space.commit(changes[start : start + _BLOCK])
     assert scores() == before

@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 from components import check_wanted
 from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.adapters.dynamodb.client.table import Connect, Deadline
+from steeltrap.adapters.dynamodb.client.table import Connect
 from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
 from steeltrap.adapters.dynamodb.reads.documents import documents
 from steeltrap.adapters.dynamodb.store import connecting
-from steeltrap.ports import Clock, Embedder, Index, MemoryStore
+from steeltrap.ports import Clock, Deadline, Embedder, Index, MemoryStore
 
 SECONDS = 10.0
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -115,7 +115,7 @@ def tell(store: DynamoStore, index: Index) -> None:
             if key.startswith("m#"):
                 by_user.setdefault(user, set()).add(key)
         for user, written in by_user.items():
-            ends = Deadline.after(SECONDS)
+            ends = tables.within(SECONDS)
             items = list(tables.get(user, written, (), ends).values())
             assert index.write(list(documents(tables, user, items, ends)), timeout=SECONDS) == {}
         return answer

@@ -62,7 +62,7 @@ def save(space: Space, content: str, **options: Any) -> Memory:
 
 
 def store(space: Space, change: Create | Replace) -> Memory:
-    space.commit([change], timeout=SECONDS)
+    space.commit([change])
     return change.entry.memory
 
 

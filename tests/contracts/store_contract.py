@@ -119,12 +119,12 @@ def test_every_field_of_a_memory_comes_back_as_it_was_given(space: Space) -> Non
 def test_a_commit_writes_all_of_its_changes(space: Space) -> None:
     old = save(space, "one")
     new = creation("two")
-    space.commit([new, replacement(old, content="one more")], timeout=SECONDS)
+    space.commit([new, replacement(old, content="one more")])
     assert [m.content for m in space.get([old.id, new.entry.memory.id]).values()] == ["one more", "two"]
 
 
 def test_a_commit_of_nothing_does_nothing(opened: MemoryStore, space: Space) -> None:
-    space.commit([], timeout=SECONDS)
+    space.commit([])
     assert list(opened.users()) == []
 
 
@@ -148,7 +148,7 @@ def test_a_commit_with_one_change_that_fails_writes_none(space: Space, failing: 
         "too near": Duplicate,
     }[failing]
     with pytest.raises(refusal):
-        space.commit(changes, timeout=SECONDS)
+        space.commit(changes)
     assert list(space.walk()) == [there]
     assert space.revisions(there.id) == []
     matches = search(space, "teapots cat", near=embed("teapots")[0])
@@ -175,7 +175,7 @@ def test_creating_the_id_of_a_deleted_memory_conflicts(space: Space) -> None:
 
 def test_a_purged_id_is_free_again(space: Space) -> None:
     old = save(space, "one")
-    space.purge([old.id], timeout=SECONDS)
+    space.purge([old.id])
     save(space, "two", id=old.id)
     assert space.get([old.id])[old.id].content == "two"
     assert space.revisions(old.id) == []
@@ -263,12 +263,12 @@ def test_a_guard_refuses_what_is_as_near_as_its_threshold(space: Space) -> None:
     far = creation("b", vectors=[vector(0.6, 0.8)], guard=Guard(threshold=0.61))
     near = creation("c", vectors=[vector(0.8, 0.6)], guard=Guard(threshold=0.79))
     elsewhere = creation("d", vectors=[vector(1, 0)], guard=Guard(threshold=0.79), scope="other")
-    space.commit([elsewhere], timeout=SECONDS)
+    space.commit([elsewhere])
     with pytest.raises(Duplicate) as conflict:
-        space.commit([near], timeout=SECONDS)
+        space.commit([near])
     assert conflict.value.details["id"] == there.id
     assert conflict.value.details["similarity"] == pytest.approx(0.8, abs=1e-3)
-    space.commit([far], timeout=SECONDS)
+    space.commit([far])
 
 
 def test_a_guard_sees_what_was_written_a_moment_before(space: Space) -> None:
@@ -328,7 +328,7 @@ def test_a_page_is_newest_first_then_by_id_with_the_exact_total(space: Space) ->
         creation(f"note {i}", id=names[i], created_at=later(i // 4), tags=("even",) if i % 2 == 0 else ())
         for i in (5, 0, 11, 3, 8, 1, 10, 7, 2, 9, 4, 6)
     ]
-    space.commit(made, timeout=SECONDS)
+    space.commit(made)
     expected = [names[i] for i in (8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3)]
     assert [m.id for m in space.page(Filter(), limit=100).memories] == expected
     for offset in range(0, 14, 3):
@@ -339,7 +339,7 @@ def test_a_page_is_newest_first_then_by_id_with_the_exact_total(space: Space) ->
 
 
 def test_a_walk_meets_everything_once_and_resumes_behind_an_id(space: Space) -> None:
-    space.commit([creation(f"note {i}") for i in range(600)], timeout=SECONDS)
+    space.commit([creation(f"note {i}") for i in range(600)])
     commit(space, Create(entry=entry(turn("said", "talk"))))
     order = [m.id for m in space.walk()]
     assert len(set(order)) == len(order) == 600
@@ -352,7 +352,7 @@ def test_a_walk_meets_everything_once_and_resumes_behind_an_id(space: Space) -> 
 
 
 def test_a_walk_goes_on_while_others_write(space: Space) -> None:
-    space.commit([creation(f"note {i}") for i in range(300)], timeout=SECONDS)
+    space.commit([creation(f"note {i}") for i in range(300)])
     walking = space.walk()
     first = next(walking)
     save(space, "one more")
@@ -362,7 +362,7 @@ def test_a_walk_goes_on_while_others_write(space: Space) -> None:
 
 def test_turns_come_in_order_and_only_of_their_conversation(space: Space) -> None:
     said = [turn(f"line {i}", "talk") for i in range(5)]
-    space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
+    space.commit([Create(entry=entry(t)) for t in said])
     commit(space, Create(entry=entry(turn("elsewhere", "other"))))
     save(space, "a note of the talk", conversation_id="talk")
     assert space.open_turns("talk") == said
@@ -371,12 +371,12 @@ def test_turns_come_in_order_and_only_of_their_conversation(space: Space) -> Non
 
 def test_closed_turns_are_open_no_longer_and_stay_in_search(space: Space) -> None:
     said = [turn(f"line {i}", "talk") for i in range(5)]
-    space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
+    space.commit([Create(entry=entry(t)) for t in said])
     episode = creation("they talked", conversation_id="talk")
-    space.commit([episode, Close(turn_ids=tuple(t.id for t in said[:3]))], timeout=SECONDS)
+    space.commit([episode, Close(turn_ids=tuple(t.id for t in said[:3]))])
     assert space.open_turns("talk") == said[3:]
     assert found(search(space, "line", include_turns=True)) == {t.id for t in said}
-    space.commit([Close(turn_ids=(said[0].id, said[3].id, *ids(1)))], timeout=SECONDS)
+    space.commit([Close(turn_ids=(said[0].id, said[3].id, *ids(1)))])
     assert space.open_turns("talk") == said[4:]
 
 
@@ -385,13 +385,13 @@ def test_a_turn_is_not_closed_when_the_episode_can_not_be_written(space: Space) 
     there = save(space, "an episode")
     commit(space, Create(entry=entry(said)))
     with pytest.raises(AlreadyExists):
-        space.commit([creation("again", id=there.id), Close(turn_ids=(said.id,))], timeout=SECONDS)
+        space.commit([creation("again", id=there.id), Close(turn_ids=(said.id,))])
     assert space.open_turns("talk") == [said]
 
 
 def test_open_turns_leave_out_what_is_deleted_and_what_is_expired(space: Space, clock: SettableClock) -> None:
     stays, gone, goes = (turn(name, "talk", expires_at=at) for name, at in (("a", None), ("b", None), ("c", later(60))))
-    space.commit([Create(entry=entry(t)) for t in (stays, gone, goes)], timeout=SECONDS)
+    space.commit([Create(entry=entry(t)) for t in (stays, gone, goes)])
     delete(space, gone)
     assert space.open_turns("talk") == [stays, goes]
     clock.advance(seconds=60)
@@ -400,8 +400,8 @@ def test_open_turns_leave_out_what_is_deleted_and_what_is_expired(space: Space, 
 
 def test_an_edited_turn_stays_as_open_or_closed_as_it_was(space: Space) -> None:
     said = [turn(f"line {i}", "talk") for i in range(2)]
-    space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
-    space.commit([Close(turn_ids=(said[0].id,))], timeout=SECONDS)
+    space.commit([Create(entry=entry(t)) for t in said])
+    space.commit([Close(turn_ids=(said[0].id,))])
     edited = [update(space, t, content="corrected") for t in said]
     assert space.open_turns("talk") == edited[1:]
 
@@ -422,14 +422,14 @@ def test_idle_conversations_are_those_whose_last_open_turn_is_old_the_longest_id
         for name, seconds in written.items()
     }
     for said in turns.values():
-        space.commit([Create(entry=entry(t)) for t in said], timeout=SECONDS)
-    space.commit([Close(turn_ids=tuple(t.id for t in turns["closed"]))], timeout=SECONDS)
+        space.commit([Create(entry=entry(t)) for t in said])
+    space.commit([Close(turn_ids=tuple(t.id for t in turns["closed"]))])
     delete(space, turns["gone"][0])
     save(space, "no turn", conversation_id="notes")
     assert space.idle_conversations(later(60), limit=9) == ["a", "b"]
     assert space.idle_conversations(later(59), limit=9) == []
     assert space.idle_conversations(later(600), limit=2) == ["a", "b"]
-    space.purge([turns["a"][0].id], timeout=SECONDS)
+    space.purge([turns["a"][0].id])
     assert space.idle_conversations(later(600), limit=9) == ["b", "busy"]
 
 
@@ -448,7 +448,7 @@ def test_turns_stay_out_of_everything_but_get_and_a_search_that_asks(space: Spac
     around = space.look_around([probe("the heron said hello", scope=None)], floor=0, top_k=9)[0]
     assert [n.id for n in around.near] == [note.id]
     assert (space.statistics()["memories"], space.statistics()["turns"]) == (1, 1)
-    assert space.purge([said.id], timeout=SECONDS) == [said.id]
+    assert space.purge([said.id]) == [said.id]
     assert space.open_turns("talk") == []
 
 
@@ -468,16 +468,16 @@ def test_a_scope_says_when_one_of_its_memories_was_last_written(space: Space) ->
 
 def test_a_session_is_added_once_and_sessions_come_oldest_first(space: Space) -> None:
     sessions = [Session(id=id, created_at=later(s)) for id, s in (("b", 0), ("c", 0), ("a", 60.000001))]
-    assert [space.add_session(session, timeout=SECONDS) for session in reversed(sessions)] == [True] * 3
-    assert space.add_session(Session(id="a", created_at=later(900)), timeout=SECONDS) is False
+    assert [space.add_session(session) for session in reversed(sessions)] == [True] * 3
+    assert space.add_session(Session(id="a", created_at=later(900))) is False
     assert space.sessions() == sessions
 
 
 def test_a_removed_session_is_gone_and_its_memories_are_not(space: Space) -> None:
-    space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS)
+    space.add_session(Session(id="s", created_at=NOON))
     note = save(space, "note", scope="session/s")
-    assert space.remove_session("s", timeout=SECONDS) is True
-    assert space.remove_session("s", timeout=SECONDS) is False
+    assert space.remove_session("s") is True
+    assert space.remove_session("s") is False
     assert space.sessions() == []
     assert space.get([note.id]) == {note.id: note}
 
@@ -488,12 +488,12 @@ def test_memories_are_alike_whose_nearest_chunks_reach_the_floor(space: Space) -
     far = save(space, "far", vectors=[vector(0, 1)])
     spare = save(space, "spare", vectors=[vector(1)])
     pairs = [(one.id, near.id), (near.id, one.id), (one.id, far.id), (near.id, far.id), (one.id, ids(1)[0])]
-    assert space.alike(pairs, floor=0.75, timeout=SECONDS) == {(one.id, near.id), (near.id, one.id)}
-    assert space.alike(pairs, floor=0.59, timeout=SECONDS) == {pairs[0], pairs[1], pairs[3]}
-    assert space.alike([(spare.id, one.id)], floor=1 - 1e-6, timeout=SECONDS) == {(spare.id, one.id)}
+    assert space.alike(pairs, floor=0.75) == {(one.id, near.id), (near.id, one.id)}
+    assert space.alike(pairs, floor=0.59) == {pairs[0], pairs[1], pairs[3]}
+    assert space.alike([(spare.id, one.id)], floor=1 - 1e-6) == {(spare.id, one.id)}
     delete(space, near)
-    assert space.alike(pairs, floor=0.59, timeout=SECONDS) == set()
-    assert space.alike([], floor=0, timeout=SECONDS) == set()
+    assert space.alike(pairs, floor=0.59) == set()
+    assert space.alike([], floor=0) == set()
 
 
 def test_of_memories_that_are_alike_the_first_is_chosen(space: Space) -> None:
@@ -504,7 +504,7 @@ def test_of_memories_that_are_alike_the_first_is_chosen(space: Space) -> None:
     [unknown] = ids(1)
 
     def chosen(*ids: str, floor: float = 0.75, limit: int = 9) -> list[str]:
-        return space.distinct(ids, floor=floor, limit=limit, timeout=SECONDS)
+        return space.distinct(ids, floor=floor, limit=limit)
 
     assert chosen(one, near, far) == [one, far]
     assert chosen(near, far, one) == [near, far]
@@ -521,8 +521,8 @@ def test_memories_are_chosen_as_if_each_were_compared_with_all_chosen_before(spa
         creation(f"note {i}", vectors=[vector(*(pick.gauss(0, 1) for _ in range(4))) for _ in range(i % 4)])
         for i in range(170)
     ]
-    space.commit(changes[:85], timeout=SECONDS)
-    space.commit(changes[85:], timeout=SECONDS)
+    space.commit(changes[:85])
+    space.commit(changes[85:])
     ranked = [change.entry.memory.id for change in changes]
     pick.shuffle(ranked)
     vectors = space.embeddings(ranked)
@@ -534,15 +534,16 @@ def test_memories_are_chosen_as_if_each_were_compared_with_all_chosen_before(spa
             )
             if len(expected) < limit and not any(near):
                 expected.append(id)
-        assert space.distinct(ranked, floor=floor, limit=limit, timeout=SECONDS) == expected
+        assert space.distinct(ranked, floor=floor, limit=limit) == expected
 
 
-def test_comparing_memories_ends_with_its_time(space: Space) -> None:
+def test_comparing_memories_ends_with_its_time(opened: MemoryStore, space: Space) -> None:
     some = [save(space, "the heron").id, save(space, "the otter").id]
+    late = space_of(opened, "ana", seconds=0)
     with pytest.raises(Unavailable):
-        space.distinct(some, floor=0.9, limit=2, timeout=0)
+        late.distinct(some, floor=0.9, limit=2)
     with pytest.raises(Unavailable):
-        space.alike([(some[0], some[1])], floor=0.9, timeout=0)
+        late.alike([(some[0], some[1])], floor=0.9)
 
 
 def test_a_candidate_carries_the_importance_set_by_hand(space: Space) -> None:
@@ -596,7 +597,7 @@ def test_the_bytes_of_records_are_those_of_their_json_deleted_ones_included(spac
     commit(space, Create(entry=entry(said)))
     encoded = [json.dumps(record.encode(memory), ensure_ascii=False, separators=(",", ":")) for memory in (*kept, said)]
     assert space.statistics()["record_bytes"] == sum(len(text.encode()) for text in encoded)
-    space.purge([kept[1].id], timeout=SECONDS)
+    space.purge([kept[1].id])
     assert space.statistics()["record_bytes"] == sum(len(encoded[i].encode()) for i in (0, 2))
 
 
@@ -652,7 +653,7 @@ def _bm25(asked: str, texts: list[str]) -> list[float]:
 @pytest.mark.parametrize("legs", [("teapot", None), ("", "teapot"), ("teapot", "teapot")])
 def test_a_filter_never_starves_a_search(space: Space, legs: tuple[str, str | None]) -> None:
     crowd = [creation("teapot teapot teapot") for _ in range(500)]
-    space.commit(crowd, timeout=SECONDS)
+    space.commit(crowd)
     wanted = save(space, "a teapot among words that have little to do with it", tags=("mine",))
     text, near = legs
     matches = search(space, text, near=embed(near)[0] if near else None, per_leg=10, tags=("mine",))
@@ -661,9 +662,7 @@ def test_a_filter_never_starves_a_search(space: Space, legs: tuple[str, str | No
 
 
 def test_each_leg_answers_its_best(space: Space) -> None:
-    space.commit(
-        [creation("fox " * (i + 1) + "den " * (40 - i), vectors=[vector(1, i)]) for i in range(40)], timeout=SECONDS
-    )
+    space.commit([creation("fox " * (i + 1) + "den " * (40 - i), vectors=[vector(1, i)]) for i in range(40)])
     by_content = {m.content.count("fox") - 1: m.id for m in space.walk()}
     assert found(search(space, near=vector(1, 0), per_leg=5)) == {by_content[i] for i in range(5)}
     assert found(search(space, "fox", per_leg=5)) == {by_content[i] for i in range(35, 40)}
@@ -721,7 +720,7 @@ def test_of_many_terms_the_64_that_fewest_memories_have_are_looked_for(space: Sp
 
     # 0 to 9 are in all of them, 10 to 79 in one each.
     changes = [creation(said(*range(10), 10 + i), conversation_id="talk") for i in range(70)]
-    space.commit(changes, timeout=SECONDS)
+    space.commit(changes)
     ids_ = [change.entry.memory.id for change in changes]
     scored = {c.id: c for c in search(space, said(*range(100)), by_term=True).candidates}
     assert set(scored) == set(ids_[:64])
@@ -741,7 +740,7 @@ def test_candidates_know_their_place_in_their_conversation(space: Space) -> None
     for each in said:
         commit(space, Create(entry=entry(each)))
     note = save(space, "fox")
-    space.purge([said[1].id], timeout=SECONDS)
+    space.purge([said[1].id])
     places = {c.id: (c.conversation, c.position) for c in search(space, "fox", include_turns=True).candidates}
     assert places[note.id][0] is None
     talk, walk = ([places[t.id] for t in said if t.id in places and t.conversation_id == name] for name in talks)
@@ -760,7 +759,7 @@ def test_speakers_are_those_who_say_at_least_two_memories(space: Space) -> None:
         commit(space, Create(entry=replace(entry(each), speaker=name)))
     save(space, "said by nobody")
     assert space.speakers() == {"ana"}
-    space.purge([said[0].id], timeout=SECONDS)
+    space.purge([said[0].id])
     assert space.speakers() == frozenset()
 
 
@@ -771,13 +770,13 @@ def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     assert space.page(Filter(), limit=9).total == 0
     assert (list(space.walk()), space.open_turns("x"), space.scopes(), space.sessions()) == ([], [], {}, [])
     assert space.idle_conversations(NOON, limit=9) == []
-    assert space.alike([(ids(2)[0], ids(2)[1])], floor=0, timeout=SECONDS) == frozenset()
-    assert space.distinct(ids(3), floor=0, limit=2, timeout=SECONDS) == ids(2)
-    assert space.remove_session("s", timeout=SECONDS) is False
+    assert space.alike([(ids(2)[0], ids(2)[1])], floor=0) == frozenset()
+    assert space.distinct(ids(3), floor=0, limit=2) == ids(2)
+    assert space.remove_session("s") is False
     assert space.look_around([probe("x"), probe("y")], floor=0, top_k=3)[1].nearest is None
     assert (space.associations(ids(1)), space.usage(ids(1))) == ({ids(1)[0]: []}, {})
     assert (space.revisions(ids(1)[0]), space.traces(ids(1)[0]), space.stale(NOON)) == ([], [], [])
-    assert space.purge(ids(2), timeout=SECONDS) == []
+    assert space.purge(ids(2)) == []
     assert set(space.statistics().values()) == {0}
 
 
@@ -889,7 +888,7 @@ def test_a_text_is_not_the_list_that_it_spells(space: Space) -> None:
 
 def test_filters_admit_what_they_say_in_pages_and_in_both_legs(space: Space, examples: int) -> None:
     population = _population()
-    space.commit([Create(entry=entry(m)) for m in population], timeout=SECONDS)
+    space.commit([Create(entry=entry(m)) for m in population])
     near = embed("fox")[0]
 
     @given(_FILTERS)
@@ -923,14 +922,14 @@ def test_what_waits_for_its_look_around_is_told_until_it_has_it(space: Space, cl
     assert space.pending() == [waits.id]
     assert [turn.id for turn in space.open_turns("talk")] == [said]
     assert space.idle_conversations(clock.now(), limit=5) == ["talk"]
-    space.commit([Close(turn_ids=(said, waits.id))], timeout=SECONDS)
+    space.commit([Close(turn_ids=(said, waits.id))])
     assert (space.open_turns("talk"), space.pending()) == ([], [waits.id])
 
 
 def store_turn(space: Space) -> str:
     """An open turn that was changed since it was said."""
     said = turn("good morning", "talk")
-    space.commit([Create(entry=entry(said))], timeout=SECONDS)
+    space.commit([Create(entry=entry(said))])
     return update(space, said, category="greeting").id
 
 
@@ -1040,13 +1039,13 @@ def test_a_review_is_kept_unless_another_came_first(
 ) -> None:
     one = save(space, "one")
     space.note_review(one.id, previous=None, card="noted")
-    assert not space.keep_review(one.id, previous=None, card="lost", timeout=SECONDS)
-    assert space.keep_review(one.id, previous="noted", card="kept", timeout=SECONDS)
+    assert not space.keep_review(one.id, previous=None, card="lost")
+    assert space.keep_review(one.id, previous="noted", card="kept")
     assert space.usage([one.id])[one.id].card == "kept"
     # Durable as soon as it is answered: another handle sees it before this one closes.
     assert space_of(store(clock, EMBEDDER), "ana").usage([one.id])[one.id].card == "kept"
-    assert not space.keep_review(ids(1)[0], previous=None, card="of nobody", timeout=SECONDS)
-    assert not space_of(opened, "nobody").keep_review(one.id, previous=None, card="anothers", timeout=SECONDS)
+    assert not space.keep_review(ids(1)[0], previous=None, card="of nobody")
+    assert not space_of(opened, "nobody").keep_review(one.id, previous=None, card="anothers")
     assert [user.user_id for user in opened.users()] == ["ana"]
 
 
@@ -1084,7 +1083,7 @@ def test_reading_changes_no_memory_and_survives_its_end(opened: MemoryStore, spa
     space.note_access([one.id, ids(1)[0]], NOON)
     space.note_review(ids(1)[0], previous=None, card="of nobody")
     assert space.get([one.id]) == {one.id: one}
-    space.purge([one.id], timeout=SECONDS)
+    space.purge([one.id])
     assert space.usage([one.id]) == {}
     opened.close()
     assert space.usage([one.id, ids(1)[0]]) == {}
@@ -1101,7 +1100,7 @@ def test_a_purge_leaves_no_trace(space: Space) -> None:
     other = update(space, other, content="the otter swims", links=(other.links[1],))
     space.note_access([one.id], NOON)
     assert space.traces(one.id)
-    answered = space.purge([one.id, ids(1)[0], gone.id, said.id], timeout=SECONDS)
+    answered = space.purge([one.id, ids(1)[0], gone.id, said.id])
     assert sorted(answered) == sorted([one.id, gone.id, said.id])
     for id in answered:
         assert space.traces(id) == []
@@ -1111,14 +1110,14 @@ def test_a_purge_leaves_no_trace(space: Space) -> None:
     assert found(search(space, "heron", near=embed("heron")[0], include_turns=True)) == {other.id}
     assert space.get([other.id])[other.id] == replace(other, links=())
     assert [r.memory.links for r in space.revisions(other.id)] == [()]
-    assert space.purge([one.id], timeout=SECONDS) == []
+    assert space.purge([one.id]) == []
 
 
 def test_no_write_brings_back_the_id_of_a_purged_memory(space: Space) -> None:
     purged, deleted, other = save(space, "the heron"), delete(space, save(space, "the egret")), save(space, "the otter")
     to_purged, to_deleted = Link(target_id=purged.id, strength=1, manual=True), Link(target_id=deleted.id, strength=0.5)
     other = update(space, other, links=(to_purged, to_deleted))
-    space.purge([purged.id], timeout=SECONDS)
+    space.purge([purged.id])
     other = update(space, other, content="the otter swims")  # as it was read before the purge
     made = creation("the stork", links=(to_purged, to_deleted))
     past = Revision(memory=replace(made.entry.memory, content="a stork"), replaced_at=NOON)
@@ -1132,7 +1131,7 @@ def test_no_write_brings_back_the_id_of_a_purged_memory(space: Space) -> None:
 def test_a_link_between_memories_of_one_commit_stays(space: Space) -> None:
     b = creation("b")
     a = creation("a", links=(Link(target_id=b.entry.memory.id, strength=1),))
-    space.commit([a, b], timeout=SECONDS)
+    space.commit([a, b])
     assert space.get([a.entry.memory.id]) == {a.entry.memory.id: a.entry.memory}
     assert [x.memory_id for x in space.associations([b.entry.memory.id])[b.entry.memory.id]] == [a.entry.memory.id]
 
@@ -1146,7 +1145,7 @@ def test_a_purge_of_what_is_not_there_mends_the_links_to_it(space: Space) -> Non
         update(space, replace(pointing.entry.memory, links=()), metadata={"consolidated_from": [absent]})
         commit(space, Create(entry=entry(memory("b", links=pointing.entry.memory.links)), links_ahead=True))
         assert space.traces(absent)
-        assert space.purge([absent], timeout=SECONDS) == []
+        assert space.purge([absent]) == []
         assert space.traces(absent) == []
         assert space.get([id])[id].metadata == {"consolidated_from": [absent]}
         assert not any(m.links for m in space.walk())
@@ -1159,7 +1158,7 @@ def test_links_in_earlier_images_are_traces(space: Space) -> None:
     now = replace(made.entry, memory=replace(made.entry.memory, version=2))
     commit(space, Create(entry=now, revisions=(past,), links_ahead=True))
     assert space.traces(ids(1)[0])
-    space.purge(ids(1), timeout=SECONDS)
+    space.purge(ids(1))
     assert space.traces(ids(1)[0]) == []
     assert [r.memory.links for r in space.revisions(now.memory.id)] == [()]
 
@@ -1234,7 +1233,7 @@ def test_nothing_of_one_user_is_reached_through_anothers_space(opened: MemorySto
     assert bob.get([secret.id], deleted=True) == {}
     assert found(search(bob, "heron otter", near=embed("heron")[0])) == {mine.id}
     assert bob.associations([mine.id]) == {mine.id: []}
-    assert bob.purge([secret.id], timeout=SECONDS) == []
+    assert bob.purge([secret.id]) == []
     with pytest.raises(MemoryNotFound):
         update(bob, secret, content="changed")
     save(bob, "mine by the same id", id=secret.id)
@@ -1245,7 +1244,7 @@ def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryS
     mine = save(space, "the heron fishes")
     space.note_access([mine.id], NOON)
     commit(space, Create(entry=entry(turn("the heron", "talk"))))
-    space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS)
+    space.add_session(Session(id="s", created_at=NOON))
     other = save(space_of(opened, "bob"), "the otter")
     assert opened.forget_user(UserRef("ana")) is True
     assert (space.sessions(), space.open_turns("talk")) == ([], [])
@@ -1308,7 +1307,7 @@ def test_two_handles_see_each_others_writes_at_once(store: Opening, clock: Setta
             if i % 2:
                 delete(writer, first)
             else:
-                writer.purge([first.id], timeout=SECONDS)
+                writer.purge([first.id])
         assert found(search(reader, "heron")) == set(kept)
         assert reader.page(Filter(), limit=100).total == len(kept)
 
@@ -1317,7 +1316,7 @@ def test_another_embedder_is_refused_until_the_memories_are_embedded_anew(store:
     first = store(clock, EMBEDDER)
     changes = [creation(f"heron {i} " + "word " * 200) for i in range(300)]
     made = [change.entry.memory for change in changes]
-    space_of(first, "ana").commit(changes, timeout=SECONDS)
+    space_of(first, "ana").commit(changes)
     delete(space_of(first, "ana"), made[0])
     first.close()
     other = HashedWords(dimension=32)

@@ -22,6 +22,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Session, UserRef
 from steeltrap.ports import Amount, Counters
+from steeltrap.runtime.clock import SystemClock
 from steeltrap.toolsets import CATALOGUE
 
 EMBEDDER = HashedWords()
@@ -37,7 +38,7 @@ def counters(request: pytest.FixtureRequest) -> Iterator[Counters]:
     with ExitStack() as stack:
         connect = stack.enter_context(emulated()) if request.param == "moto" else cache(local(dynamodb_url()))
         names = stack.enter_context(tables(connect, fetches=request.param == "local"))
-        found = Tables(connect, *names)
+        found = Tables(connect, *names, SystemClock())
         stack.callback(found.close)
         yield DynamoCounters(found)
 
@@ -50,7 +51,7 @@ def moto() -> Iterator[tuple[Connect, tuple[str, str]]]:
 
 def test_a_counter_is_removed_when_it_is_over(moto: tuple[Connect, tuple[str, str]]) -> None:
     connect, names = moto
-    counters = DynamoCounters(Tables(connect, *names))
+    counters = DynamoCounters(Tables(connect, *names, SystemClock()))
     counters.count_call(ANA, MINUTE)
     counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
     items = connect(3).scan(TableName=names[1])["Items"]
@@ -68,7 +69,7 @@ def test_what_is_counted_is_nothing_that_a_user_has_and_is_forgotten_with_them(
     assert store.forget_user(UserRef("ana")) is False
     assert connect(3).scan(TableName=names[1])["Items"] == []
     counters.count_call(ANA, MINUTE)
-    space_of(store, "ana").add_session(Session(id="s", created_at=NOON), timeout=5)
+    space_of(store, "ana").add_session(Session(id="s", created_at=NOON))
     counters.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
     assert store.forget_user(UserRef("ana")) is True
     assert connect(3).scan(TableName=names[1])["Items"] == []
@@ -77,7 +78,7 @@ def test_what_is_counted_is_nothing_that_a_user_has_and_is_forgotten_with_them(
 
 def test_a_table_that_is_not_there_is_an_outage(moto: tuple[Connect, tuple[str, str]]) -> None:
     connect, names = moto
-    counters = DynamoCounters(Tables(connect, names[0], "nothing"))
+    counters = DynamoCounters(Tables(connect, names[0], "nothing", SystemClock()))
     with pytest.raises(Unavailable):
         counters.count_call(ANA, MINUTE)
 
@@ -85,7 +86,7 @@ def test_a_table_that_is_not_there_is_an_outage(moto: tuple[Connect, tuple[str, 
 def limited(connect: Connect, names: tuple[str, str], counting: str, clock: SettableClock) -> Door:
     """A door of a process of its own, whose counters are in one table or another."""
     store = DynamoStore(*names, EMBEDDER, clock, MemoryIndex(), connect=connect)
-    counters = DynamoCounters(Tables(connect, names[0], counting))
+    counters = DynamoCounters(Tables(connect, names[0], counting, SystemClock()))
     quotas = Quotas(calls_per_minute=4, max_memories=2)
     return Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=clock, quotas=quotas, counters=counters)
 

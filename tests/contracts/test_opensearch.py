@@ -655,7 +655,7 @@ def test_scores_and_order_are_those_of_sqlite(
     ]
     store = SqliteStore(tmp_path, EMBEDDER, clock)
     space = space_of(store, "ana")
-    space.commit(kept, timeout=SECONDS)
+    space.commit(kept)
     write(index, settle, *(_document(change.entry, at) for at, change in enumerate(kept, 1)))
     for number in range(40):
         text = " ".join(pick.choices(words, k=1 + number % 6))

@@ -10,13 +10,15 @@ from clock import SettableClock
 from contracts.bedrock_server import COHERE, TITAN, BedrockServer
 from contracts.dynamodb_stores import emulated, tables
 from contracts.test_bedrock import serving
-from steeltrap.adapters.dynamodb.client.table import Connect, Deadline, Tables
+from spaces import in_time
+from steeltrap.adapters.dynamodb.client.table import Connect, Tables
 from steeltrap.adapters.dynamodb.writes.levels import PARTITION, DynamoLevels
 from steeltrap.adapters.embedders.bedrock import BedrockEmbedder
 from steeltrap.adapters.embedders.calibration import PROBES
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Calibrating, Levels
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
 
 LEVELS = Levels(dimension=1024, unrelated=0.1, unrelated_japanese=0.4, novel=0.5)
@@ -31,7 +33,7 @@ def both() -> Iterator[tuple[BedrockServer, Any]]:
 @pytest.fixture
 def table() -> Iterator[tuple[Connect, Tables]]:
     with emulated() as connect, tables(connect, fetches=False) as names:
-        made = Tables(connect, *names)
+        made = Tables(connect, *names, SystemClock())
         yield connect, made
         made.close()
 
@@ -73,7 +75,7 @@ def test_what_levels_depend_on_gives_levels_of_their_own(
     _function(both, table[1]).unrelated  # noqa: B018 - reading it learns it
     asked = _function(both, table[1], **other)
     asked.novel  # noqa: B018
-    found = table[1].items(PARTITION, "k > :first", {":first": " "}, Deadline.after(10), TableName=table[1].usage)
+    found = table[1].items(PARTITION, "k > :first", {":first": " "}, in_time(10), TableName=table[1].usage)
     assert len(list(found)) == 2
 
 

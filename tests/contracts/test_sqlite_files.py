@@ -32,7 +32,7 @@ from contracts.entries import (
     turn,
     vector,
 )
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.sqlite import SqliteStore, connection, opening
 from steeltrap.adapters.sqlite import file as files
 from steeltrap.adapters.sqlite import store as stores
@@ -161,7 +161,7 @@ def test_a_file_under_another_users_name_is_refused_and_left_as_it_is(open_store
 
 def test_the_file_of_a_user_with_ten_memories_is_small(open_store: Opening) -> None:
     store = open_store()
-    space_of(store, "ana").commit([creation("a sentence of usual length, " * 4) for _ in range(10)], timeout=SECONDS)
+    space_of(store, "ana").commit([creation("a sentence of usual length, " * 4) for _ in range(10)])
     store.close()
     assert store.path(ANA).stat().st_size <= 200 * 1024
 
@@ -185,7 +185,7 @@ def _damaged(path: Path, how: str) -> bytes:
 @pytest.mark.parametrize("how", ["text", "truncated", "zeros", "noise", "header"])
 def test_a_damaged_file_is_named_and_left_as_it_is(open_store: Opening, how: str) -> None:
     store = open_store()
-    space_of(store, "ana").commit([creation(f"note {i} " * 30, tags=("t",)) for i in range(200)], timeout=SECONDS)
+    space_of(store, "ana").commit([creation(f"note {i} " * 30, tags=("t",)) for i in range(200)])
     store.close()
     path = store.path(ANA)
     bad = _damaged(path, how)
@@ -193,7 +193,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(open_store: Opening, how: str
     for use in (
         lambda: space.page(Filter(tags=("t",)), limit=200),
         lambda: search(space, "note", near=embed("note")[0]),
-        lambda: space.commit([creation(f"more {i}") for i in range(50)], timeout=SECONDS),
+        lambda: space.commit([creation(f"more {i}") for i in range(50)]),
     ):
         with pytest.raises(Unavailable, match=path.name) as refused:
             use()
@@ -370,7 +370,7 @@ def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: i
 def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
     save(space_of(store, "bob"), "the otter")
-    with ThreadPoolExecutor(1) as pool, store._file(ANA).writing(SECONDS):
+    with ThreadPoolExecutor(1) as pool, store._file(ANA).writing(in_time(SECONDS)):
         # With ana's file written to, and a cache that holds one file, bob's takes its place.
         reading = pool.submit(search, space_of(store, "bob"), "otter")
         assert reading.result(SECONDS).stored == 1
@@ -381,7 +381,7 @@ def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: Se
 def test_a_file_that_was_in_use_is_put_away_later(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
     written = store._file(ANA)
-    with written.writing(SECONDS):
+    with written.writing(in_time(SECONDS)):
         save(space_of(store, "bob"), "the otter")
     assert written.is_open
     search(space_of(store, "bob"), "otter")
@@ -395,7 +395,7 @@ def test_what_was_read_is_kept_when_another_process_writes_while_its_file_is_put
     store, other = (SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1) for _ in range(2))
     one = save(space_of(store, "ana"), "the heron")
     space_of(store, "ana").note_access([one.id], NOON)
-    with other._file(ANA).writing(SECONDS):
+    with other._file(ANA).writing(in_time(SECONDS)):
         save(space_of(store, "bob"), "the otter")
     assert space_of(store, "ana").usage([one.id])[one.id].access_count == 1
     store.close()
@@ -448,7 +448,7 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(search, space_of(store, "ana"), "one")
         assert begun.wait(SECONDS)
-        with file.writing(SECONDS) as (writer, _):
+        with file.writing(in_time(SECONDS)) as (writer, _):
             locked.set()
             with file.index_under_lock(writer) as index:
                 assert index.memory() > 0
@@ -459,7 +459,7 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
 def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -> None:
     one = save(space_of(open_store(), "ana"), "one")
     store = open_store()
-    with store._file(ANA).writing(SECONDS), ThreadPoolExecutor(1) as pool:
+    with store._file(ANA).writing(in_time(SECONDS)), ThreadPoolExecutor(1) as pool:
         assert pool.submit(space_of(store, "ana").get, [one.id]).result(SECONDS) == {one.id: one}
 
 
@@ -559,7 +559,7 @@ def test_a_sweep_finishes_a_purge_that_was_cut_short(sweeping: SqliteStore, monk
     with monkeypatch.context() as patch:
         patch.setattr(UserFile, "scrub", die)
         with pytest.raises(KeyboardInterrupt):
-            space.purge([secret.id], timeout=SECONDS)
+            space.purge([secret.id])
     sweeping.sweep()
     sweeping.close()
     assert b"quagmire" not in sweeping.path(ANA).read_bytes()

@@ -11,7 +11,6 @@ import pytest
 from clock import SettableClock
 from contracts.entries import (
     EMBEDDER,
-    SECONDS,
     creation,
     delete,
     embed,
@@ -96,7 +95,7 @@ def test_an_index_kept_up_with_changes_equals_one_loaded_anew(
             continue
         if kind in ("create", "block"):
             changes = [_creation(pick) for _ in range(1 if kind == "create" else pick.randrange(2, 40))]
-            space.commit(changes, timeout=SECONDS)
+            space.commit(changes)
             alive |= {change.entry.memory.id: change.entry.memory for change in changes}
         elif kind == "update":
             old = pick.choice(list(alive.values()))
@@ -105,16 +104,16 @@ def test_an_index_kept_up_with_changes_equals_one_loaded_anew(
             delete(space, alive.pop(pick.choice(list(alive))))
         elif kind == "purge":
             gone = pick.sample(list(alive), min(len(alive), pick.randrange(1, 5)))
-            space.purge(gone, timeout=SECONDS)
+            space.purge(gone)
             for id in gone:
                 del alive[id]
         elif kind == "expire":
-            space.commit([_creation(pick, expires_at=later(step))], timeout=SECONDS)
+            space.commit([_creation(pick, expires_at=later(step))])
             clock.advance(seconds=1)
         elif kind == "refuse" and alive:
             there = pick.choice(list(alive.values()))
             with pytest.raises(Conflict):
-                space.commit([_creation(pick), creation("x", id=there.id)], timeout=SECONDS)
+                space.commit([_creation(pick), creation("x", id=there.id)])
         else:
             _answers(pick.choice(spaces))
     fresh = open_store()
@@ -148,7 +147,7 @@ def test_what_a_refused_block_wrote_is_seen_by_nobody(open_store: Opening) -> No
     block = [creation("the otter"), creation("the heron", guard=Guard(threshold=0.99))]
     for _ in range(2):
         with pytest.raises(Conflict):
-            space.commit(block, timeout=SECONDS)
+            space.commit(block)
         assert search(space, "otter heron", near=embed("otter")[0]).stored == 1
         around = space.look_around([probe("the otter")], floor=0.9, top_k=5)[0]
         assert around.near == ()

@@ -11,6 +11,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, Matches, Query, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.surfaces.schemas import schemas
 from steeltrap.toolsets import CATALOGUE
 
@@ -445,7 +446,7 @@ class NoStore:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def space(self, user: UserRef) -> Any:
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
         raise self.error
 
 
@@ -468,8 +469,8 @@ class HalfAnIndex:
     def __init__(self, door: Door) -> None:
         self.store = door.store
 
-    def space(self, user: UserRef) -> Any:
-        return _HalfSearched(self.store.space(user))
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        return _HalfSearched(self.store.space(user, deadline))
 
 
 class _HalfSearched:

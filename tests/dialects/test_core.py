@@ -115,11 +115,11 @@ class Overtaking:
         self._space = space
         self._write: Callable[[], object] | None = write
 
-    def commit(self, changes: list[Change], *, timeout: float) -> None:
+    def commit(self, changes: list[Change]) -> None:
         write, self._write = self._write, None
         if write is not None and isinstance(changes[0], Create):
             write()
-        self._space.commit(changes, timeout=timeout)
+        self._space.commit(changes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._space, name)

@@ -12,6 +12,7 @@ from dialects.episodes import Ask, closed, contents, episode, say, told
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Matches, UserRef
+from steeltrap.ports import Deadline
 
 
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
@@ -226,10 +227,14 @@ class _NoEpisodes:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._space, name)
 
-    def commit(self, changes: Any, **options: Any) -> None:
+    def until(self, deadline: Deadline) -> Any:
+        self._space = self._space.until(deadline)
+        return self
+
+    def commit(self, changes: Any) -> None:
         if any(getattr(change, "turn_ids", ()) for change in changes):
             raise self._failure
-        self._space.commit(changes, **options)
+        self._space.commit(changes)
 
 
 class _Store:
@@ -237,8 +242,8 @@ class _Store:
         self._store = store
         self._wrap = wrap
 
-    def space(self, user: UserRef) -> Any:
-        return self._wrap(self._store.space(user))
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        return self._wrap(self._store.space(user, deadline))
 
 
 @pytest.mark.parametrize("failure", [Unavailable("gone", part="store"), RuntimeError("a fault")])
@@ -271,11 +276,15 @@ def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: Set
         def __getattr__(self, name: str) -> Any:
             return getattr(self._space, name)
 
-        def commit(self, changes: Any, **options: Any) -> None:
+        def until(self, deadline: Deadline) -> Any:
+            self._space = self._space.until(deadline)
+            return self
+
+        def commit(self, changes: Any) -> None:
             if self._ahead:
                 self._ahead = False
-                self._space.commit(changes, **options)
-            self._space.commit(changes, **options)
+                self._space.commit(changes)
+            self._space.commit(changes)
 
     late: Any = _Store(door.store, Late)
     result = replace(door, store=late).invoke(

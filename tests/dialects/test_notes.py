@@ -13,6 +13,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.toolsets import CATALOGUE
 
 NOTES = CATALOGUE.toolset("notes")
@@ -390,7 +391,7 @@ def test_an_empty_answer_says_why(ana: Callable[..., Any]) -> None:
 class NoStore:
     """What a deployment without a configured memory has."""
 
-    def space(self, user: UserRef) -> Any:
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
         raise Unavailable("No memory is configured: set STEELTRAP_DATA.", retryable=False, part="store")
 
 

@@ -11,7 +11,7 @@ from dialects.recording import FILLER, Tools, stored, that_succeeds
 from embedding import HashedWords
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Matches, Query, UserRef
-from steeltrap.ports import MemoryStore
+from steeltrap.ports import Deadline, MemoryStore
 
 
 @pytest.fixture
@@ -484,8 +484,8 @@ class HalfBlind:
     store: MemoryStore
     found: bool
 
-    def space(self, user: UserRef) -> Any:
-        space = self.store.space(user)
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        space = self.store.space(user, deadline)
 
         def search(query: Query) -> Matches:
             matches = space.search(query)

@@ -7,19 +7,16 @@ index hears of a write when a test hands it the stream's records.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from faults.cloud import TIME, Time
 from faults.doors import answer
 from faults.indexing_homes import Cloud, Home, opened_home
 from faults.proxy import Proxy, proxied
 from steeltrap.adapters.dynamodb.reads import searching
-from steeltrap.engine.call import Deadline
 from steeltrap.engine.upkeep.sweep import sweep
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door, Result
@@ -38,7 +35,6 @@ class Client:
     home: Home
     index: Proxy
     table: Proxy
-    time: Time
     _opened: list[Any] = field(default_factory=list)
     _door: Door | None = None
 
@@ -56,13 +52,13 @@ class Client:
         """One more process over the same parts, or over others that the settings name."""
         clock, embedder = clock or self.clock, embedder or self.home.cloud.embedder
         store = runtime_aws.open_store(self._settings(settings), embedder, clock)
-        store.tables._pause = self.time.sleep
+        store.tables._pause = self.clock.sleep
         self._opened.append(store)
         return Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock)
 
     def open_indexer(self, **settings: Any) -> runtime_aws.Following:
         following = runtime_aws.open_indexer(self._settings(settings))
-        following.tables._pause = self.time.sleep
+        following.tables._pause = self.clock.sleep
         self._opened.append(following)
         return following
 
@@ -129,19 +125,17 @@ def client(cloud: Cloud, clock: SettableClock) -> Iterator[Client]:
 @contextmanager
 def opened_client(cloud: Cloud, clock: SettableClock, name: str | None = None) -> Iterator[Client]:
     """A client of a cloud, under a name that nobody had or a chosen one."""
-    time = Time()
-    standing = SimpleNamespace(after=lambda seconds: Deadline.after(seconds, time.monotonic))
+    clock.stand()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TIME, time)
-        patch.setattr("steeltrap.invoke.Deadline", standing)
         patch.setattr(searching, "INDEX_SECONDS", PATIENCE)
         with (
             opened_home(cloud, clock, name) as home,
             proxied(str(cloud.settings.opensearch_url)) as index,
             proxied(str(cloud.settings.dynamodb_url)) as table,
         ):
-            home.store.tables._pause = time.sleep
-            home.following.tables._pause = time.sleep
-            opened = Client(home, index, table, time)
+            home.store.tables._pause = clock.sleep
+            home.following.tables._pause = clock.sleep
+            home.following.tables._clock = clock
+            opened = Client(home, index, table)
             yield opened
             opened.close()

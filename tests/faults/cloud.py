@@ -12,7 +12,6 @@ from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.adapters.dynamodb.client import table as requests
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door
 from steeltrap.ports import Index
@@ -40,19 +39,6 @@ class FailingIndex:
         return answer
 
 
-class Time:
-    """Goes on by what is slept, so that no test waits."""
-
-    def __init__(self) -> None:
-        self._now = 0.0
-
-    def monotonic(self) -> float:
-        return self._now
-
-    def sleep(self, seconds: float) -> None:
-        self._now += seconds
-
-
 class Troubled:
     """A client of DynamoDB whose requests go by `trouble` of the cloud, when it has one."""
 
@@ -73,11 +59,11 @@ class Troubled:
 class Cloud:
     """Tables of one test. `trouble` is what happens to each request from now on."""
 
-    def __init__(self, connect: Any, names: tuple[str, str], time: Time) -> None:
+    def __init__(self, connect: Any, names: tuple[str, str]) -> None:
         self._connect = connect
         self._names = names
-        self.time = time
         self.clock = SettableClock()
+        self.clock.stand()
         self.trouble: Trouble | None = None
         self.asked: list[str] = []
         self._opened: list[DynamoStore] = []
@@ -87,7 +73,7 @@ class Cloud:
         embedder = embedder or HashedWords()
         connect = lambda seconds: Troubled(self, self._connect(seconds))  # noqa: E731
         store = DynamoStore(*self._names, embedder, self.clock, index, connect=connect, window=timedelta(minutes=5))
-        store.tables._pause = self.time.sleep
+        store.tables._pause = self.clock.sleep
         if told:
             tell(store, index)
         self._opened.append(store)
@@ -100,10 +86,10 @@ class Cloud:
 
 
 @contextmanager
-def clouds(time: Time) -> Iterator[Cloud]:
-    """A cloud whose requests are repeated without waiting: `time` has to stand in the place of time.monotonic."""
+def clouds() -> Iterator[Cloud]:
+    """A cloud whose requests are repeated without waiting."""
     with emulated() as connect, tables(connect, fetches=False) as names:
-        cloud = Cloud(connect, names, time)
+        cloud = Cloud(connect, names)
         yield cloud
         cloud.close()
 
@@ -118,7 +104,3 @@ def failing(error: Callable[[], Exception], *, times: int | None = None, only: s
         return send()
 
     return trouble
-
-
-TIME = f"{requests.__name__}.time"
-"""What a test puts its own time in place of."""

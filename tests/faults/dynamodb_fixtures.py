@@ -14,7 +14,6 @@ from clock import SettableClock
 from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
-from faults.cloud import TIME, Time
 from faults.unruly import Unruly
 from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.ports import Clock, Embedder
@@ -30,7 +29,6 @@ class Cloud:
     clock: SettableClock
     opened: list[DynamoStore]
     pauses: list[float]
-    time: Time
 
     def store(
         self,
@@ -50,7 +48,7 @@ class Cloud:
 
     def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.time.sleep(seconds)
+        self.clock.sleep(seconds)
 
     def items(self, prefix: str) -> list[Any]:
         """The sort keys that begin with something, of all users."""
@@ -60,11 +58,10 @@ class Cloud:
 
 
 @pytest.fixture
-def cloud(clock: SettableClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    time = Time()
-    monkeypatch.setattr(TIME, time)
+def cloud(clock: SettableClock) -> Iterator[Cloud]:
+    clock.stand()
     with emulated() as connect, tables(connect, fetches=False) as names:
-        made = Cloud(Unruly(connect), names, MemoryIndex(), clock, [], [], time)
+        made = Cloud(Unruly(connect), names, MemoryIndex(), clock, [], [])
         yield made
         made.unruly.always.clear()
         made.unruly.faults.clear()

@@ -183,7 +183,7 @@ def story(home: Home) -> dict[str, bool]:
     changed = update(home.space, changed, content="the otter swims", updated_at=home.clock.now())
     update(home.space, changed, content="the otter dives", updated_at=home.clock.now())
     delete(home.space, deleted, home.clock.now())
-    home.space.purge([forgotten.id], timeout=SECONDS)
+    home.space.purge([forgotten.id])
     return {kept.id: True, changed.id: True, deleted.id: False, forgotten.id: False}
 
 

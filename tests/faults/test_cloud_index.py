@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from faults.cloud import TIME, Cloud, FailingIndex, Time, clouds
+from faults.cloud import Cloud, FailingIndex, clouds
 from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
@@ -20,10 +20,8 @@ DOWN = IndexUnavailable("The search index can't be reached", advice="try again",
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    time = Time()
-    monkeypatch.setattr(TIME, time)
-    with clouds(time) as cloud:
+def cloud() -> Iterator[Cloud]:
+    with clouds() as cloud:
         yield cloud
 
 

@@ -8,17 +8,15 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
-from faults.cloud import TIME, Cloud, Time, clouds, failing
+from faults.cloud import Cloud, clouds, failing
 from faults.doors import ANA, answer
 from steeltrap.errors import Conflict, Throttled, Unavailable
 from steeltrap.invoke import Door
 
 
 @pytest.fixture
-def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    time = Time()
-    monkeypatch.setattr(TIME, time)
-    with clouds(time) as cloud:
+def cloud() -> Iterator[Cloud]:
+    with clouds() as cloud:
         yield cloud
 
 
@@ -84,7 +82,7 @@ def test_what_somebody_has_to_set_right_is_told_at_once(cloud: Cloud, door: Door
     refused = door.invoke("core.save", {"content": "The heron fishes"}, ANA).error
     assert isinstance(refused, Unavailable)
     assert not refused.can_retry
-    assert cloud.time.monotonic() == 0.0
+    assert cloud.clock.slept == 0.0
 
 
 def test_of_two_agents_that_change_one_memory_one_is_told_of_the_other(cloud: Cloud) -> None:

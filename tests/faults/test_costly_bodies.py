@@ -3,7 +3,7 @@
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ import anyio
 import pydantic_core
 import pytest
 
+from clock import SettableClock
 from faults.doors import open_door
 from steeltrap import arguments, invoke
-from steeltrap.engine.call import Deadline
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.rules import wording
@@ -208,23 +208,20 @@ def test_an_import_of_too_many_records_looks_at_none_of_them(door: Door, monkeyp
     assert len(looked) < 10
 
 
-def test_the_time_to_read_the_arguments_is_the_calls_own(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
+def test_the_time_to_read_the_arguments_is_the_calls_own(
+    door: Door, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock.stand()
 
     def slowly(body: bytes, decode: Callable[..., Any] = arguments.decode) -> Any:
-        now[0] += 11
+        clock.sleep(11)
         return decode(body)
 
     monkeypatch.setattr(arguments, "decode", slowly)
-    monkeypatch.setattr(invoke, "Deadline", type("Deadline", (), {"after": partial(_after, now)}))
-    reply = answer(door, CATALOGUE.tool("core.save"), b'{"content": "x"}', ANA, None)
+    reply = answer(replace(door, clock=clock), CATALOGUE.tool("core.save"), b'{"content": "x"}', ANA, None)
     assert reply.status == 503
     assert "10 s" in reply.body.decode()
     assert door.invoke("core.stats", {}, ANA).body["memories"] == 0
-
-
-def _after(now: list[float], seconds: float) -> Deadline:
-    return Deadline.after(seconds, lambda: now[0])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ The clock goes on by one tick each time it is looked at, so a deadline in ticks 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from steeltrap.adapters.folder import FolderFiles
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.batch_save import batch_save
 from steeltrap.engine.batch_update import batch_update
-from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.call import Call
 from steeltrap.engine.conversations.append_messages import append_messages
 from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.export import export_page
@@ -29,12 +28,21 @@ from steeltrap.engine.update import Edit
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Message, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.toolsets import CATALOGUE
 
 ITEMS = 90
 ANA = Caller(UserRef("ana"), "assistant", "talk")
 IDS = [f"10000000-0000-4000-8000-{i:012}" for i in range(ITEMS)]
 Calling = Callable[[int], Call]
+
+
+class _Ticking(SettableClock):
+    """Goes on by one second each time it is looked at."""
+
+    def monotonic(self) -> float:
+        self.sleep(1)
+        return self.slept
 
 
 @pytest.fixture
@@ -45,8 +53,8 @@ def calling(tmp_path: Path, clock: SettableClock) -> Iterator[Calling]:
     door = Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock, files=FolderFiles(tmp_path))
 
     def call(ticks: int) -> Call:
-        made = door.call_for(ANA, seconds=1, files=True)
-        made.deadline = Deadline.after(ticks + 0.5, map(float, count()).__next__)
+        made = door.call_for(ANA, seconds=60, files=True)
+        made.deadline = Deadline.after(ticks + 0.5, _Ticking())
         return made
 
     yield call

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clock import NOON
-from contracts.entries import SECONDS, creation, embed, found, memory, probe, save, search, update
+from contracts.entries import creation, embed, found, memory, probe, save, search, update
 from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down, halved, nothing_done, refused, unheard
@@ -47,7 +47,7 @@ def test_throttling_without_end_says_when_to_come_again(cloud: Cloud) -> None:
     save(space, "the heron")
     cloud.unruly.always["*"] = THROTTLED
     with pytest.raises(Throttled) as throttled:
-        space.commit([creation("the otter")], timeout=SECONDS)
+        space.commit([creation("the otter")])
     assert throttled.value.can_retry
     assert throttled.value.details["retry_after"] == 1
 
@@ -62,8 +62,8 @@ _READS: list[Callable[[Space], Any]] = [
     lambda space: space.open_turns("talk"),
     lambda space: space.idle_conversations(NOON, limit=1),
     lambda space: space.embeddings([memory("x").id]),
-    lambda space: space.alike([(memory("x").id, memory("y").id)], floor=0, timeout=SECONDS),
-    lambda space: space.distinct([memory("x").id], floor=0, limit=1, timeout=SECONDS),
+    lambda space: space.alike([(memory("x").id, memory("y").id)], floor=0),
+    lambda space: space.distinct([memory("x").id], floor=0, limit=1),
     lambda space: space.associations([memory("x").id]),
     lambda space: space.speakers(),
     lambda space: space.scopes(),
@@ -75,11 +75,11 @@ _READS: list[Callable[[Space], Any]] = [
     lambda space: space.statistics(),
 ]
 _WRITES: list[Callable[[Space], Any]] = [
-    lambda space: space.commit([creation("x")], timeout=SECONDS),
-    lambda space: space.purge([memory("x").id], timeout=SECONDS),
-    lambda space: space.add_session(Session(id="s", created_at=NOON), timeout=SECONDS),
-    lambda space: space.remove_session("s", timeout=SECONDS),
-    lambda space: space.keep_review(memory("x").id, previous=None, card="c", timeout=SECONDS),
+    lambda space: space.commit([creation("x")]),
+    lambda space: space.purge([memory("x").id]),
+    lambda space: space.add_session(Session(id="s", created_at=NOON)),
+    lambda space: space.remove_session("s"),
+    lambda space: space.keep_review(memory("x").id, previous=None, card="c"),
 ]
 
 
@@ -128,10 +128,10 @@ def test_what_a_batch_left_undone_is_done_in_the_end(cloud: Cloud) -> None:
     cloud.unruly.always["batch_write_item"] = halved
     targets = [save(space, f"target {i}") for i in range(20)]
     many = [creation(f"note {i}", links=tuple(Link(target_id=t.id, strength=1.0) for t in targets)) for i in range(30)]
-    space.commit(many, timeout=SECONDS)
+    space.commit(many)
     assert len(space.get([change.entry.memory.id for change in many])) == 30
     assert len(space.associations([targets[0].id])[targets[0].id]) == 30
-    assert space.purge([targets[0].id], timeout=SECONDS) == [targets[0].id]
+    assert space.purge([targets[0].id]) == [targets[0].id]
     assert space.traces(targets[0].id) == []
 
 
@@ -141,9 +141,7 @@ def test_a_batch_that_is_never_done_is_an_error(cloud: Cloud, operation: str) ->
     target = save(space, "target")
     cloud.unruly.always[operation] = nothing_done
     with pytest.raises(Unavailable):
-        space.commit(
-            [creation(f"{i}", links=(Link(target_id=target.id, strength=1.0),)) for i in range(99)], timeout=SECONDS
-        )
+        space.commit([creation(f"{i}", links=(Link(target_id=target.id, strength=1.0),)) for i in range(99)])
     cloud.unruly.always.clear()
     assert list(space.walk()) == [target]
 

@@ -30,7 +30,7 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.dynamodb.reads.documents import told_by
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
@@ -134,7 +134,7 @@ def test_a_purge_that_comes_between_leaves_no_link_behind(cloud: Cloud) -> None:
     def purge_comes_first(operation: str, request: dict[str, Any]) -> None:
         if operation == "transact_write_items" and not met:
             met.append(target.id)
-            spaces[1].purge([target.id], timeout=SECONDS)
+            spaces[1].purge([target.id])
 
     cloud.unruly.before = purge_comes_first
     source = save(spaces[0], "source", links=(Link(target_id=target.id, strength=1.0),))
@@ -161,7 +161,7 @@ def test_writers_whose_clocks_differ_by_a_minute_are_found_at_once_and_in_order(
     assert versions == sorted(set(versions))
     gone = delete(slow, one)
     assert all(search(reader, "egret").stored == 0 for reader in (slow, fast))
-    slow.purge([gone.id], timeout=SECONDS)
+    slow.purge([gone.id])
     again = save(slow, "the heron", id=one.id)
     assert found(search(fast, "heron")) == {again.id}
     assert isinstance(next(iter(cloud.index.documents.values())), Document)
@@ -197,10 +197,10 @@ def test_a_purge_that_was_cut_short_is_finished_by_the_next(cloud: Cloud, at: in
     update(space, other, content="another")
     _dies_at(cloud, at)
     try:
-        space.purge([one.id], timeout=1)
+        space.purge([one.id])
     except Unavailable:
         _comes_back(cloud)
-        space.purge([one.id], timeout=SECONDS)
+        space.purge([one.id])
     _comes_back(cloud)
     assert space.traces(one.id) == []
     assert space.get([one.id], deleted=True) == {}
@@ -243,7 +243,7 @@ def test_a_batch_of_any_size_that_was_cut_short_has_written_all_or_nothing(cloud
     many = [creation("word " * 5_500 + str(i)) for i in range(100)]
     _dies_at(cloud, at)
     try:
-        space.commit(many, timeout=1)
+        space.commit(many)
     except Unavailable:
         possible = {0, 100}  # what was written last may be all that was missing
     else:
@@ -292,7 +292,7 @@ def test_the_largest_memory_is_saved_found_changed_and_forgotten_whole(cloud: Cl
     small = update(space, tagged, content="small", messages=(), metadata={})
     assert space.get([one.id]) == {one.id: small}
     assert [revision.memory for revision in space.revisions(one.id)] == [tagged]
-    space.purge([one.id], timeout=SECONDS)
+    space.purge([one.id])
     assert cloud.items("b#") == cloud.items("r#") == []
 
 
@@ -315,9 +315,9 @@ def test_a_rollback_of_fifty_large_updates_writes_all_or_nothing(cloud: Cloud) -
     changes: list[Any] = [replacement(m, content="other " * 5_400 + str(i)) for i, m in enumerate(made)]
     stale = replace(changes[-1], expected=9)
     with pytest.raises(Conflict):
-        space.commit([*changes[:-1], stale], timeout=SECONDS)
+        space.commit([*changes[:-1], stale])
     assert {m.version for m in space.get([m.id for m in made]).values()} == {1}
-    space.commit(changes, timeout=SECONDS)
+    space.commit(changes)
     assert {m.version for m in space.get([m.id for m in made]).values()} == {2}
     assert all(space.revisions(m.id)[0].memory == m for m in made)
 
@@ -331,15 +331,15 @@ def test_a_record_says_what_its_item_was_and_a_removed_item_leaves_a_tombstone(c
     one = save(space, "the heron " + "word " * 6_000)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     new = {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}
-    told = told_by(store.tables, new, timeout=SECONDS)
+    told = told_by(store.tables, new, in_time(SECONDS))
     assert told == next(iter(cloud.index.documents.values()))
     assert isinstance(told, Document)
     assert told.embeddings == embed(one.content)
     gone = {"dynamodb": {"SequenceNumber": "2", "OldImage": item}}
     version = told.index_version + 1
-    assert told_by(store.tables, gone, timeout=SECONDS) == Tombstone(user=told.user, id=one.id, index_version=version)
+    assert told_by(store.tables, gone, in_time(SECONDS)) == Tombstone(user=told.user, id=one.id, index_version=version)
     for other in (i for i in _scan(cloud) if not i["k"]["S"].startswith("m#")):
-        assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "3", "NewImage": other}}, timeout=SECONDS) is None
+        assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "3", "NewImage": other}}, in_time(SECONDS)) is None
 
 
 def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cloud: Cloud) -> None:
@@ -348,14 +348,14 @@ def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cl
     one = save(space, "word " * 6_500)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     update(space, one, content="small")
-    assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}, timeout=SECONDS) is None
+    assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}, in_time(SECONDS)) is None
 
 
 def test_a_forgotten_memory_leaves_an_item_without_content(cloud: Cloud) -> None:
     space = space_of(cloud.store(), "ana")
     one = save(space, "the heron", tags=("secret",), scope="secret")
     said = commit(space, Create(entry=replace(creation("x").entry, memory=turn("secret", "talk"))))
-    space.purge([one.id, said.id], timeout=SECONDS)
+    space.purge([one.id, said.id])
     left = [i for i in _scan(cloud) if i["k"]["S"].startswith("m#")]
     assert [set(item) for item in left] == [{"u", "k", "w", "made", "gone", "ttl"}] * 2
 

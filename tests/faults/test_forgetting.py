@@ -57,7 +57,7 @@ def test_after_a_forget_nothing_of_the_memory_is_in_any_byte(tmp_path: Path, see
     pick = random.Random(seed)
     door = open_door(tmp_path)
     crowd = [creation(_text(pick, 12)) for _ in range(others)]
-    space_of(door.store, "ana").commit(crowd, timeout=SECONDS)
+    space_of(door.store, "ana").commit(crowd)
     images: dict[str, list[Memory]] = {}
     previous = None
     for _ in range(12):
@@ -119,13 +119,13 @@ def test_a_purge_that_meets_a_reader_says_so_and_a_repeat_finishes(tmp_path: Pat
     reader = _reader(tmp_path)
     for _ in range(2):
         with pytest.raises(Unavailable, match="call again") as refused:
-            space.purge([secret.id], timeout=0.5)
+            space_of(store, "ana", seconds=0.5).purge([secret.id])
         assert refused.value.can_retry
         assert found(search(space, "quagmire")) == set()
         assert space.get([secret.id], deleted=True) == {}
     save(space, "writing goes on")
     reader.close()
-    assert space.purge([secret.id], timeout=SECONDS) == []
+    assert space.purge([secret.id]) == []
     assert _left(tmp_path, [secret]) == []
     store.close()
 
@@ -168,10 +168,10 @@ def test_a_write_that_looked_around_before_a_forget_does_not_bring_the_id_back(
     [memory] = space_of(door.store, "ana").get([doomed]).values()
     commit, forgotten = SqliteSpace.commit, []
 
-    def forget_then_commit(space: SqliteSpace, changes: Sequence[Change], *, timeout: float) -> None:
+    def forget_then_commit(space: SqliteSpace, changes: Sequence[Change]) -> None:
         forgotten.extend(link.target_id for change in changes for link in change.entry.memory.links)
         assert answer(door, "core.forget", id=doomed)["verified"]
-        commit(space, changes, timeout=timeout)
+        commit(space, changes)
 
     with monkeypatch.context() as patch:
         patch.setattr(SqliteSpace, "commit", forget_then_commit)
@@ -189,7 +189,7 @@ def test_forgetting_an_unknown_id_mends_what_still_names_it(tmp_path: Path) -> N
     space = space_of(door.store, "ana")
     unknown = memory_of("never saved").id
     pointing = creation("an otter", links=(Link(target_id=unknown, strength=1),))
-    space.commit([replace(pointing, links_ahead=True)], timeout=SECONDS)
+    space.commit([replace(pointing, links_ahead=True)])
     with pytest.raises(NotFound):
         answer(door, "core.forget", id=unknown)
     assert space.traces(unknown) == []
@@ -212,10 +212,10 @@ def test_a_purge_that_died_before_the_bytes_were_gone_is_finished_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr(UserFile, "scrub", die)
         with pytest.raises(KeyboardInterrupt):
-            space.purge([secret.id], timeout=SECONDS)
+            space.purge([secret.id])
     assert _left(tmp_path, [secret])
     again = SqliteStore(tmp_path, EMBEDDER, SettableClock())
-    space_of(again, "ana").purge([], timeout=SECONDS)
+    space_of(again, "ana").purge([])
     assert _left(tmp_path, [secret]) == []
     assert list(space.walk()) == [other]
     again.close()

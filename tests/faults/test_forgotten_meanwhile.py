@@ -12,9 +12,8 @@ from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables, tell
 from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
 from contracts.memory_index import MemoryIndex
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.adapters.dynamodb.client.table import Deadline
 from steeltrap.model import Memory, Surroundings, UserRef
 
 Opening = Callable[[], DynamoStore]
@@ -48,7 +47,7 @@ def _left_behind(opening: Opening) -> tuple[DynamoStore, Memory]:
         if operation == "put_item":
             writer.tables.call = call  # type: ignore[method-assign]
             assert other.forget_user(UserRef("ana"))
-        return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
+        return call(operation, request, in_time(SECONDS))  # forgetting takes its time
 
     writer.tables.call = forgetting_comes_first  # type: ignore[method-assign]
     one = save(space_of(writer, "ana"), "the heron")
@@ -86,7 +85,7 @@ def test_the_next_write_makes_a_forgotten_user_whose_memory_was_written_meanwhil
 
 def test_a_memory_written_while_its_user_was_forgotten_can_be_forgotten_alone(opening: Opening) -> None:
     store, one = _left_behind(opening)
-    assert space_of(store, "ana").purge([one.id], timeout=SECONDS) == [one.id]
+    assert space_of(store, "ana").purge([one.id]) == [one.id]
     assert space_of(store, "ana").traces(one.id) == []
     assert list(store.users()) == [UserRef("ana")]
 
@@ -100,7 +99,7 @@ def test_readings_that_were_written_down_while_their_user_was_forgotten_go_too(o
     def forgetting_comes_first(operation: str, request: Any, deadline: Any) -> Any:
         if operation == "update_item" and request["TableName"] == reader.tables.usage:
             assert other.forget_user(UserRef("ana"))
-        return call(operation, request, Deadline.after(SECONDS))  # forgetting takes its time
+        return call(operation, request, in_time(SECONDS))  # forgetting takes its time
 
     reader.tables.call = forgetting_comes_first  # type: ignore[method-assign]
     reader.flush()
@@ -113,7 +112,7 @@ def test_readings_that_were_written_down_while_their_user_was_forgotten_go_too(o
 def test_nothing_comes_to_be_of_someone_who_never_was(opening: Opening) -> None:
     store = opening()
     assert not store.forget_user(UserRef("nobody"))
-    assert space_of(store, "nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"], timeout=SECONDS) == []
+    assert space_of(store, "nobody").purge(["3b6c4fd0-8b7f-4a52-9c6c-0f3df1f1e001"]) == []
     assert _items(store) == []
 
 
@@ -128,7 +127,7 @@ def test_a_look_around_while_the_user_is_forgotten_costs_nobody_who_comes_after(
         "UpdateExpression": "SET forgetting = :one",
         "ExpressionAttributeValues": {":one": {"N": "1"}},
     }
-    slow.tables.call("update_item", begun, Deadline.after(SECONDS))
+    slow.tables.call("update_item", begun, in_time(SECONDS))
     assert space.look_around([asked], floor=0.5, top_k=5) == [Surroundings(nearest=None)]
     assert other.forget_user(UserRef("ana"))
     after = save(space_of(other, "ana"), "the otter")

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from clock import SettableClock
-from contracts.entries import EMBEDDER, SECONDS, creation, save
+from contracts.entries import EMBEDDER, creation, save
 from spaces import space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Unavailable
@@ -71,11 +71,11 @@ def bytes_of(folder: Path) -> bytes:
 def filled(store: SqliteStore, disk: Disk, memories: int) -> str:
     """A full disk, with many memories in one user's file; the id of the secret one."""
     changes = [creation(f"note {i} " * 20) for i in range(memories)]
-    space_of(store, "ana").commit(changes, timeout=SECONDS)
+    space_of(store, "ana").commit(changes)
     secret = save(space_of(store, "ana"), SECRET.decode())
     disk.fill()
     with pytest.raises(Unavailable, match="disk is full"):
-        space_of(store, "ana").commit([creation("one more " * 40) for _ in range(memories)], timeout=SECONDS)
+        space_of(store, "ana").commit([creation("one more " * 40) for _ in range(memories)])
     return secret.id
 
 
@@ -83,7 +83,7 @@ def filled(store: SqliteStore, disk: Disk, memories: int) -> str:
 def test_a_server_forgets_to_the_bytes_on_a_full_disk(store: SqliteStore, disk: Disk, memories: int) -> None:
     store.check()
     secret = filled(store, disk, memories)
-    assert space_of(store, "ana").purge([secret], timeout=SECONDS) == [secret]
+    assert space_of(store, "ana").purge([secret]) == [secret]
     assert space_of(store, "ana").traces(secret) == []
     assert SECRET not in bytes_of(store.folder)
     assert len(list(space_of(store, "ana").walk())) == memories
@@ -101,7 +101,7 @@ def test_a_server_forgets_a_user_on_a_full_disk(store: SqliteStore, disk: Disk, 
 def test_forgetting_that_has_no_room_says_how_much_to_free_and_changes_nothing(store: SqliteStore, disk: Disk) -> None:
     secret = filled(store, disk, 10)
     for forget in (
-        lambda: space_of(store, "ana").purge([secret], timeout=SECONDS),
+        lambda: space_of(store, "ana").purge([secret]),
         lambda: store.forget_user(UserRef("ana")),
     ):
         with pytest.raises(Unavailable, match="nothing was forgotten: free at least 8 MB") as refused:
@@ -109,7 +109,7 @@ def test_forgetting_that_has_no_room_says_how_much_to_free_and_changes_nothing(s
         assert refused.value.can_retry
     assert space_of(store, "ana").get([secret])
     disk.capacity += 8 * 1024 * 1024
-    assert space_of(store, "ana").purge([secret], timeout=SECONDS) == [secret]
+    assert space_of(store, "ana").purge([secret]) == [secret]
     assert SECRET not in bytes_of(store.folder)
 
 
@@ -119,10 +119,10 @@ def test_a_file_that_has_no_room_to_be_rewritten_is_finished_by_the_next_call(
     secret = filled(store, disk, 1000)
     disk.capacity += 600 * 1024  # enough to remove the row, too little for a second file
     with pytest.raises(Unavailable, match=r"gone from every answer, but the disk is too full.*free \d+ MB"):
-        space_of(store, "ana").purge([secret], timeout=SECONDS)
+        space_of(store, "ana").purge([secret])
     assert space_of(store, "ana").get([secret], deleted=True) == {}
     disk.capacity += 16 * 1024 * 1024
-    space_of(store, "ana").purge([secret], timeout=SECONDS)
+    space_of(store, "ana").purge([secret])
     assert SECRET not in bytes_of(store.folder)
 
 
@@ -133,7 +133,7 @@ def test_the_room_for_forgetting_is_kept_again_when_there_is_room(
     room = store.folder / ".reserve"
     assert room.stat().st_mode & 0o777 == 0o600
     secret = filled(store, disk, 10)
-    space_of(store, "ana").purge([secret], timeout=SECONDS)
+    space_of(store, "ana").purge([secret])
     assert not room.exists()
     clock.advance(seconds=10)
     store.check()

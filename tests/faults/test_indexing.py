@@ -59,7 +59,7 @@ def test_a_batch_of_everything_shuffled_is_as_good_as_one_record_after_the_other
 
 def test_a_delete_that_comes_before_its_creation_is_kept(home: Home) -> None:
     memory = save(home.space, "the heron")
-    home.space.purge([memory.id], timeout=SECONDS)
+    home.space.purge([memory.id])
     records = home.of(memory.id)
     assert home.take(records[-1:]) == []
     assert home.take(records[:1]) == []
@@ -73,7 +73,7 @@ def test_an_old_creation_that_is_replayed_when_the_index_has_forgotten_its_delet
     memory = save(home.space, "the heron")
     [created] = home.of(memory.id)
     assert home.take([created]) == []
-    home.space.purge([memory.id], timeout=SECONDS)
+    home.space.purge([memory.id])
     assert home.take(home.of(memory.id)) == []
     assert home.held() == {memory.id: False}  # refreshed: versions of deletes older than 1 ms are forgotten
     assert home.take([created]) == []
@@ -83,7 +83,7 @@ def test_an_old_creation_that_is_replayed_when_the_index_has_forgotten_its_delet
 
 def test_an_id_that_is_written_again_after_a_forget_is_found_whatever_is_replayed(home: Home) -> None:
     memory = save(home.space, "the heron")
-    home.space.purge([memory.id], timeout=SECONDS)
+    home.space.purge([memory.id])
     home.clock.advance(seconds=1)
     save(home.space, "an otter", id=memory.id)
     records = home.of(memory.id)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from contracts.entries import SECONDS, delete, entry, save, search, turn
+from contracts.entries import delete, entry, save, search, turn
 from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
+from spaces import space_of
 from steeltrap.model import Memory, UserRef
 from steeltrap.ports import Create, Replace, Space
 
@@ -40,7 +41,7 @@ _KEY = {"u": {"S": ANA.key}, "k": {"S": "user"}}
 
 
 def test_who_speaks_follows_what_is_said_changed_deleted_and_restored(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     first, second = say(space, "ana", times=2)
     say(space, "bob")
     assert space.speakers() == {"ana"}
@@ -52,20 +53,20 @@ def test_who_speaks_follows_what_is_said_changed_deleted_and_restored(cloud: Clo
     back = replace(gone, version=4, deleted_at=None)
     commit(space, Replace(entry=replace(entry(back), speaker="ana"), expected=3))
     assert space.speakers() == kept(cloud) == {"ana"}
-    assert space.purge([first.id, second.id], timeout=SECONDS)
+    assert space.purge([first.id, second.id])
     assert space.speakers() == kept(cloud) == set()
 
 
 def test_a_batch_of_a_new_user_keeps_the_names_of_all_who_speak_twice_in_it(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     names = [f"name {i}" for i in range(30)]
     said = [replace(entry(turn("hello", "talk")), speaker=name) for name in [*names, *names, "once"]]
-    space.commit([Create(entry=each) for each in said], timeout=SECONDS)
+    space.commit([Create(entry=each) for each in said])
     assert space.speakers() == set(names)
 
 
 def test_of_two_writers_at_once_who_both_say_a_name_first_one_keeps_it(cloud: Cloud) -> None:
-    one, other = cloud.store().space(ANA), cloud.store().space(ANA)
+    one, other = space_of(cloud.store(), ANA), space_of(cloud.store(), ANA)
     save(one, "the heron")
     others = iter([lambda: say(other, "ana")])
 
@@ -79,7 +80,7 @@ def test_of_two_writers_at_once_who_both_say_a_name_first_one_keeps_it(cloud: Cl
 
 
 def test_a_name_that_is_said_again_while_it_is_removed_stays(cloud: Cloud) -> None:
-    one, other = cloud.store().space(ANA), cloud.store().space(ANA)
+    one, other = space_of(cloud.store(), ANA), space_of(cloud.store(), ANA)
     first, _ = say(one, "ana", times=2)
     others = iter([lambda: say(other, "ana")])
 
@@ -88,12 +89,12 @@ def test_a_name_that_is_said_again_while_it_is_removed_stays(cloud: Cloud) -> No
             next(others, lambda: [])()
 
     cloud.unruly.before = meanwhile
-    assert one.purge([first.id], timeout=SECONDS) == [first.id]
+    assert one.purge([first.id]) == [first.id]
     assert one.speakers() == other.speakers() == {"ana"}
 
 
 def test_a_save_is_done_even_if_its_name_cannot_be_kept_which_the_next_save_makes_up_for(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     say(space, "ana")
     cloud.unruly.always["query"] = down
     [second] = say(space, "ana")
@@ -105,20 +106,20 @@ def test_a_save_is_done_even_if_its_name_cannot_be_kept_which_the_next_save_make
 
 
 def test_a_purge_drops_names_that_an_earlier_one_left_behind(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     first, _, _ = say(space, "ana", times=3)
     say(space, "bob")
     change(cloud, "ADD speakers :names", "bob", "cleo")
-    assert space.purge([first.id], timeout=SECONDS) == [first.id]
+    assert space.purge([first.id]) == [first.id]
     assert space.speakers() == kept(cloud) == {"ana"}
 
 
 def test_an_item_that_keeps_no_names_yet_is_counted_until_a_write_keeps_them(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     for name in ("ana", "bob"):
         say(space, name, times=2)
     change(cloud, "REMOVE speakers")
-    later = cloud.store().space(ANA)
+    later = space_of(cloud.store(), ANA)
     assert later.speakers() == {"ana", "bob"}
     assert kept(cloud) is None
     cloud.unruly.asked.clear()
@@ -130,21 +131,19 @@ def test_an_item_that_keeps_no_names_yet_is_counted_until_a_write_keeps_them(clo
 
 
 def test_no_more_than_two_hundred_names_are_kept(cloud: Cloud) -> None:
-    space = cloud.store().space(ANA)
+    space = space_of(cloud.store(), ANA)
     names = [f"name {i:03d}" for i in range(205)]
     for name in (names[:100], names[100:]):
         for _ in range(2):
             said = [replace(entry(turn("hello", "talk")), speaker=each) for each in name]
-            space.commit([Create(entry=each) for each in said], timeout=SECONDS)
+            space.commit([Create(entry=each) for each in said])
     assert len(space.speakers()) == 200
     assert space.speakers() < set(names)
 
 
-@pytest.mark.parametrize(
-    "seen", [lambda space: search(space, "hello"), lambda space: space.purge(["nothing"], timeout=SECONDS)]
-)
+@pytest.mark.parametrize("seen", [lambda space: search(space, "hello"), lambda space: space.purge(["nothing"])])
 def test_what_another_process_heard_is_known_after_the_next_search(cloud: Cloud, seen: Callable[[Space], Any]) -> None:
-    here, there = cloud.store().space(ANA), cloud.store().space(ANA)
+    here, there = space_of(cloud.store(), ANA), space_of(cloud.store(), ANA)
     say(here, "ana", times=2)
     search(here, "hello")
     assert here.speakers() == {"ana"}
@@ -154,7 +153,7 @@ def test_what_another_process_heard_is_known_after_the_next_search(cloud: Cloud,
 
 
 def test_names_that_were_read_longer_ago_than_the_window_are_read_again(cloud: Cloud) -> None:
-    here, there = (cloud.store(window=timedelta(minutes=5)).space(ANA) for _ in range(2))
+    here, there = (space_of(cloud.store(window=timedelta(minutes=5)), ANA) for _ in range(2))
     say(here, "ana", times=2)
     assert here.speakers() == {"ana"}
     say(there, "bob", times=2)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from contracts.entries import EMBEDDER, SECONDS, creation, replacement, save
+from contracts.entries import EMBEDDER, creation, replacement, save
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import refused
 from spaces import space_of
@@ -46,30 +46,30 @@ def test_a_creation_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud
     many = [creation(f"the heron {i}") for i in range(MANY)]
     _breaks_off(cloud)
     with pytest.raises(Unavailable):
-        space.commit(many, timeout=SECONDS)
+        space.commit(many)
     _goes_on(cloud)
     there = _there(space, many)
     assert there == {change.entry.memory.id for change in many[:100]}
     with pytest.raises(Conflict):
-        space.commit(many, timeout=SECONDS)
+        space.commit(many)
     assert _there(space, many) == there
-    space.commit(many[100:], timeout=SECONDS)
+    space.commit(many[100:])
     assert len(_there(space, many)) == MANY
 
 
 def test_an_update_of_many_that_is_cut_short_goes_on_with_the_rest(cloud: Cloud, space: Space) -> None:
     many = [creation(f"the heron {i}") for i in range(MANY)]
-    space.commit(many, timeout=SECONDS)
+    space.commit(many)
     changes: list[Replace] = [replacement(change.entry.memory, content="the otter") for change in many]
     _breaks_off(cloud)
     with pytest.raises(Unavailable):
-        space.commit(changes, timeout=SECONDS)
+        space.commit(changes)
     _goes_on(cloud)
     with pytest.raises(Conflict):
-        space.commit(changes, timeout=SECONDS)
+        space.commit(changes)
     versions = [space.get([change.entry.memory.id])[change.entry.memory.id].version for change in many]
     assert versions == [2] * 100 + [1] * 50
-    space.commit(changes[100:], timeout=SECONDS)
+    space.commit(changes[100:])
     assert {memory.version for memory in space.get([change.entry.memory.id for change in many]).values()} == {2}
 
 
@@ -78,7 +78,7 @@ def test_of_many_nothing_is_written_when_one_can_not_be(cloud: Cloud, space: Spa
     taken = many[-1].entry.memory.id
     save(space, "taken", id=taken)
     with pytest.raises(Conflict):
-        space.commit(many, timeout=SECONDS)
+        space.commit(many)
     assert _there(space, many) == {taken}
 
 

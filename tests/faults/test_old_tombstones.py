@@ -30,7 +30,7 @@ def _expire(home: Home, id: str) -> None:
 def test_a_tombstone_leaves_the_index_once_the_table_has_none_and_15_days_have_passed(home: Home) -> None:
     kept, forgotten = save(home.space, "the heron"), save(home.space, "the otter")
     home.clock.advance(seconds=1)
-    home.space.purge([forgotten.id], timeout=SECONDS)
+    home.space.purge([forgotten.id])
     assert home.take(home.records()) == []
     home.clock.advance(days=14)
     assert _sweep(home) == 0
@@ -64,7 +64,7 @@ def test_what_can_still_be_undone_keeps_its_tombstone_and_comes_back_after_a_swe
 
 def test_an_id_that_is_imported_again_after_its_tombstone_went_is_found(home: Home) -> None:
     one = save(home.space, "the heron")
-    home.space.purge([one.id], timeout=SECONDS)
+    home.space.purge([one.id])
     home.clock.advance(days=16)
     _expire(home, one.id)
     assert _sweep(home) == 1

@@ -12,9 +12,9 @@ from clock import SettableClock
 from contracts.entries import creation
 from embedding import HashedWords
 from faults.doors import ANA, answer, lines_of, open_door
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.call import Call
 from steeltrap.engine.save import Draft, save
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
@@ -123,22 +123,19 @@ class _Slow(HashedWords):
 
 
 def test_a_call_whose_time_ran_out_in_the_embedder_writes_nothing(tmp_path: Path, clock: SettableClock) -> None:
-    elapsed = [0.0]
-
-    def spend(seconds: float) -> None:
-        elapsed[0] += seconds
-
+    clock.stand()
     store = SqliteStore(tmp_path, HashedWords(), clock)
+    deadline = in_time(10, clock)
     call = Call(
         caller=ANA,
-        space=space_of(store, "ana"),
-        embedder=_Slow(spend),
+        space=store.space(ANA.user, deadline),
+        embedder=_Slow(clock.sleep),
         clock=clock,
-        deadline=Deadline.after(10, monotonic=lambda: elapsed[0]),
+        deadline=deadline,
     )
     with pytest.raises(Unavailable, match="longer than its 10 s"):
         save(call, Draft(content="the heron"))
-    assert elapsed[0] == pytest.approx(10.001)
+    assert clock.slept == pytest.approx(10.001)
     assert list(store.users()) == []
     store.close()
 
@@ -184,11 +181,10 @@ def test_a_writer_that_cannot_get_the_lock_in_time_is_told_so(door: Door, tmp_pa
     [path] = tmp_path.rglob("*.db")
     holder = apsw.Connection(str(path))
     holder.execute("BEGIN IMMEDIATE")
-    space = space_of(door.store, "ana")
     with pytest.raises(Unavailable, match="busy") as refused:
-        space.commit([creation("the otter")], timeout=0.05)
+        space_of(door.store, "ana", seconds=0.05).commit([creation("the otter")])
     assert refused.value.can_retry
     assert len(answer(door, "core.search", query="heron")["results"]) == 1
     holder.execute("ROLLBACK")
     holder.close()
-    space.commit([creation("the otter")], timeout=5)
+    space_of(door.store, "ana").commit([creation("the otter")])

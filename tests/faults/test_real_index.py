@@ -330,7 +330,7 @@ def test_while_the_index_is_built_anew_every_write_is_found_and_no_search_is_wor
         assert set(client.found("heron otter stork", mode="keyword")) == {kept, changed, *late}
 
     before = client.home.cloud.upkeep._indices.current()
-    assert reindex(client.home.truth, client.home.cloud.upkeep, advance=go_on, pause=client.time.sleep).switched
+    assert reindex(client.home.truth, client.home.cloud.upkeep, advance=go_on, pause=client.clock.sleep).switched
     assert client.home.cloud.upkeep._indices.current() != before
     assert client.home.differences() == {}
     client.clock.advance(minutes=6)

@@ -18,7 +18,7 @@ from indexing_homes import ONE_NODE, SECONDS, Cloud, opened_cloud
 from clock import SettableClock
 from contracts.entries import entry, ids, memory
 from embedding import HashedWords
-from steeltrap.adapters.dynamodb.client.table import Deadline
+from spaces import in_time
 from steeltrap.adapters.dynamodb.layout import items
 from steeltrap.adapters.dynamodb.layout.typed import Item
 from steeltrap.adapters.dynamodb.reads.documents import document
@@ -94,7 +94,7 @@ def _pour(client: Client, some: Iterable[Item]) -> None:
         client.home.following.wire, Indices(client.home.following.wire, client.home.cloud.settings.opensearch_index)
     )
     for block in _in_blocks(some):
-        client.home.following.tables.put_all(block, Deadline.after(SECONDS))
+        client.home.following.tables.put_all(block, in_time(SECONDS))
         made = [item for item in block if str(item["k"]).startswith("m#")]
         documents = [document(item, str(item["image"]).encode(), item["search"]) for item in made]  # type: ignore[arg-type]
         assert index.write(documents, timeout=SECONDS) == {}

@@ -152,9 +152,9 @@ def test_after_a_restore_from_a_backup_a_client_sees_the_backup_and_the_index_fo
             assert hit["content"] in {"The heron fishes at dawn", "The otter fishes at dawn"}
         assert isinstance(client.refused("core.get", id=later), NotFound)
         truth = DynamoTruth(client.open_indexer(memory_table=table).tables)
-        assert list(verify(truth, upkeep, [client.home.user], pause=client.time.sleep)) != []
-        assert reindex(truth, upkeep, pause=client.time.sleep).switched
-        assert list(verify(truth, upkeep, [client.home.user], pause=client.time.sleep)) == []
+        assert list(verify(truth, upkeep, [client.home.user], pause=client.clock.sleep)) != []
+        assert reindex(truth, upkeep, pause=client.clock.sleep).switched
+        assert list(verify(truth, upkeep, [client.home.user], pause=client.clock.sleep)) == []
         expected = {
             id: f"The {word} fishes at dawn" for id, word in ((kept, "heron"), (changed, "otter"), (gone, "stork"))
         }
@@ -163,5 +163,5 @@ def test_after_a_restore_from_a_backup_a_client_sees_the_backup_and_the_index_fo
         assert again["version"] == 2
         assert client.found("egret", mode="keyword") == {changed: "The egret wakes"}
     client._door = None
-    assert reindex(client.home.truth, upkeep, pause=client.time.sleep).switched
+    assert reindex(client.home.truth, upkeep, pause=client.clock.sleep).switched
     assert client.home.differences() == {}

@@ -13,10 +13,9 @@ from indexing_homes import SECONDS
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
-from faults.cloud import Time
 from faults.doors import answer
 from faults.proxy import Answered, Asked, Rule, Send, first, hanging_up, passing, refusing, unheard
-from steeltrap.adapters.dynamodb.client.table import Deadline
+from spaces import in_time
 from steeltrap.errors import Conflict, NotFound, Throttled, Unavailable
 from steeltrap.model import Embedding, UserRef
 
@@ -110,7 +109,7 @@ def test_what_somebody_has_to_set_right_is_told_at_once(client: Client) -> None:
     refused = door.invoke("core.save", {"content": "The heron fishes"}, client.me).error
     assert isinstance(refused, Unavailable)
     assert not refused.can_retry
-    assert client.time.monotonic() == 0.0
+    assert client.clock.slept == 0.0
 
 
 def _halved(asked: Asked, send: Send) -> Answered:
@@ -156,7 +155,7 @@ def test_what_a_batch_leaves_undone_is_done_before_the_answer(client: Client) ->
     client.table.rule = _halved
     assert client.door.store.forget_user(UserRef(client.home.name))
     client.table.rule = passing
-    left = client.home.store.tables.items(client.home.key, "k >= :first", {":first": " "}, Deadline.after(SECONDS))
+    left = client.home.store.tables.items(client.home.key, "k >= :first", {":first": " "}, in_time(SECONDS))
     assert {str(item["k"])[:2] for item in left} == {"m#"}  # tombstones
     assert client.ask("core.list")["total"] == 0
 
@@ -244,11 +243,11 @@ def test_of_two_that_save_under_one_key_both_are_told_of_one_memory(client: Clie
 class Slow(HashedWords):
     """Takes its time; a call's time is over before the embeddings are there."""
 
-    time: Time | None = None
+    clock: SettableClock | None = None
 
     def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
-        if self.time is not None:
-            self.time.sleep(timeout + 1)
+        if self.clock is not None:
+            self.clock.sleep(timeout + 1)
         return super().embed(texts, purpose=purpose, timeout=timeout)
 
 
@@ -260,7 +259,7 @@ def test_an_embedder_that_fails_leaves_nothing_written_and_what_needs_none_goes_
     client.settle()
     before = client.everything()
     if state == "slow":
-        embedder.time = client.time
+        embedder.clock = client.clock
     else:
         embedder.state = state
     for tool, arguments in (

@@ -47,7 +47,7 @@ def asked_for_levels() -> set[tuple[str, str]]:
     """What a function with a remote embedder asks of DynamoDB when it starts."""
     asked: set[tuple[str, str]] = set()
     with emulated() as connect, tables(connect, fetches=False) as names:
-        made = Tables(connect, *names)
+        made = Tables(connect, *names, SystemClock())
         call = made.call
 
         def noting(operation: str, request: Any, deadline: Any) -> Any:

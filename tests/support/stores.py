@@ -18,7 +18,7 @@ from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.model import Query, UserRef
-from steeltrap.ports import Clock, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
+from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
 
 Kind = Literal["sqlite", "aws"]
 
@@ -141,8 +141,8 @@ class Apart:
         self.store = store
         self._part = part
 
-    def space(self, user: UserRef) -> Any:
-        return self.store.space(self._here(user))
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        return self.store.space(self._here(user), deadline)
 
     def users(self) -> Iterator[UserRef]:
         for user in self.store.users():
@@ -150,7 +150,7 @@ class Apart:
                 yield UserRef(user.user_id, user.tenant.removeprefix(self._part))
 
     def forget_user(self, user: UserRef) -> bool:
-        return bool(self.store.forget_user(self._here(user)))
+        return bool(self.store.forget_user(UserRef(self._here(user))))
 
     def _here(self, user: UserRef) -> UserRef:
         return UserRef(user.user_id, self._part + user.tenant)

@@ -13,6 +13,7 @@ import pytest
 
 from steeltrap.invoke import Door
 from steeltrap.model import UserRef
+from steeltrap.ports import Deadline
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.aws_lambda.telemetry import Telling
@@ -32,7 +33,7 @@ class FailingStore:
     def __init__(self) -> None:
         self.closed = False
 
-    def space(self, user: UserRef) -> None:
+    def space(self, user: UserRef, deadline: Deadline) -> None:
         raise RuntimeError(self.secret)
 
     def check(self) -> None:

@@ -16,6 +16,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT, opened
@@ -253,8 +254,8 @@ def test_an_answer_survives_that_what_was_read_cannot_be_written_down(
     door: Door, made: Callable[..., Any], called: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Worn(FailingStore):
-        def space(self, user: UserRef) -> Any:
-            return door.store.space(user)
+        def space(self, user: UserRef, deadline: Deadline) -> Any:
+            return door.store.space(user, deadline)
 
     id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
     worn = replace(door, store=Worn())  # type: ignore[arg-type]

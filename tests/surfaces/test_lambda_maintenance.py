@@ -12,6 +12,7 @@ from spaces import space_of
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.ports import Deadline
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
@@ -71,10 +72,10 @@ def test_who_fails_holds_up_nobody_and_is_told_without_a_name(
         def __init__(self, store: Any) -> None:
             self.store = store
 
-        def space(self, user: UserRef) -> Any:
+        def space(self, user: UserRef, deadline: Deadline) -> Any:
             if user == UserRef("ana"):
                 raise Unavailable("The store is away.", part="store")
-            return self.store.space(user)
+            return self.store.space(user, deadline)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.store, name)

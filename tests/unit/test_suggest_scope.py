@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from clock import SettableClock
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.engine.call import Call, Deadline
+from steeltrap.engine.call import Call
 from steeltrap.engine.save import Draft, save
 from steeltrap.engine.suggest_scope import DESCRIBED, suggest_scope
 from steeltrap.model import Caller, UserRef
@@ -20,7 +20,7 @@ from steeltrap.rules.limits import check_scope
 def call(tmp_path: Path, clock: SettableClock) -> Iterator[Call]:
     embedder = WordLlamaEmbedder()
     store = SqliteStore(tmp_path, embedder, clock)
-    space, deadline = space_of(store, "ana"), Deadline.after(60)
+    space, deadline = space_of(store, "ana"), in_time(60)
     yield Call(caller=Caller(UserRef("ana")), space=space, embedder=embedder, clock=clock, deadline=deadline)
     store.close()
 

@@ -1,14 +1,20 @@
 """Reading statistics that move into DynamoDB while others read them."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from steeltrap.adapters.dynamodb.client.table import Deadline
+from spaces import in_time
 from steeltrap.adapters.dynamodb.writes.usage import UsageBuffer, flush
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _with_time(seconds: float) -> Any:
+    """A partition that is nowhere, with so much time."""
+    return SimpleNamespace(deadline=in_time(seconds))
 
 
 @pytest.fixture
@@ -19,17 +25,15 @@ def buffer() -> UsageBuffer:
 
 
 def test_while_somebody_reads_nothing_moves_and_nothing_is_lost(buffer: UsageBuffer) -> None:
-    nowhere: Any = None
     with buffer.settled():
-        flush(nowhere, buffer, Deadline.after(0.51))
+        flush(_with_time(0.51), buffer)
         assert not buffer.is_idle()
     assert {id: more.count for id, more in buffer.take().items()} == {"a": 2, "b": 1}
     assert buffer.is_idle()
 
 
 def test_without_time_for_a_block_none_is_begun(buffer: UsageBuffer) -> None:
-    nowhere: Any = None
-    flush(nowhere, buffer, Deadline.after(0.4))
+    flush(_with_time(0.4), buffer)
     assert len(buffer.take()) == 2
 
 

@@ -43,7 +43,7 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     automatic = {(id, link.memory_id) for id, links in found.items() for link in links if not link.manual}
     near: Collection[Pair] = ()
     if automatic:
-        near = call.space.alike(automatic, floor=LINK_FLOOR - _ROUNDING, timeout=call.deadline.left())
+        near = call.space.alike(automatic, floor=LINK_FLOOR - _ROUNDING)
 
     def holds(id: str, link: Association) -> bool:
         if link.memory_id not in ends or id not in ends:

@@ -1,40 +1,16 @@
 """What one call works with. Built by the door for each call, handed to the verbs, then gone."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
-from ..errors import Unavailable
 from ..model import Caller, Embedding, Outcome
-from ..ports import Change, Clock, Embedder, ExportFiles, Space
+from ..ports import Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """The moment by which a call must have answered, on a clock that never jumps."""
-
-    seconds: float
-    ends: float
-    monotonic: Callable[[], float] = time.monotonic
-
-    @classmethod
-    def after(cls, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> "Deadline":
-        return cls(seconds, monotonic() + seconds, monotonic)
-
-    def left(self) -> float:
-        """Seconds left, more than 0. Raises Unavailable when there are none."""
-        left = self.ends - self.monotonic()
-        if left <= 0:
-            raise Unavailable(
-                f"The call took longer than its {self.seconds:g} s and was given up; try again.", part="deadline"
-            )
-        return left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +64,7 @@ class Call:
         if self.quota is not None and within_quota:
             self.quota.admit(self.space, growth)
         with self.measure.stage("write"):
-            self.space.commit(changes, timeout=self.deadline.left())
+            self.space.commit(changes)
         if self.quota is not None:
             self.quota.note(growth)
 

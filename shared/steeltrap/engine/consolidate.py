@@ -52,7 +52,7 @@ def consolidate(
             call.deadline.left()
             continue
         if not preserve_originals and not call.rules.retention:
-            call.space.purge([source.id for source in sources], timeout=call.deadline.left())
+            call.space.purge([source.id for source in sources])
         return change.entry.memory
 
 

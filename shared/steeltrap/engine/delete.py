@@ -56,7 +56,7 @@ def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
     known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
     there = call.space.get(known)
     if not call.rules.retention:
-        return Deleted(ids=call.space.purge(list(there), timeout=call.deadline.left()))
+        return Deleted(ids=call.space.purge(list(there)))
     deleted: list[str] = []
     for id in there:
         try:
@@ -111,7 +111,7 @@ def deletion(call: Call, current: Memory) -> Replace:
 
 def _delete_image(call: Call, current: Memory) -> Memory:
     if not call.rules.retention:
-        call.space.purge([current.id], timeout=call.deadline.left())
+        call.space.purge([current.id])
         return current
     change = deletion(call, current)
     call.commit([change])

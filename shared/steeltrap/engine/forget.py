@@ -28,9 +28,9 @@ def forget(call: Call, id: str) -> Receipt:
     except NotFound:
         # A forgetting that was cut short is finished here, and what still names the id is mended.
         known = check_id(id)
-        call.space.purge([known] if known else [], timeout=call.deadline.left())
+        call.space.purge([known] if known else [])
         raise
-    call.space.purge([memory.id], timeout=call.deadline.left())
+    call.space.purge([memory.id])
     if left := call.space.traces(memory.id):
         raise Internal(f"Memory {memory.id} was purged, but traces are left in: {', '.join(left)}.", id=memory.id)
     return Receipt(id=memory.id, forgotten_at=call.now(), verified=True)

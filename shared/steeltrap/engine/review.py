@@ -18,5 +18,5 @@ def review(call: Call, id: str, grade: Grade) -> Decay:
         known = call.space.usage([memory.id]).get(memory.id, Usage())
         now = call.now()
         card = graded(memory, known, now, grade)
-        if call.space.keep_review(memory.id, previous=known.card, card=card, timeout=call.deadline.left()):
+        if call.space.keep_review(memory.id, previous=known.card, card=card):
             return decay(memory, Usage(card=card), now)

@@ -134,9 +134,7 @@ def _cut(call: Call, request: Search, ranked: list[Fused]) -> list[Fused]:
     if diversity is None:
         return ranked[: 2 * request.limit if request.said_once else request.limit]
     pool = [f.candidate.id for f in ranked[: diversity.pool(request.limit)]]
-    chosen = set(
-        call.space.distinct(pool, floor=diversity.threshold, limit=request.limit, timeout=call.deadline.left())
-    )
+    chosen = set(call.space.distinct(pool, floor=diversity.threshold, limit=request.limit))
     return [f for f in ranked if f.candidate.id in chosen]
 
 

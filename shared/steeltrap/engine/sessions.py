@@ -62,7 +62,7 @@ def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]
     known = {session.id: session for session in list_sessions(call)}
 
     def add(name: str) -> bool:
-        return call.space.add_session(Session(id=name, created_at=now), timeout=call.deadline.left())
+        return call.space.add_session(Session(id=name, created_at=now))
 
     if id is None:
         id, fresh = next(name for name in _names(now) if name not in known and add(name)), True
@@ -135,7 +135,7 @@ def _end(call: Call, session: SessionUse, cutoff: datetime) -> CleanedUp:
         return CleanedUp(sessions=[session], deleted=done.ids, more=True)
     left = call.space.page(Filter(scope=session.scope, include_child_scopes=True), limit=1).total
     if not left:
-        call.space.remove_session(session.id, timeout=call.deadline.left())
+        call.space.remove_session(session.id)
     return CleanedUp(sessions=[session], deleted=done.ids, spared=left)
 
 

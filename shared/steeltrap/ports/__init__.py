@@ -6,7 +6,7 @@ store: one user's memories, from which nobody else's can be reached.
 """
 
 from .changes import Change, Close, Create, Entry, Guard, Replace
-from .clock import Clock
+from .clock import Clock, Deadline
 from .counters import Amount, Counters
 from .embedder import Calibrating, Embedder, Levels, Scale, SharedLevels
 from .files import ExportFiles, FileStore
@@ -25,6 +25,7 @@ __all__ = [
     "Close",
     "Counters",
     "Create",
+    "Deadline",
     "Document",
     "Embedder",
     "Entry",

@@ -20,6 +20,7 @@ from ..model import (
     Usage,
 )
 from .changes import Change, Entry
+from .clock import Deadline
 
 Pair = tuple[str, str]
 """The ids of two memories."""
@@ -48,13 +49,20 @@ class Space(Protocol):
     """One user's memories. Turns are left out of everything but search with `include_turns`, `get`,
     `purge` and `open_turns`; what is deleted or expired is absent unless a method says otherwise.
 
+    A space has a deadline, which all of its reads and writes keep. Behind it they raise Unavailable, but for
+    `note_access` and `note_review`, which never fail.
+
     `atomic_updates` is how many `Replace` with their revisions one commit surely writes all or none of; None: any
     number.
     """
 
     atomic_updates: int | None
 
-    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+    def until(self, deadline: Deadline) -> "Space":
+        """The same memories, for work that has to be done by another deadline."""
+        ...
+
+    def commit(self, changes: Sequence[Change]) -> None:
         """Write all of the changes durably, or none of them. Raises Conflict (VersionConflict,
         AlreadyExists, Duplicate, or for memories of another embedder), MemoryNotFound, Unavailable.
 
@@ -96,16 +104,16 @@ class Space(Protocol):
         """
         ...
 
-    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
+    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
         """Those pairs of memories whose nearest chunks have a cosine of at least `floor`. Raises Unavailable when
-        comparing takes longer than `timeout`."""
+        comparing takes too long."""
         ...
 
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
         """The first `limit` of these ids that are alike to none chosen before them, in their order.
 
         Memories are alike as `alike` says; what has no embeddings is alike to nothing. Only what is chosen is
-        compared with the rest. Raises Unavailable when that takes longer than `timeout`.
+        compared with the rest. Raises Unavailable when that takes too long.
         """
         ...
 
@@ -141,11 +149,11 @@ class Space(Protocol):
         """The sessions that were added, oldest first, then by id."""
         ...
 
-    def add_session(self, session: Session, *, timeout: float) -> bool:
+    def add_session(self, session: Session) -> bool:
         """Add a session durably. False when its id is there already, which is left as it is."""
         ...
 
-    def remove_session(self, id: str, *, timeout: float) -> bool:
+    def remove_session(self, id: str) -> bool:
         """Remove a session, not its memories. False when there is none."""
         ...
 
@@ -165,13 +173,13 @@ class Space(Protocol):
         """Put an FSRS card in place of `previous`, unless another review came first. Never fails a read."""
         ...
 
-    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+    def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
         """Put an FSRS card in place of `previous` durably. False when another review came first, or the id is
         unknown. Raises Unavailable.
         """
         ...
 
-    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+    def purge(self, ids: Sequence[str]) -> list[str]:
         """Remove memories for good, deleted ones and turns included: record, vectors, tokens, revisions,
         usage and links to them, to the bytes. Answers the ids that were there; links to the others go too."""
         ...

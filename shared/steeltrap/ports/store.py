@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ..model import UserRef
+from .clock import Deadline
 from .space import Space
 
 
 class MemoryStore(Protocol):
     """Hands out spaces. Only `runtime` and maintenance hold one."""
 
-    def space(self, user: UserRef) -> Space:
-        """The space of one user; it comes to be with the first write."""
+    def space(self, user: UserRef, deadline: Deadline) -> Space:
+        """The space of one user, for what is done by a deadline; it comes to be with the first write."""
         ...
 
     def users(self) -> Iterator[UserRef]:

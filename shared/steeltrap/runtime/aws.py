@@ -11,7 +11,7 @@ from typing import Any
 
 from ..adapters.dynamodb import DynamoCounters, DynamoStore, create_tables
 from ..adapters.dynamodb.client.errors import translate
-from ..adapters.dynamodb.client.table import READ_SECONDS, Connect, Deadline, Tables
+from ..adapters.dynamodb.client.table import READ_SECONDS, Connect, Tables
 from ..adapters.dynamodb.reads.truth import DynamoTruth
 from ..adapters.dynamodb.store import connecting
 from ..adapters.dynamodb.stream.following import Follower
@@ -21,6 +21,7 @@ from ..adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Si
 from ..errors import InvalidInput, NotFound, Unavailable
 from ..ports import Calibrating, Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
 from ..settings import Settings
+from .clock import SystemClock
 
 _log = logging.getLogger("steeltrap")
 
@@ -72,7 +73,9 @@ class Following:
         import boto3
 
         asked = {"TableName": self.tables.memory}
-        arn = self.tables.call("describe_table", asked, Deadline.after(READ_SECONDS))["Table"].get("LatestStreamArn")
+        arn = self.tables.call("describe_table", asked, self.tables.within(READ_SECONDS))["Table"].get(
+            "LatestStreamArn"
+        )
         if arn is None:
             raise NotFound(f"The table {self.tables.memory} has no stream; make it anew by `steeltrap setup`.")
         return Follower(boto3.session.Session().client("dynamodbstreams", **_options(self.settings)), arn, self.indexer)
@@ -160,7 +163,7 @@ def has_table(client: Any, table: str) -> bool:
 
 
 def _tables(settings: Settings) -> Tables:
-    return Tables(connect(settings), settings.memory_table, settings.usage_table)
+    return Tables(connect(settings), settings.memory_table, settings.usage_table, SystemClock())
 
 
 def connect(settings: Settings) -> Connect:

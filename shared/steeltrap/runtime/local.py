@@ -1,6 +1,6 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from .. import telemetry
@@ -11,16 +11,10 @@ from ..invoke import Door
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
 from ..settings import Settings
 from ..toolsets import CATALOGUE
+from .clock import SystemClock
 
 if TYPE_CHECKING:
     from .aws import Following, Upkeep
-
-
-class SystemClock:
-    """The computer's clock."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 def open_door(

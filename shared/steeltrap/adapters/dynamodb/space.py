@@ -1,7 +1,9 @@
 """One user's memories in DynamoDB, found through an index."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from ...model import (
     Association,
@@ -19,9 +21,9 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Entry, Pair, Probe, TextKey
+from ...ports import Change, Deadline, Entry, Pair, Probe, TextKey
 from ...rules.ids import canonical
-from .client.table import Deadline
+from .client.table import READ_SECONDS
 from .client.transaction import MOST_ACTIONS
 from .layout import items, keys
 from .layout.typed import number, text
@@ -44,42 +46,49 @@ class DynamoSpace:
         self._buffer = buffer
         self._seen: Seen | None = None
 
-    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+    def until(self, deadline: Deadline) -> "DynamoSpace":
+        return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
+
+    @property
+    def _reading(self) -> Partition:
+        """For one read, which gives up on a table that hangs before the call's time is over."""
+        return self._partition.within(READ_SECONDS)
+
+    def commit(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
-        deadline = Deadline.after(timeout)
 
         def look_around(probe: Probe, floor: float) -> Surroundings:
-            [found], _ = self._searcher.look_around([probe], floor=floor, top_k=1, timeout=deadline.left())
+            [found], _ = self._searcher.look_around(self._partition, [probe], floor=floor, top_k=1)
             return found
 
         seen, self._seen = self._seen, None
         renamed = True
         try:
-            renamed = commit(self._partition, changes, look_around, deadline, seen)
+            renamed = commit(self._partition, changes, look_around, seen)
         finally:
             if renamed:
-                self._searcher.forget_speakers()
+                self._searcher.forget_speakers(self._partition.key)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         if not ids:
             return {}
         known = {id: canonical(id) for id in ids}
-        found = self._partition.memories(filter(None, known.values()))
+        found = self._reading.memories(filter(None, known.values()))
         now = from_micros(self._partition.now())
         return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
-        return self._partition.each(self._copies, texts)
+        return self._partition.each(partial(self._copies, self._reading), texts)
 
     def search(self, query: Query) -> Matches:
-        return self._searcher.search(query)
+        return self._searcher.search(self._reading, query)
 
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
         if not probes:
             return []
         # A save that looked around needn't read once more what it saw.
-        found, self._seen = self._searcher.look_around(probes, floor=floor, top_k=top_k)
+        found, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
         return found
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
@@ -88,15 +97,15 @@ class DynamoSpace:
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         return listing.walk(self._partition, after, turns)
 
-    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
-        return likeness.alike(pairs, self._visible_vectors, floor, Deadline.after(timeout))
+    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
+        return likeness.alike(pairs, self._visible_vectors, floor, self._partition.deadline)
 
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
-        return likeness.distinct(ids, self._visible_vectors, floor, limit, Deadline.after(timeout))
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
+        return likeness.distinct(ids, self._visible_vectors, floor, limit, self._partition.deadline)
 
     def open_turns(self, conversation_id: str) -> list[Memory]:
         now = from_micros(self._partition.now())
-        return [turn for turn in turns.of(self._partition, conversation_id) if turn.is_visible(now)]
+        return [turn for turn in turns.of(self._reading, conversation_id) if turn.is_visible(now)]
 
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         return turns.idle(self._partition, to_micros(since), self._partition.now(), limit)
@@ -106,9 +115,10 @@ class DynamoSpace:
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         known = {keys.memory(one): id for id in ids if (one := canonical(id))}
-        found = self._partition.get(known, items.SEARCH)
+        partition = self._reading
+        found = partition.get(known, items.SEARCH)
         there = [item for key, item in found.items() if key in known and item.get("chunks")]
-        searches = self._partition.contents(there, "search")
+        searches = partition.contents(there, "search")
         read = {
             known[text(item, "k")]: items.unpacked(search, number(item, "chunks"))[1]
             for item, search in zip(there, searches, strict=True)
@@ -117,31 +127,31 @@ class DynamoSpace:
         return {id: read[id] for id in ids if id in read}
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
-        return linking.associations(self._partition, ids, self._partition.now()) if ids else {}
+        return linking.associations(self._reading, ids, self._partition.now()) if ids else {}
 
     def speakers(self) -> frozenset[str]:
-        return self._searcher.speakers()
+        return self._searcher.speakers(self._reading)
 
     def scopes(self) -> dict[str, ScopeUse]:
         return counting.scopes(self._partition)
 
     def sessions(self) -> list[Session]:
-        return sessions.read(self._partition)
+        return sessions.read(self._reading)
 
-    def add_session(self, session: Session, *, timeout: float) -> bool:
-        return sessions.add(self._partition, session, Deadline.after(timeout))
+    def add_session(self, session: Session) -> bool:
+        return sessions.add(self._partition, session)
 
-    def remove_session(self, id: str, *, timeout: float) -> bool:
-        return sessions.remove(self._partition, id, Deadline.after(timeout))
+    def remove_session(self, id: str) -> bool:
+        return sessions.remove(self._partition, id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         known = canonical(id)
-        return purging.earlier(self._partition, known, after, limit) if known else []
+        return purging.earlier(self._reading, known, after, limit) if known else []
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         buffer = self._buffer()
         with buffer.settled():
-            return buffer.on_top_of(usage.read(self._partition, ids), ids)
+            return buffer.on_top_of(usage.read(self._reading, ids), ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
         self._buffer().add(ids, at)
@@ -149,17 +159,16 @@ class DynamoSpace:
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
         self._buffer().review(id, previous, card)
 
-    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
-        deadline = Deadline.after(timeout)
-        usage.settle(self._partition, self._buffer(), id, deadline)  # `previous` may still be in the buffer
-        return usage.keep_review(self._partition, id, previous, card, deadline)
+    def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
+        usage.settle(self._partition, self._buffer(), id)  # `previous` may still be in the buffer
+        return usage.keep_review(self._partition, id, previous, card)
 
-    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+    def purge(self, ids: Sequence[str]) -> list[str]:
         self._buffer().drop(ids)
         try:
-            return purging.purge(self._partition, ids, Deadline.after(timeout))
+            return purging.purge(self._partition, ids)
         finally:
-            self._searcher.forget_speakers()
+            self._searcher.forget_speakers(self._partition.key)
 
     def stale(self, deleted_before: datetime) -> list[str]:
         return counting.stale(self._partition, to_micros(deleted_before))
@@ -178,9 +187,9 @@ class DynamoSpace:
         visible = self.get(list(vectors))
         return {id: vectors[id] for id in visible}
 
-    def _copies(self, text: TextKey) -> int:
+    def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (
             (item["scope"], item.get("agent_id"), item.get("conversation_id"))
-            for item in guarding.copies(self._partition, text.fold)
+            for item in guarding.copies(partition, text.fold)
         )
         return sum(place == (text.scope, text.agent_id, text.conversation_id) for place in places)

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, Final
 
 from ...model import UserRef, to_micros
-from ...ports import Clock, Embedder, Index
-from .client.table import READ_SECONDS, Connect, Deadline, Tables
+from ...ports import Clock, Deadline, Embedder, Index
+from .client.table import READ_SECONDS, Connect, Tables
 from .reads.everyone import everyone
 from .reads.partition import Partition
 from .reads.searching import Bearings, Searcher
@@ -45,7 +45,7 @@ class DynamoStore:
         window: timedelta = WINDOW,
         at_close: Callable[[], None] | None = None,
     ) -> None:
-        self.tables = Tables(connect or connecting(), memory_table, usage_table)
+        self.tables = Tables(connect or connecting(), memory_table, usage_table, clock)
         self._embedder = embedder
         self._clock = clock
         self._index = index
@@ -59,19 +59,18 @@ class DynamoStore:
         self._closing = threading.Event()
         self._flusher: threading.Thread | None = None
 
-    def space(self, user: UserRef) -> DynamoSpace:
-        partition = self._partition(user)
-        searcher = Searcher(partition, self._index, self._bearings, self._window)
-        return DynamoSpace(partition, searcher, lambda: self._buffer(partition.user))
+    def space(self, user: UserRef, deadline: Deadline) -> DynamoSpace:
+        searcher = Searcher(self._index, self._bearings, self._window)
+        return DynamoSpace(self._partition(user, deadline), searcher, lambda: self._buffer(user))
 
     def users(self) -> Iterator[UserRef]:
         return everyone(self.tables)
 
     def forget_user(self, user: UserRef) -> bool:
-        deadline = Deadline.after(_FORGET_SECONDS)
+        deadline = self.tables.within(_FORGET_SECONDS)
         usage.drop_all(self._buffer(user), deadline)
         self._bearings.forget_names(user.key)
-        return users.forget(self._partition(user), deadline)
+        return users.forget(self._partition(user, deadline))
 
     def load(self) -> None:
         """Make the clients now: it takes longest of all that the first call does."""
@@ -79,7 +78,7 @@ class DynamoStore:
 
     def check(self) -> None:
         for table in (self.tables.memory, self.tables.usage):
-            self.tables.call("describe_table", {"TableName": table}, Deadline.after(READ_SECONDS))
+            self.tables.call("describe_table", {"TableName": table}, self.tables.within(READ_SECONDS))
         self._index.check()
 
     def flush(self, *, just_read: bool = False) -> None:
@@ -89,9 +88,9 @@ class DynamoStore:
                     del self._buffers[user]
                 buffer.was_used = False
             waiting = [(user, buffer) for user, buffer in self._buffers.items() if not buffer.is_idle()]
-        deadline = Deadline.after(_FLUSH_SECONDS)
+        deadline = self.tables.within(_FLUSH_SECONDS)
         for user, buffer in waiting:
-            usage.flush(self._partition(user), buffer, deadline, just_read=just_read)
+            usage.flush(self._partition(user, deadline), buffer, just_read=just_read)
 
     def close(self) -> None:
         self._closing.set()
@@ -103,7 +102,7 @@ class DynamoStore:
         if self._at_close is not None:
             self._at_close()
 
-    def _partition(self, user: UserRef) -> Partition:
+    def _partition(self, user: UserRef, deadline: Deadline) -> Partition:
         return Partition(
             tables=self.tables,
             user=user,
@@ -113,6 +112,7 @@ class DynamoStore:
             now=self._now,
             stamp=self._stamp,
             pool=self._pool,
+            deadline=deadline,
         )
 
     def _now(self) -> int:

@@ -15,6 +15,7 @@ from typing import Final
 import apsw
 
 from ...errors import SteeltrapError, Unavailable
+from ...ports import Deadline
 from ..data_folder import DataFolder
 from ..reading import UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, writing
@@ -98,9 +99,9 @@ class UserFile:
             yield connection, self._index
 
     @contextmanager
-    def writing(self, timeout: float) -> Iterator[tuple[apsw.Connection, int]]:
+    def writing(self, deadline: Deadline) -> Iterator[tuple[apsw.Connection, int]]:
         """A transaction, with the number that its changes get; all of it is durable at the end."""
-        with self._write_turn(timeout), self._transaction(timeout) as connection:
+        with self._write_turn(deadline.before()), self._transaction(deadline.before()) as connection:
             change = self._header.begin(connection, self.path)
             self._changes_before = connection.total_changes()
             yield connection, change
@@ -125,28 +126,28 @@ class UserFile:
             index.refresh(connection)
             yield index
 
-    def wipe(self, timeout: float) -> bool:
+    def wipe(self, deadline: Deadline) -> bool:
         """Remove everything, the user's name too; the file stays as an empty shell.
 
         It is emptied, not unlinked: a handle that another process holds then writes into a fresh space,
         where a write to an unlinked file would be acknowledged and lost. False when it was empty.
         """
         self.usage.take()
-        with self._write_turn(timeout):
+        with self._write_turn(deadline.before()):
             with crossing(self.path):
                 if identity(self.path) is None:
                     self._data.require()
                     with self._read_lock:
                         self._let_go()  # of a file that was removed
                     return False
-            was_there = self.reserve.with_room(lambda: self._empty(timeout))
-        self.scrub(timeout)
+            was_there = self.reserve.with_room(lambda: self._empty(deadline))
+        self.scrub(deadline)
         return was_there
 
-    def scrub(self, timeout: float) -> None:
+    def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed. Raises Unavailable."""
-        with self._write_turn(timeout), crossing(self.path):
-            scrub(self._open_writer().connection, self._read_lock, timeout)
+        with self._write_turn(deadline.before()), crossing(self.path):
+            scrub(self._open_writer().connection, self._read_lock, deadline)
 
     def flush_usage(self) -> None:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
@@ -210,12 +211,12 @@ class UserFile:
         """Whether it was written since it was opened."""
         return self._writer is not None
 
-    def _empty(self, timeout: float) -> bool:
+    def _empty(self, deadline: Deadline) -> bool:
         connection = self._open_writer().connection
         # Overwriting all of a large file would need as much room again in the log. Scrubbing cuts the file off.
         connection.pragma("secure_delete", "off")
         try:
-            with self._transaction(timeout):
+            with self._transaction(deadline.before()):
                 meta = self._header.check_owner(connection, self.path)
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table}")

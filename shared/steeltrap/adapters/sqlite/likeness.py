@@ -1,6 +1,5 @@
 """Which memories say nearly the same, by their vectors: a small tile of comparisons at a time."""
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Unavailable
-from ...ports import Pair
+from ...ports import Deadline, Pair
 
 TILE: Final = 64
 """How many memories are compared with how many at once: 60 MB of cosines where all have the most text."""
@@ -17,25 +16,27 @@ Chunks = NDArray[np.float32]
 Near = NDArray[np.bool_]
 
 
-def alike(pairs: Collection[Pair], vectors: Mapping[str, Chunks], floor: float, timeout: float) -> frozenset[Pair]:
+def alike(pairs: Collection[Pair], vectors: Mapping[str, Chunks], floor: float, deadline: Deadline) -> frozenset[Pair]:
     """Those pairs whose nearest chunks reach the floor."""
-    ends = time.monotonic() + timeout
     known = [(one, other) for one, other in pairs if one in vectors and other in vectors]
-    return frozenset((one, other) for one, other in known if _near([vectors[one]], [vectors[other]], floor, ends)[0, 0])
+    return frozenset(
+        (one, other) for one, other in known if _near([vectors[one]], [vectors[other]], floor, deadline)[0, 0]
+    )
 
 
-def distinct(ids: Sequence[str], vectors: Mapping[str, Chunks], floor: float, limit: int, timeout: float) -> list[str]:
+def distinct(
+    ids: Sequence[str], vectors: Mapping[str, Chunks], floor: float, limit: int, deadline: Deadline
+) -> list[str]:
     """The first ids that are alike to none chosen before them."""
-    ends = time.monotonic() + timeout
     chosen: list[str] = []
     known: list[Chunks] = []
     for start in range(0, len(ids), TILE):
         if len(chosen) == limit:
             break
         block = ids[start : start + TILE]
-        fresh = _unlike({id: vectors[id] for id in block if id in vectors}, known, floor, ends)
+        fresh = _unlike({id: vectors[id] for id in block if id in vectors}, known, floor, deadline)
         place = {id: i for i, id in enumerate(fresh)}
-        near = _near(list(fresh.values()), list(fresh.values()), floor, ends)
+        near = _near(list(fresh.values()), list(fresh.values()), floor, deadline)
         left_out = np.zeros(len(fresh), np.bool_)
         for id in block:
             if id in vectors and (id not in fresh or left_out[place[id]]):
@@ -49,17 +50,17 @@ def distinct(ids: Sequence[str], vectors: Mapping[str, Chunks], floor: float, li
     return chosen
 
 
-def _unlike(block: dict[str, Chunks], known: Sequence[Chunks], floor: float, ends: float) -> dict[str, Chunks]:
+def _unlike(block: dict[str, Chunks], known: Sequence[Chunks], floor: float, deadline: Deadline) -> dict[str, Chunks]:
     """Those of a block that are alike to none of the known."""
     for start in range(0, len(known), TILE):
-        near = _near(list(block.values()), known[start : start + TILE], floor, ends)
+        near = _near(list(block.values()), known[start : start + TILE], floor, deadline)
         block = {id: chunks for (id, chunks), of_id in zip(block.items(), near, strict=True) if not of_id.any()}
     return block
 
 
-def _near(ones: Sequence[Chunks], others: Sequence[Chunks], floor: float, ends: float) -> Near:
+def _near(ones: Sequence[Chunks], others: Sequence[Chunks], floor: float, deadline: Deadline) -> Near:
     """Which of some memories are alike to which of others. Raises Unavailable when the time is over."""
-    if time.monotonic() >= ends:
+    if not deadline.before():
         raise Unavailable("Comparing the results took too long; ask for fewer of them.", part="deadline")
     if not ones or not others:
         return np.zeros((len(ones), len(others)), np.bool_)

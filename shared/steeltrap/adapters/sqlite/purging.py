@@ -1,9 +1,9 @@
 """Forgetting, to the bytes: rows overwritten, the log cut, and the proof of it."""
 
-import time
 from collections.abc import Sequence
 from typing import Final
 
+from ...ports import Deadline
 from ...rules.ids import from_key, to_key
 from . import writes
 from .connection import select
@@ -19,27 +19,26 @@ _NAMED: Final = (
 )
 
 
-def purge(file: UserFile, ids: Sequence[str], timeout: float) -> list[str]:
+def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
     """Remove memories and cut the log; the ids that were there.
 
     Raises Unavailable when the disk is too full to remove anything. It is also raised when a reader in another process
-    held the log for all of `timeout`, or the disk is too full to rewrite the file: the memories are gone from every
+    held the log until the deadline, or the disk is too full to rewrite the file: the memories are gone from every
     answer then, and a repeated call or the next sweep finishes the work.
     """
-    ends = time.monotonic() + timeout
     if not file.is_there():
         return []
-    gone, unfinished = file.reserve.with_room(lambda: _remove(file, ids, timeout))
+    gone, unfinished = file.reserve.with_room(lambda: _remove(file, ids, deadline))
     if unfinished:
-        file.scrub(max(0.0, ends - time.monotonic()))
-        with file.writing(timeout) as (connection, _):
+        file.scrub(deadline)
+        with file.writing(deadline) as (connection, _):
             connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
     return gone
 
 
-def _remove(file: UserFile, ids: Sequence[str], timeout: float) -> tuple[list[str], bool]:
+def _remove(file: UserFile, ids: Sequence[str], deadline: Deadline) -> tuple[list[str], bool]:
     """The ids that were there, and whether bytes of these or earlier ones are left."""
-    with file.writing(timeout) as (connection, number):
+    with file.writing(deadline) as (connection, number):
         before = connection.total_changes()
         gone = writes.purge(connection, [to_key(id) for id in ids], number)
         if connection.total_changes() != before:

@@ -23,7 +23,7 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Clock, Close, Create, Entry, Pair, Probe, TextKey
+from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
 from ...record import from_image
 from ...rules.ids import from_key, to_key
 from . import counting, likeness, open_turns, sessions, usage, vectors, writes
@@ -44,19 +44,25 @@ class SqliteSpace:
 
     atomic_updates: int | None = None
 
-    def __init__(self, opened: Callable[[], UserFile], clock: Clock) -> None:
+    def __init__(self, opened: Callable[[], UserFile], clock: Clock, deadline: Deadline) -> None:
         self._opened = opened
         self._clock = clock
+        self._deadline = deadline
+
+    def until(self, deadline: Deadline) -> "SqliteSpace":
+        return SqliteSpace(self._opened, self._clock, deadline)
 
     @property
     def _file(self) -> UserFile:
+        """The user's file, while there is time to use it. Raises Unavailable."""
+        self._deadline.left()
         return self._opened()
 
-    def commit(self, changes: Sequence[Change], *, timeout: float) -> None:
+    def commit(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
         file = self._file  # once: asking for it under a lock could wait for another user's
-        with file.writing(timeout) as (connection, number):
+        with file.writing(self._deadline) as (connection, number):
             now = self._now()
 
             def look_around(entry: Entry, floor: float) -> Surroundings:
@@ -153,20 +159,20 @@ class SqliteSpace:
         # An index of the same file always answers; only what was imported from elsewhere may be pending.
         return [memory.id for memory in self.walk() if memory.lookaround_pending]
 
-    def alike(self, pairs: Collection[Pair], *, floor: float, timeout: float) -> frozenset[Pair]:
+    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
         with self._file.searching() as opened:
             if opened is None:
                 return frozenset()
             connection, index = opened
             vectors = index.chunks_of(row_numbers(connection, list({id for pair in pairs for id in pair})))
-            return likeness.alike(pairs, vectors, floor, timeout)
+            return likeness.alike(pairs, vectors, floor, self._deadline)
 
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int, timeout: float) -> list[str]:
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
         with self._file.searching() as opened:
             if opened is None:
                 return list(ids[:limit])
             connection, index = opened
-            return likeness.distinct(ids, index.chunks_of(row_numbers(connection, ids)), floor, limit, timeout)
+            return likeness.distinct(ids, index.chunks_of(row_numbers(connection, ids)), floor, limit, self._deadline)
 
     def open_turns(self, conversation_id: str) -> list[Memory]:
         with self._file.reading() as connection:
@@ -199,15 +205,15 @@ class SqliteSpace:
         with self._file.reading() as connection:
             return [] if connection is None else sessions.read(connection)
 
-    def add_session(self, session: Session, *, timeout: float) -> bool:
-        with self._file.writing(timeout) as (connection, _):
+    def add_session(self, session: Session) -> bool:
+        with self._file.writing(self._deadline) as (connection, _):
             return sessions.add(connection, session)
 
-    def remove_session(self, id: str, *, timeout: float) -> bool:
+    def remove_session(self, id: str) -> bool:
         file = self._file
         if not file.is_there():
             return False
-        with file.writing(timeout) as (connection, _):
+        with file.writing(self._deadline) as (connection, _):
             return sessions.remove(connection, id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
@@ -230,22 +236,22 @@ class SqliteSpace:
         return self._file.usage.on_top_of(stored, ids)
 
     def note_access(self, ids: Sequence[str], at: datetime) -> None:
-        self._file.usage.add(ids, at)
+        self._opened().usage.add(ids, at)
 
     def note_review(self, id: str, *, previous: str | None, card: str) -> None:
-        self._file.usage.review(id, previous, card)
+        self._opened().usage.review(id, previous, card)
 
-    def keep_review(self, id: str, *, previous: str | None, card: str, timeout: float) -> bool:
+    def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
         file = self._file
         if not file.is_there():
             return False
         file.flush_usage()  # `previous` may still be in the buffer
-        with file.writing(timeout) as (connection, _):
+        with file.writing(self._deadline) as (connection, _):
             return usage.review(connection, id, previous, card)
 
-    def purge(self, ids: Sequence[str], *, timeout: float) -> list[str]:
+    def purge(self, ids: Sequence[str]) -> list[str]:
         self._file.usage.drop(ids)
-        return purge(self._file, ids, timeout)
+        return purge(self._file, ids, self._deadline)
 
     def stale(self, deleted_before: datetime) -> list[str]:
         with self._file.reading() as connection:
@@ -258,10 +264,10 @@ class SqliteSpace:
             )
         return [from_key(key) for (key,) in rows]
 
-    def sweep(self, deleted_before: datetime, *, timeout: float) -> int:
+    def sweep(self, deleted_before: datetime) -> int:
         """Purge what is stale, and finish a purge that was cut short; how many memories went."""
         stale = self.stale(deleted_before)
-        return len(self.purge(stale, timeout=timeout)) if stale or is_unfinished(self._file) else 0
+        return len(self.purge(stale)) if stale or is_unfinished(self._file) else 0
 
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)

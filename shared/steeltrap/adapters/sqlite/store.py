@@ -11,7 +11,7 @@ from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
-from ...ports import Clock, Embedder
+from ...ports import Clock, Deadline, Embedder
 from ..data_folder import DataFolder
 from .connection import crossing, select
 from .file import DESCRIPTORS, UserFile
@@ -68,9 +68,9 @@ class SqliteStore:
         self._closing = threading.Event()
         self._flusher: threading.Thread | None = None
 
-    def space(self, user: UserRef) -> SqliteSpace:
+    def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
         # The space asks for the file at each use, so that one put away in between is opened again.
-        return SqliteSpace(lambda: self._file(user), self._clock)
+        return SqliteSpace(lambda: self._file(user), self._clock, deadline)
 
     def path(self, user: UserRef) -> Path:
         """Where a user's file lies: any id works, since only a digest of it names the file."""
@@ -93,7 +93,7 @@ class SqliteStore:
             raise damaged
 
     def forget_user(self, user: UserRef) -> bool:
-        return self._file(user).wipe(_WIPE_SECONDS)
+        return self._file(user).wipe(Deadline.after(_WIPE_SECONDS, self._clock))
 
     def check(self) -> None:
         """Raises Unavailable when the folder is gone, or could not be written to in the last 10 s.
@@ -140,7 +140,7 @@ class SqliteStore:
                 return
             self._swept[user] = now
             try:
-                self.space(user).sweep(now - self._retention, timeout=_SWEEP_SECONDS)
+                self.space(user, Deadline.after(_SWEEP_SECONDS, self._clock)).sweep(now - self._retention)
             except Exception as error:  # the thread has to live
                 _log.warning("a sweep failed: %s", getattr(error, "message", type(error).__name__))
 

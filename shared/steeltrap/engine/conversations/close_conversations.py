@@ -20,7 +20,7 @@ from ...rules import segmentation
 from ...rules.limits import size_of
 from ...rules.summary import summary
 from .. import save as saving
-from ..call import Call, Deadline
+from ..call import Call
 from ..entry import embed_memories, entry
 from ..save import Draft
 
@@ -39,7 +39,8 @@ def close_what_is_over(call: Call, conversation_id: str | None = None) -> list[M
     """
     made: list[Memory] = []
     try:
-        hurried = replace(call, deadline=_half(call.deadline))
+        half = call.deadline.within(call.deadline.left() / 2)
+        hurried = replace(call, deadline=half, space=call.space.until(half))
         if conversation_id is not None:
             made += close_conversation(hurried, conversation_id)
         made += close_idle(hurried, episodes=EPISODES_PER_CALL - len(made))
@@ -152,7 +153,7 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     same = takewhile(lambda pair: pair[0].content == pair[1].content, pairs)
     # The first is among them even where it was edited since.
     ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])
-    call.space.commit([Close(turn_ids=tuple(ids))], timeout=call.deadline.left())
+    call.space.commit([Close(turn_ids=tuple(ids))])
 
 
 def _message(turn: Memory) -> Message:
@@ -162,7 +163,3 @@ def _message(turn: Memory) -> Message:
 
 def _said_at(turn: Memory) -> datetime:
     return turn.occurred_at or turn.created_at
-
-
-def _half(deadline: Deadline) -> Deadline:
-    return Deadline(deadline.seconds, deadline.ends - deadline.left() / 2, deadline.monotonic)

@@ -44,9 +44,7 @@ def _complete(call: Call, memories: list[Memory]) -> int:
             links=links[: max(MAX_LINKS, len(memory.links))],
         )
         try:
-            call.space.commit(
-                [Replace(entry=unchanged_text(image), expected=memory.version)], timeout=call.deadline.left()
-            )
+            call.space.commit([Replace(entry=unchanged_text(image), expected=memory.version)])
             done += 1
         except (Conflict, NotFound):
             continue

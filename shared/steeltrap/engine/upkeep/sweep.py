@@ -8,7 +8,7 @@ from .complete import complete
 
 def sweep(call: Call) -> int:
     """How many memories went. The call's time bounds it. Raises Unavailable."""
-    purged = len(call.space.purge(call.space.stale(call.now() - call.rules.retention), timeout=call.deadline.left()))
+    purged = len(call.space.purge(call.space.stale(call.now() - call.rules.retention)))
     while close_idle(call):
         call.deadline.left()
     complete(call)

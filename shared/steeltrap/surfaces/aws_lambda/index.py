@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import maintenance
 from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
-from ...runtime.local import SystemClock, open_upkeep
+from ...runtime.clock import SystemClock
+from ...runtime.local import open_upkeep
 from ...settings import read_settings
 from ...telemetry import log_fault
 from .opening import time_left

@@ -82,12 +82,13 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
 def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Finding]:
     """Tables and index, when there is an embedder to open them with."""
     from ...runtime import local as runtime
+    from ...runtime.clock import SystemClock
 
     if embedder is None:
         return
     mend = "Start it or mend its address and permissions; `steeltrap setup` makes what is missing."
     try:
-        store = runtime.open_store(settings, embedder, runtime.SystemClock())
+        store = runtime.open_store(settings, embedder, SystemClock())
         try:
             store.check()
         finally:

@@ -100,11 +100,11 @@ def reindex(
 def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = False) -> None:
     """Compare table and search index, and say what differs; exit code 1 when something does."""
     from ... import maintenance
-    from ...runtime import local as runtime
+    from ...runtime.clock import SystemClock
 
     whose = None if user is None else _named(user, tenant)
     with _upkeep() as upkeep:
-        found = maintenance.verify_index(upkeep.truth, upkeep.index, runtime.SystemClock(), user=whose)
+        found = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=whose)
     if as_json:
         listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in found.differences]
         write_json({**found.counts, "strays": found.strays, "differences": listed})

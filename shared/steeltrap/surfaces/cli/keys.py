@@ -46,7 +46,7 @@ def add(
     """Make a key and show it, this once: only a digest of it is kept. A server that runs admits it at once."""
     from ...invoke import identified
     from ...model import Caller, Permissions
-    from ...runtime.local import SystemClock
+    from ...runtime.clock import SystemClock
     from ...toolsets import CATALOGUE
 
     for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
@@ -69,7 +69,7 @@ def add(
 
 def list_(as_json: options.Json = False, data: options.Data = None) -> None:
     """List the keys, oldest first: ids, whose they are and what they may do. The keys themselves are kept nowhere."""
-    from ...runtime.local import SystemClock
+    from ...runtime.clock import SystemClock
 
     now = SystemClock().now()
     known = _keys(data).all()

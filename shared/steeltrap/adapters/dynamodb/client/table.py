@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Final, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ....errors import Unavailable
+from ....ports import Clock, Deadline
 from ...aws_client import code_of
 from ..layout.typed import Item, Value, Wire, from_wire, text, to_wire
 from . import errors as crossing
@@ -30,28 +30,6 @@ _KEYS_AT_ONCE: Final = 100
 _PUTS_AT_ONCE: Final = 25
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
-    """The moment by which a call must have answered."""
-
-    ends: float
-
-    @classmethod
-    def after(cls, seconds: float) -> "Deadline":
-        return cls(time.monotonic() + seconds)
-
-    def before(self, seconds: float) -> float:
-        """Seconds until so many are left; 0 when fewer are."""
-        return max(0.0, self.ends - time.monotonic() - seconds)
-
-    def left(self) -> float:
-        """Seconds left. Raises Unavailable when there are none."""
-        left = self.ends - time.monotonic()
-        if left <= 0:
-            raise Unavailable("The memory store did not answer in time; try again.", part="store")
-        return left
-
-
 class Cancelled(Exception):
     """A conditional write that did not happen: for each action None, or the code and the item that was there."""
 
@@ -63,13 +41,20 @@ class Cancelled(Exception):
 class Tables:
     """The two tables and the clients to them, each made at its first use. Safe for threads."""
 
-    def __init__(self, connect: Connect, memory: str, usage: str, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, connect: Connect, memory: str, usage: str, clock: Clock, pause: Callable[[float], None] = time.sleep
+    ) -> None:
         self.memory = memory
         self.usage = usage
         self._connect = connect
+        self._clock = clock
         self._pause = pause
         self._clients: dict[float, Any] = {}
         self._lock = Lock()
+
+    def within(self, seconds: float) -> Deadline:
+        """A deadline for what no call waits for."""
+        return Deadline.after(seconds, self._clock)
 
     def call(self, operation: str, request: Wire, deadline: Deadline) -> Any:
         """One request, repeated while that may help. Raises SteeltrapError, Cancelled."""
@@ -81,7 +66,7 @@ class Tables:
                 refused = _refusal(error)
                 if refused is not None:
                     raise refused from None
-                if not crossing.may_pass(error) or pause >= deadline.ends - time.monotonic():
+                if not crossing.may_pass(error) or pause >= deadline.before():
                     raise crossing.translate(error) from error
             self._pause(pause)
         raise AssertionError("pauses never end")

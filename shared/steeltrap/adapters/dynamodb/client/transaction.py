@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
 
+from ....ports import Deadline
 from ..layout import items
 from ..layout.typed import Item, Value, Wire, to_wire
-from .table import Cancelled, Deadline, Tables
+from .table import Cancelled, Tables
 
 MOST_ACTIONS: Final = 100
 MOST_BYTES: Final = 3_500_000

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from ....model import ScopeUse, from_micros
-from ..client.table import Deadline
 from ..layout import keys
 from ..layout.tables import CREATED, SPEAKER
 from ..layout.typed import Item, number, text
@@ -56,12 +55,12 @@ def kept_speakers(user: Item) -> frozenset[str] | None:
     return kept - {""} if isinstance(kept, frozenset) else None
 
 
-def speakers(partition: Partition, deadline: Deadline) -> frozenset[str]:
+def speakers(partition: Partition) -> frozenset[str]:
     """Those who say at least two memories, counted: one small request for each name there is."""
     found = set()
     after = " "
     for _ in range(MOST_SPEAKERS):
-        names = _first_two(partition, "speaker > :name", after, deadline)
+        names = _first_two(partition, "speaker > :name", after)
         if not names:
             break
         if len(names) == 2 and names[0] == names[1]:
@@ -70,14 +69,14 @@ def speakers(partition: Partition, deadline: Deadline) -> frozenset[str]:
     return frozenset(found)
 
 
-def says_two(partition: Partition, name: str, deadline: Deadline) -> bool:
+def says_two(partition: Partition, name: str) -> bool:
     """Whether at least two memories are said by a name."""
-    return len(_first_two(partition, "speaker = :name", name, deadline)) == 2
+    return len(_first_two(partition, "speaker = :name", name)) == 2
 
 
-def _first_two(partition: Partition, condition: str, name: str, deadline: Deadline) -> list[str]:
+def _first_two(partition: Partition, condition: str, name: str) -> list[str]:
     how: Any = {"IndexName": SPEAKER, "ProjectionExpression": "speaker", "Limit": 2}
-    found = partition.tables.query(partition.key, condition, {":name": name}, deadline, **how)
+    found = partition.tables.query(partition.key, condition, {":name": name}, partition.deadline, **how)
     return [item["speaker"]["S"] for item in next(iter(found))["Items"]]
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ....ports import Document, Tombstone
+from ....ports import Deadline, Document, Tombstone
 from ....record import from_image
-from ..client.table import Deadline, Tables
+from ..client.table import Tables
 from ..layout import items, keys
 from ..layout.typed import Item, from_wire, number, text
 
@@ -42,7 +42,7 @@ def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadlin
         yield document(item, image, search)
 
 
-def told_by(tables: Tables, record: Mapping[str, Any], *, timeout: float) -> Document | Tombstone | None:
+def told_by(tables: Tables, record: Mapping[str, Any], deadline: Deadline) -> Document | Tombstone | None:
     """What a record of the table's stream says to an index; None for records of other items than memories, and
     where a later record says more.
 
@@ -54,7 +54,7 @@ def told_by(tables: Tables, record: Mapping[str, Any], *, timeout: float) -> Doc
         return None
     user = text(item, "u")
     if "NewImage" in change:
-        return next(documents(tables, user, [item], Deadline.after(timeout)), None)
+        return next(documents(tables, user, [item], deadline), None)
     return Tombstone(user=user, id=keys.id_of(text(item, "k")), index_version=number(item, "w") + 1)
 
 
@@ -65,14 +65,14 @@ def everything(tables: Tables, user: str, *, timeout: float, after: str = "") ->
         user,
         "k BETWEEN :first AND :last",
         {":first": keys.memory(after) + " ", ":last": keys.memory("~")},
-        Deadline.after(3600),
+        tables.within(3600),
     )
     for item in found:
         block.append(item)
         if len(block) == _BLOCK:
-            yield from documents(tables, user, block, Deadline.after(timeout))
+            yield from documents(tables, user, block, tables.within(timeout))
             block.clear()
-    yield from documents(tables, user, block, Deadline.after(timeout))
+    yield from documents(tables, user, block, tables.within(timeout))
 
 
 _BLOCK = 100

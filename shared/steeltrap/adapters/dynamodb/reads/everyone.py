@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....model import UserRef
-from ..client.table import READ_SECONDS, Deadline, Tables
+from ..client.table import READ_SECONDS, Tables
 from ..layout.tables import EVERYONE
 from ..layout.typed import from_wire, text
 
@@ -18,7 +18,7 @@ def everyone(tables: Tables) -> Iterator[UserRef]:
         "ExpressionAttributeValues": {":user": {"S": "user"}},
     }
     while True:
-        page = tables.call("query", request, Deadline.after(READ_SECONDS))
+        page = tables.call("query", request, tables.within(READ_SECONDS))
         for item in map(from_wire, page["Items"]):
             yield UserRef(text(item, "user_id"), text(item, "tenant"))
         if "LastEvaluatedKey" not in page:

@@ -4,9 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from ....model import Embedding
-from ....ports import Pair
+from ....ports import Deadline, Pair
 from ....rules.vectors import nearest
-from ..client.table import Deadline
 
 Vectors = Mapping[str, Sequence[Embedding]]
 """The vectors of visible memories by id; what has none is left out."""

@@ -7,7 +7,6 @@ from ....errors import MemoryNotFound
 from ....model import Filter, Memory, Page, from_micros
 from ....record import from_image
 from ....rules.ids import canonical
-from ..client.table import READ_SECONDS, Deadline
 from ..layout import items, keys
 from ..layout.filters import Conditions
 from ..layout.tables import CREATED, WRITTEN
@@ -26,12 +25,11 @@ def page(partition: Partition, filter: Filter, *, limit: int, offset: int) -> Pa
     if not conditions.admits_none and first <= last:
         values = conditions.values | {":first": first, ":last": last}
         request: dict[str, Any] = {"ProjectionExpression": "k"}
-        deadline = Deadline.after(READ_SECONDS)
         for found in partition.tables.query(
             partition.key,
             "listed BETWEEN :first AND :last",
             values,
-            deadline,
+            partition.deadline,
             IndexName=CREATED,
             FilterExpression=conditions.expression,
             ExpressionAttributeNames=conditions.names,
@@ -79,7 +77,7 @@ def _keys_before(partition: Partition, prefix: str, last: str) -> list[Item]:
         partition.key,
         "listed BETWEEN :first AND :last",
         {":first": prefix, ":last": last},
-        Deadline.after(READ_SECONDS),
+        partition.deadline,
         IndexName=CREATED,
         ProjectionExpression="k, listed",
         ScanIndexForward=False,

@@ -4,12 +4,10 @@ The bound between the two is one number, the index version: the overlay has ever
 index is asked for those below. So nothing is found or counted twice, whatever the clocks of the writers say.
 """
 
-import time
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ....ports import Document
-from ..client.table import Deadline
+from ....ports import Clock, Document
 from ..layout import keys
 from ..layout.tables import WRITTEN
 from ..layout.typed import Item, from_wire, number, text
@@ -56,11 +54,11 @@ class Seen:
     ids: frozenset[str]
     began: float
 
-    def is_fresh(self) -> bool:
-        return time.monotonic() - self.began < _FRESH_SECONDS
+    def is_fresh(self, clock: Clock) -> bool:
+        return clock.monotonic() - self.began < _FRESH_SECONDS
 
 
-def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:
+def recent(partition: Partition, since: int) -> Recent:
     """What was written since an index version, or later when that is too much.
 
     One request, and one more when something large is among it. Raises Conflict for another embedder.
@@ -71,7 +69,7 @@ def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:
                 partition.key,
                 "w >= :since",
                 {":since": since},
-                deadline,
+                partition.deadline,
                 IndexName=WRITTEN,
                 Select="ALL_ATTRIBUTES",
                 ScanIndexForward=False,
@@ -88,7 +86,7 @@ def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:
         cut = _version(found[-1])
         since = cut + 1
         found = [item for item in found if _version(item) >= since]
-    told = list(documents(partition.tables, partition.key, found, deadline))
+    told = list(documents(partition.tables, partition.key, found, partition.deadline))
     there = {one.id: one for one in told if isinstance(one, Document)}
     known = {keys.id_of(text(item, "k")): item for item in found}
     return Recent(
@@ -103,7 +101,7 @@ def recent(partition: Partition, since: int, deadline: Deadline) -> Recent:
     )
 
 
-def last_before(partition: Partition, version: int, deadline: Deadline) -> int:
+def last_before(partition: Partition, version: int) -> int:
     """The index version of the last write below one; 0 when there is none."""
     page = next(
         iter(
@@ -111,7 +109,7 @@ def last_before(partition: Partition, version: int, deadline: Deadline) -> int:
                 partition.key,
                 "w < :version",
                 {":version": version},
-                deadline,
+                partition.deadline,
                 IndexName=WRITTEN,
                 ProjectionExpression="w",
                 ScanIndexForward=False,

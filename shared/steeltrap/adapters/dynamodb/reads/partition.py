@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from ....errors import Conflict, Internal
 from ....model import Memory, UserRef
+from ....ports import Deadline
 from ....record import from_image
-from ..client.table import READ_SECONDS, Deadline, Tables
+from ..client.table import Tables
 from ..layout import items, keys
 from ..layout.typed import Item, Value, number, text
 
@@ -24,7 +25,7 @@ class Partition:
     """What the verbs of this adapter work on.
 
     `now` tells the time in microseconds, `stamp` gives index versions, each higher than all given before and than
-    a least one.
+    a least one. All that is done with it keeps its deadline.
     """
 
     tables: Tables
@@ -35,14 +36,17 @@ class Partition:
     now: Callable[[], int]
     stamp: Callable[[int], int]
     pool: Executor
+    deadline: Deadline
 
-    def get(
-        self, wanted: Iterable[str], names: Sequence[str] = (), deadline: Deadline | None = None
-    ) -> dict[str, Item]:
+    def within(self, seconds: float) -> "Partition":
+        """The same, with so many seconds from now at most."""
+        return replace(self, deadline=self.deadline.within(seconds))
+
+    def get(self, wanted: Iterable[str], names: Sequence[str] = ()) -> dict[str, Item]:
         """Items by sort key, the user's own among them. Raises Conflict for memories of another embedder."""
         wanted = [keys.USER, *wanted]
         asked = tuple(dict.fromkeys((*names, *USER))) if names else ()
-        found = self.tables.get(self.key, wanted, asked, deadline or Deadline.after(READ_SECONDS))
+        found = self.tables.get(self.key, wanted, asked, self.deadline)
         return found if self.admit(found.get(keys.USER)) else {}
 
     def admit(self, user: Item | None) -> bool:
@@ -61,30 +65,25 @@ class Partition:
             )
         return "forgetting" not in user
 
-    def items(
-        self, condition: str, values: Mapping[str, Value], deadline: Deadline | None = None, **how: Any
-    ) -> Iterator[Item]:
+    def items(self, condition: str, values: Mapping[str, Value], **how: Any) -> Iterator[Item]:
         """Items of a query, one by one."""
-        return self.tables.items(self.key, condition, values, deadline or Deadline.after(READ_SECONDS), **how)
+        return self.tables.items(self.key, condition, values, self.deadline, **how)
 
-    def under(self, prefix: str, deadline: Deadline | None = None, **how: Any) -> Iterator[Item]:
+    def under(self, prefix: str, **how: Any) -> Iterator[Item]:
         """The items whose sort key begins with something."""
-        return self.items("begins_with(k, :prefix)", {":prefix": prefix}, deadline, **how)
+        return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **how)
 
-    def contents(self, some: Sequence[Item], name: str, deadline: Deadline | None = None) -> list[bytes | None]:
+    def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
         """An attribute of each item, its pieces fetched where it lies in some."""
         wanted = [piece for item in some for piece in items.pieces_of(item, name)]
-        deadline = deadline or Deadline.after(READ_SECONDS)
-        pieces = self.tables.get(self.key, wanted, (), deadline) if wanted else {}
+        pieces = self.tables.get(self.key, wanted, (), self.deadline) if wanted else {}
         return [items.content(item, name, pieces) for item in some]
 
-    def memories(
-        self, ids: Iterable[str], deadline: Deadline | None = None, *, again: bool = True
-    ) -> dict[str, Memory]:
+    def memories(self, ids: Iterable[str], *, again: bool = True) -> dict[str, Memory]:
         """The memories of these ids, in their one form; deleted ones too, forgotten ones not."""
-        found = self.get(map(keys.memory, ids), items.IMAGE, deadline)
+        found = self.get(map(keys.memory, ids), items.IMAGE)
         there = [item for key, item in found.items() if key != keys.USER and "gone" not in item]
-        images = self.contents(there, "image", deadline)
+        images = self.contents(there, "image")
         # A memory that lost a piece between the two reads was replaced or forgotten by then.
         lost = [keys.id_of(text(item, "k")) for item, image in zip(there, images, strict=True) if image is None]
         read = {
@@ -94,7 +93,7 @@ class Partition:
         }
         if lost and not again:
             raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=lost[0])
-        return read | self.memories(lost, deadline, again=False) if lost else read
+        return read | self.memories(lost, again=False) if lost else read
 
     def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:
         """The results of some work that waits for DynamoDB, done side by side."""

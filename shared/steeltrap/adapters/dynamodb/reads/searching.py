@@ -1,7 +1,6 @@
 """Both the index and the latest writes, asked side by side; what is wrong with either is said."""
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -12,7 +11,6 @@ from ....errors import IndexUnavailable, SteeltrapError
 from ....model import Matches, Query, Surroundings
 from ....ports import Index, Indexed, IndexedSurroundings, Probe
 from ....rules import bm25
-from ..client.table import READ_SECONDS, Deadline
 from ..layout import keys
 from . import counting, merging, overlay
 from .overlay import Recent, Seen
@@ -97,61 +95,58 @@ def _remember(met: OrderedDict[str, T], user: str, what: T) -> None:
 
 
 class Searcher:
-    """One user's search. `window` is how far back the overlay reaches, in microseconds."""
+    """Searches of partitions. `window` is how far back the overlay reaches, in microseconds."""
 
-    def __init__(self, partition: Partition, index: Index, bearings: Bearings, window: int) -> None:
-        self._partition = partition
+    def __init__(self, index: Index, bearings: Bearings, window: int) -> None:
         self._index = index
         self._bearings = bearings
         self._window = window
 
-    def search(self, query: Query) -> Matches:
+    def search(self, partition: Partition, query: Query) -> Matches:
         """The best of both. Raises Unavailable when the latest writes can't be read."""
-        now = self._partition.now()
-        deadline = Deadline.after(READ_SECONDS)
+        now = partition.now()
         if len(set(query.tokens)) > bm25.MOST_TERMS:
             # Which tokens are rare, both have to say before either is asked for them.
             counting = replace(query, embedding=None, per_leg=0)
-            recent, _, indexed, _ = self._both(self._asking(counting, now, deadline), now, deadline)
+            recent, _, indexed, _ = self._both(partition, self._asking(partition, counting, now), now)
             counts = merging.frequencies(query, indexed or _NOTHING, recent, now)
             query = replace(query, tokens=tuple(bm25.rarest(counts)))
-        recent, before, indexed, failed = self._both(self._asking(query, now, deadline), now, deadline)
+        recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)
         if not recent.is_open:
             return Matches(candidates=(), stored=0, admitted=0)
         found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
         return replace(found, degraded=self._why(indexed, failed, before))
 
-    def speakers(self) -> frozenset[str]:
+    def speakers(self, partition: Partition) -> frozenset[str]:
         """Those who say at least two memories, as the user's own item says.
 
         Each search and look-around brings that item along. What it said is good for the next search, unless that is
         more than a window later: then the item is read by itself. Where it keeps no names yet they are counted.
         """
-        partition, now = self._partition, self._partition.now()
+        now = partition.now()
         named = self._bearings.named(partition.key)
         if named is not None and 0 <= now - named.at <= self._window:
             return named.names
-        deadline = Deadline.after(READ_SECONDS)
-        user = partition.get((), USER, deadline).get(keys.USER)
+        user = partition.get((), USER).get(keys.USER)
         if user is None:
             return frozenset()
         names = counting.kept_speakers(user)
         if names is None:
-            names = counting.speakers(partition, deadline)
+            names = counting.speakers(partition)
         self._bearings.keep_names(partition.key, Named(names, now))
         return names
 
-    def forget_speakers(self) -> None:
+    def forget_speakers(self, user: str) -> None:
         """Read them the next time: a write may have changed them."""
-        self._bearings.forget_names(self._partition.key)
+        self._bearings.forget_names(user)
 
-    def _asking(self, query: Query, now: int, deadline: Deadline) -> Callable[[Bounds], Indexed]:
+    def _asking(self, partition: Partition, query: Query, now: int) -> Callable[[Bounds], Indexed]:
         def ask(bounds: Bounds) -> Indexed:
             return self._index.search(
-                self._partition.key,
+                partition.key,
                 query,
                 now=now,
-                timeout=min(INDEX_SECONDS, deadline.left()),
+                timeout=min(INDEX_SECONDS, partition.deadline.left()),
                 before=bounds.since,
                 leave_out=sorted(bounds.changed),
             )
@@ -159,30 +154,29 @@ class Searcher:
         return ask
 
     def look_around(
-        self, probes: Sequence[Probe], *, floor: float, top_k: int, timeout: float = READ_SECONDS
+        self, partition: Partition, probes: Sequence[Probe], *, floor: float, top_k: int
     ) -> tuple[list[Surroundings], Seen | None]:
         """What lies around each probe, and what was seen to be there (None while the user is being forgotten).
 
         Raises one of INDEX_FAILURES when the index does not answer: half of an answer would make what is known look
         new.
         """
-        now = self._partition.now()
-        deadline = Deadline.after(timeout)
+        now = partition.now()
 
         def ask(bounds: Bounds) -> list[IndexedSurroundings]:
             return self._index.look_around(
-                self._partition.key,
+                partition.key,
                 probes,
                 now=now,
                 floor=floor,
                 top_k=top_k,
-                timeout=min(INDEX_SECONDS, deadline.left()),
+                timeout=min(INDEX_SECONDS, partition.deadline.left()),
                 before=bounds.since,
                 leave_out=sorted(bounds.changed),
             )
 
-        began = time.monotonic()
-        recent, before, indexed, failed = self._both(ask, now, deadline)
+        began = partition.deadline.clock.monotonic()
+        recent, before, indexed, failed = self._both(partition, ask, now)
         if indexed is None:
             raise failed or IndexUnavailable("The search index does not answer", advice="try again", part="index")
         if not recent.is_open:
@@ -196,17 +190,16 @@ class Searcher:
         return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset(), began)
 
     def _both(
-        self, ask: Callable[[Bounds], T], now: int, deadline: Deadline
+        self, partition: Partition, ask: Callable[[Bounds], T], now: int
     ) -> tuple[Recent, int, T | None, SteeltrapError | None]:
         """The latest writes, the version of the last write that the index alone can know, and the index's word on
         all the rest, or why it has none."""
-        partition = self._partition
         asked, last = self._bearings.recall(partition.key, now - self._window)
         looking = None
         if not last.holds(asked.since, now, self._window):
-            looking = partition.pool.submit(overlay.last_before, partition, asked.since, deadline)
+            looking = partition.pool.submit(overlay.last_before, partition, asked.since)
         asking = partition.pool.submit(ask, asked)
-        recent = overlay.recent(partition, asked.since, deadline)
+        recent = overlay.recent(partition, asked.since)
         right = Bounds(recent.since, recent.changed)
         answer = _outcome(asking)
         if answer[1] is None and right != asked:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ....model import UserRef
 from ....ports import Document, Held, Tombstone
-from ..client.table import Deadline, Tables
+from ..client.table import Tables
 from ..layout import keys
 from ..layout.typed import from_wire, number, text
 from . import documents
@@ -38,7 +38,7 @@ class DynamoTruth:
         if after:
             request["ExclusiveStartKey"] = _key(after)
         while True:
-            deadline = Deadline.after(_BLOCK_SECONDS)
+            deadline = self._tables.within(_BLOCK_SECONDS)
             page = self._tables.call("scan", request, deadline)
             found = map(from_wire, page["Items"])
             block = [
@@ -60,7 +60,7 @@ class DynamoTruth:
             user,
             "begins_with(k, :memories)",
             {":memories": keys.MEMORIES},
-            Deadline.after(_SECONDS),
+            self._tables.within(_SECONDS),
             ProjectionExpression="k, w, gone, deleted_at",
         )
         return {
@@ -69,7 +69,7 @@ class DynamoTruth:
         }
 
     def known(self, user: str, ids: Sequence[str]) -> frozenset[str]:
-        there = self._tables.get(user, map(keys.memory, ids), ("k",), Deadline.after(_BLOCK_SECONDS))
+        there = self._tables.get(user, map(keys.memory, ids), ("k",), self._tables.within(_BLOCK_SECONDS))
         return frozenset(map(keys.id_of, there))
 
 

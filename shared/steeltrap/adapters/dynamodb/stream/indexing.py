@@ -1,7 +1,6 @@
 """From the records of the memory table's stream into an index."""
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -32,17 +31,16 @@ class Indexer:
     def take(self, records: Sequence[Mapping[str, Any]], *, timeout: float = 30.0) -> list[str]:
         """The sequence numbers of those that have to come again, in order; the rest is done. Raises nothing for
         what the index, the table or the queue refuse."""
-        ends = time.monotonic() + timeout
+        deadline = self._tables.within(timeout)
         places = [str(record["dynamodb"]["SequenceNumber"]) for record in records]
         changes: list[Change] = []
         again: set[str] = set()
         for place, record in zip(places, records, strict=True):
-            left = ends - time.monotonic()
-            if left <= 0:
+            if not deadline.before():
                 again.add(place)
                 continue
             try:
-                document = told_by(self._tables, record, timeout=min(_FETCH_SECONDS, left))
+                document = told_by(self._tables, record, deadline.within(_FETCH_SECONDS))
                 if document is not None:
                     changes.append((place, document))
             except Exception as error:  # whatever it is, a record that can't be read must not hold up those behind it
@@ -50,7 +48,7 @@ class Indexer:
                 if passing or not self._is_parked(record, type(error).__name__):
                     again.add(place)
         if changes:
-            again.update(feed(self._index, changes, park=self._park, timeout=ends - time.monotonic()))
+            again.update(feed(self._index, changes, park=self._park, timeout=deadline.before()))
         return [place for place in places if place in again]
 
     def _is_parked(self, record: Mapping[str, Any], kind: str) -> bool:

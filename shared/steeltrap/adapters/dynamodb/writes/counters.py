@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....model import UserRef, from_micros, to_micros
 from ....ports import Amount
-from ..client.table import Cancelled, Deadline, Tables
+from ..client.table import Cancelled, Tables
 from ..layout.typed import Value, from_wire, number, to_wire
 
 _SECONDS: Final = 1.0
@@ -35,7 +35,7 @@ class DynamoCounters:
         return number(from_wire(done["Attributes"]), "calls")
 
     def amount(self, user: UserRef) -> Amount | None:
-        found = self._tables.get_usage(partition(user.key), [_AMOUNT], Deadline.after(_SECONDS)).get(_AMOUNT)
+        found = self._tables.get_usage(partition(user.key), [_AMOUNT], self._tables.within(_SECONDS)).get(_AMOUNT)
         if found is None:
             return None
         measured_at = from_micros(number(found, "measured_at"))
@@ -70,7 +70,7 @@ class DynamoCounters:
 
     def _update(self, user: UserRef, key: str, **how: Any) -> Any:
         request = {"TableName": self._tables.usage, "Key": to_wire({"u": partition(user.key), "k": key}), **how}
-        return self._tables.call("update_item", request, Deadline.after(_SECONDS))
+        return self._tables.call("update_item", request, self._tables.within(_SECONDS))
 
 
 def partition(user: str) -> str:

@@ -11,7 +11,6 @@ from ....errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ....model import Surroundings, from_micros
 from ....ports import Create, Entry, Probe, Replace
 from ....rules.vectors import nearest
-from ..client.table import Deadline
 from ..client.transaction import Action
 from ..layout import keys
 from ..layout.tables import FOLD
@@ -29,15 +28,13 @@ def turn(read: Item | None) -> Action:
     return Action(keys.GUARD, "#guards = :guards", {":guards": count}, set={"guards": count + 1})
 
 
-def check(
-    partition: Partition, writes: Sequence[Create | Replace], look_around: LookAround, deadline: Deadline
-) -> None:
+def check(partition: Partition, writes: Sequence[Create | Replace], look_around: LookAround) -> None:
     """Raises Duplicate for the first guarded creation that has a duplicate, stored or before it in the commit."""
     before: list[Entry] = []
     for write in writes:
         guard = write.guard if isinstance(write, Create) else None
         if guard is not None and guard.same_text:
-            _refuse_same_text(partition, write.entry, before, deadline)
+            _refuse_same_text(partition, write.entry, before)
         if guard is not None and guard.threshold is not None:
             _refuse_near(write.entry, guard.threshold, before, look_around)
         if write.entry.memory.source != "conversation" and write.entry.memory.is_visible(from_micros(partition.now())):
@@ -80,17 +77,17 @@ def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
         )
 
 
-def copies(partition: Partition, fold: bytes, deadline: Deadline | None = None) -> list[Item]:
+def copies(partition: Partition, fold: bytes) -> list[Item]:
     """Where visible memories and turns have a text, given by its digest."""
     values: Any = {":fold": fold.hex(), ":now": partition.now()}
     visible = "attribute_not_exists(expires_at) OR expires_at > :now"
-    return list(partition.items("fold = :fold", values, deadline, IndexName=FOLD, FilterExpression=visible))
+    return list(partition.items("fold = :fold", values, IndexName=FOLD, FilterExpression=visible))
 
 
-def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry], deadline: Deadline) -> None:
+def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry]) -> None:
     there = [
         (item["created_at"], keys.id_of(text(item, "k")))
-        for item in copies(partition, entry.fold, deadline)
+        for item in copies(partition, entry.fold)
         if item["scope"] == entry.memory.scope and text(item, "listed").startswith(keys.MEMORIES)
     ]
     ids = [id for _, id in sorted(there)]

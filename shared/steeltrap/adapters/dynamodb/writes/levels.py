@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Final
 
 from ....ports import Levels
-from ..client.table import Deadline, Tables
+from ..client.table import Tables
 from ..layout.typed import text, to_wire
 
 PARTITION: Final = "levels"
@@ -20,7 +20,7 @@ class DynamoLevels:
         self._tables = tables
 
     def read(self, key: str) -> Levels | None:
-        found = self._tables.get_usage(PARTITION, [key], Deadline.after(_SECONDS)).get(key)
+        found = self._tables.get_usage(PARTITION, [key], self._tables.within(_SECONDS)).get(key)
         if found is None:
             return None
         try:
@@ -36,4 +36,4 @@ class DynamoLevels:
             "ExpressionAttributeNames": {"#levels": "levels"},
             "ExpressionAttributeValues": to_wire({":levels": json.dumps(asdict(levels))}),
         }
-        self._tables.call("update_item", request, Deadline.after(_SECONDS))
+        self._tables.call("update_item", request, self._tables.within(_SECONDS))

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 from ....model import Association, Memory, Revision, from_micros, to_micros
 from ....ports import Create, Replace
 from ....rules.ids import canonical
-from ..client.table import Deadline
 from ..layout import keys
 from ..layout.typed import Item, text
 from ..reads.partition import Partition
@@ -55,9 +54,9 @@ def without(memory: Memory, gone: Collection[str]) -> Memory:
     return memory if len(links) == len(memory.links) else dataclasses.replace(memory, links=links)
 
 
-def sources(partition: Partition, target: str, deadline: Deadline | None = None) -> set[str]:
+def sources(partition: Partition, target: str) -> set[str]:
     """The ids whose images may have a link to a memory."""
-    found = partition.under(keys.links_to(target), deadline, ProjectionExpression="k")
+    found = partition.under(keys.links_to(target), ProjectionExpression="k")
     return {keys.source_of(text(item, "k")) for item in found}
 
 

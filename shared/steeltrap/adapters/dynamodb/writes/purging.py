@@ -14,7 +14,7 @@ from ....model import Memory, Revision
 from ....ports import TOMBSTONE_SECONDS
 from ....record import from_image
 from ....rules.ids import canonical
-from ..client.table import Cancelled, Deadline
+from ..client.table import Cancelled
 from ..client.transaction import Action, run
 from ..layout import items, keys
 from ..layout.typed import Item, number, text
@@ -23,20 +23,19 @@ from . import linking, speakers, users
 
 _READ = ("k", "w", "made", "gone", "rest", "image", "image_at", "speaker")
 _ATTEMPTS = 20
-_SECONDS = 5.0
 
 
-def purge(partition: Partition, ids: Sequence[str], deadline: Deadline) -> list[str]:
+def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
     """Remove memories and all that hangs on them; the ids that were there."""
     known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
-    if not known or not users.count_purge(partition, deadline):
+    if not known or not users.count_purge(partition):
         return []
-    gone = {id: there for id in known if (there := _bury(partition, id, deadline))}
+    gone = {id: there for id in known if (there := _bury(partition, id))}
     # Whoever saw one of them before it was buried is told too: links are looked for only once.
-    user = users.count_purge(partition, deadline)
-    speakers.settle_purge(partition, user, gone.values(), deadline)
+    user = users.count_purge(partition)
+    speakers.settle_purge(partition, user, gone.values())
     for id in known:
-        _clear(partition, id, deadline)
+        _clear(partition, id)
     return list(gone)
 
 
@@ -45,7 +44,7 @@ def traces(partition: Partition, id: str) -> list[str]:
     known = canonical(id)
     if not known:
         return []
-    there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), Deadline.after(_SECONDS))
+    there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), partition.deadline)
     found = ["memory"] if there and "gone" not in there[keys.memory(known)] else []
     for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
         if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
@@ -76,14 +75,14 @@ def revisions(partition: Partition, id: str, after: int = 0, limit: int | None =
     return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
 
 
-def _bury(partition: Partition, id: str, deadline: Deadline) -> Item | None:
+def _bury(partition: Partition, id: str) -> Item | None:
     """Put a tombstone in a memory's place; the item that was there, or None where there was none."""
     key = keys.memory(id)
     for _ in range(_ATTEMPTS):
-        there = partition.tables.get(partition.key, [key], _READ, deadline).get(key)
+        there = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
         if there is None or "gone" in there:
             return None
-        [image] = partition.contents([there], "image", deadline)
+        [image] = partition.contents([there], "image")
         w = partition.stamp(number(there, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
@@ -93,59 +92,59 @@ def _bury(partition: Partition, id: str, deadline: Deadline) -> Item | None:
                 partition.tables,
                 partition.key,
                 [Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)],
-                deadline,
+                partition.deadline,
             )
             return there
     raise _busy()
 
 
-def _clear(partition: Partition, id: str, deadline: Deadline) -> None:
+def _clear(partition: Partition, id: str) -> None:
     """Remove what hangs on a memory that is gone, and the links that name it."""
     key = keys.memory(id)
-    stone = partition.tables.get(partition.key, [key], _READ, deadline).get(key)
+    stone = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
     if stone is not None and "gone" not in stone:
         return
     rest = stone.get("rest") if stone else None
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
-    replaced = list(partition.under(keys.revisions(id), deadline))
-    images = partition.contents(replaced, "image", deadline)
+    replaced = list(partition.under(keys.revisions(id)))
+    images = partition.contents(replaced, "image")
     targets |= _targets(from_image(image) for image in images if image)
-    hanging = [text(item, "k") for item in partition.under(keys.parts(id), deadline, ProjectionExpression="k")]
+    hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
     hanging += [text(item, "k") for item in replaced] + [keys.link(target, id) for target in targets]
-    naming = linking.sources(partition, id, deadline)
+    naming = linking.sources(partition, id)
     for source in naming:
-        _unname(partition, source, id, deadline)
+        _unname(partition, source, id)
     hanging += [keys.link(id, source) for source in naming]
-    partition.tables.delete_all(partition.key, hanging, deadline)
-    partition.tables.delete_usage(partition.key, [id], deadline)
+    partition.tables.delete_all(partition.key, hanging, partition.deadline)
+    partition.tables.delete_usage(partition.key, [id], partition.deadline)
     if rest is not None:
         done = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [done], deadline)
+            run(partition.tables, partition.key, [done], partition.deadline)
 
 
-def _unname(partition: Partition, source: str, gone: str, deadline: Deadline) -> None:
+def _unname(partition: Partition, source: str, gone: str) -> None:
     """Drop the links to a memory from another one's images."""
-    for item in partition.under(keys.revisions(source), deadline):
-        _cut(partition, item, gone, deadline)
+    for item in partition.under(keys.revisions(source)):
+        _cut(partition, item, gone)
     for _ in range(_ATTEMPTS):
         key = keys.memory(source)
-        item = partition.tables.get(partition.key, [key], (), deadline).get(key)  # type: ignore[assignment]
+        item = partition.tables.get(partition.key, [key], (), partition.deadline).get(key)  # type: ignore[assignment]
         if item is None or "gone" in item:
             return
         with suppress(Cancelled):
-            _cut(partition, item, gone, deadline)
+            _cut(partition, item, gone)
             return
     raise _busy()
 
 
-def _cut(partition: Partition, item: Item, gone: str, deadline: Deadline) -> None:
+def _cut(partition: Partition, item: Item, gone: str) -> None:
     """Write an image anew without its links to a memory. Raises Cancelled when it changed meanwhile."""
-    [image] = partition.contents([item], "image", deadline)
+    [image] = partition.contents([item], "image")
     if image is None or not _names(memory := from_image(image), gone):
         return
     changed, pieces = items.with_image(item, linking.without(memory, {gone}))
-    partition.tables.put_all(pieces, deadline)
+    partition.tables.put_all(pieces, partition.deadline)
     condition, values = "attribute_exists(#k)", {}
     if "w" in item:
         condition, values = "#w = :seen", {":seen": item["w"]}
@@ -153,11 +152,11 @@ def _cut(partition: Partition, item: Item, gone: str, deadline: Deadline) -> Non
     removed = [name for name in ("image", "image_at") if name not in changed]
     action = Action(text(item, "k"), condition, values, set=changed, remove=removed, own="w" in changed)
     try:
-        run(partition.tables, partition.key, [action], deadline)
+        run(partition.tables, partition.key, [action], partition.deadline)
     except Cancelled:
-        partition.tables.delete_all(partition.key, [str(piece["k"]) for piece in pieces], deadline)
+        partition.tables.delete_all(partition.key, [str(piece["k"]) for piece in pieces], partition.deadline)
         raise
-    partition.tables.delete_all(partition.key, items.pieces_of(item, "image"), deadline)
+    partition.tables.delete_all(partition.key, items.pieces_of(item, "image"), partition.deadline)
 
 
 def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from ....errors import SteeltrapError
-from ..client.table import Cancelled, Deadline
+from ..client.table import Cancelled
 from ..layout import keys
 from ..layout.typed import Item, Value, to_wire
 from ..reads import counting
@@ -23,9 +23,7 @@ _MOST: Final = counting.MOST_SPEAKERS
 """So many names are kept: each request that reads the user's item pays for all of them."""
 
 
-def settle(
-    partition: Partition, user: Item | None, said: Collection[str], unsaid: Collection[str], deadline: Deadline
-) -> bool:
+def settle(partition: Partition, user: Item | None, said: Collection[str], unsaid: Collection[str]) -> bool:
     """Correct the names that a write gave a memory (`said`) or took one from (`unsaid`), "" for nobody; whether any
     changed.
 
@@ -35,46 +33,46 @@ def settle(
     kept = frozenset[str]() if user is None else counting.kept_speakers(user)
     with suppress(SteeltrapError):
         if kept is None:
-            return _begin(partition, deadline)
+            return _begin(partition)
         doubtful = (set(said) - kept - {""}) | (set(unsaid) & kept)
-        return any(partition.each(lambda name: _correct(partition, name, name in kept, deadline), doubtful))
+        return any(partition.each(lambda name: _correct(partition, name, name in kept), doubtful))
     return True
 
 
-def settle_purge(partition: Partition, user: Item | None, gone: Iterable[Item], deadline: Deadline) -> None:
+def settle_purge(partition: Partition, user: Item | None, gone: Iterable[Item]) -> None:
     """Correct all names that are kept, if anything was purged that someone said. As `settle`, nothing is raised."""
     if any("speaker" in item for item in gone):
-        settle(partition, user, (), (counting.kept_speakers(user) if user else None) or (), deadline)
+        settle(partition, user, (), (counting.kept_speakers(user) if user else None) or ())
 
 
-def _correct(partition: Partition, name: str, is_kept: bool, deadline: Deadline) -> bool:
+def _correct(partition: Partition, name: str, is_kept: bool) -> bool:
     """Keep a name or drop it, as the index says; whether that changed anything. Counts again after each change: a
     write that came meanwhile may have counted before it."""
     changed = False
-    while (is_said := counting.says_two(partition, name, deadline)) != is_kept:
-        if not (_add if is_said else _remove)(partition, name, deadline):
+    while (is_said := counting.says_two(partition, name)) != is_kept:
+        if not (_add if is_said else _remove)(partition, name):
             break
         is_kept, changed = is_said, True
     return changed
 
 
-def _begin(partition: Partition, deadline: Deadline) -> bool:
+def _begin(partition: Partition) -> bool:
     """Count all names, and keep them for a user whose item has none yet."""
-    values: dict[str, Value] = {":names": counting.speakers(partition, deadline) | {""}}
-    return _update(partition, "ADD speakers :names", "attribute_exists(k)", values, deadline)
+    values: dict[str, Value] = {":names": counting.speakers(partition) | {""}}
+    return _update(partition, "ADD speakers :names", "attribute_exists(k)", values)
 
 
-def _add(partition: Partition, name: str, deadline: Deadline) -> bool:
+def _add(partition: Partition, name: str) -> bool:
     values: dict[str, Value] = {":names": frozenset({name}), ":most": _MOST}
-    return _update(partition, "ADD speakers :names", "size(speakers) <= :most", values, deadline)
+    return _update(partition, "ADD speakers :names", "size(speakers) <= :most", values)
 
 
-def _remove(partition: Partition, name: str, deadline: Deadline) -> bool:
+def _remove(partition: Partition, name: str) -> bool:
     values: dict[str, Value] = {":names": frozenset({name})}
-    return _update(partition, "DELETE speakers :names", "attribute_exists(speakers)", values, deadline)
+    return _update(partition, "DELETE speakers :names", "attribute_exists(speakers)", values)
 
 
-def _update(partition: Partition, change: str, condition: str, values: dict[str, Value], deadline: Deadline) -> bool:
+def _update(partition: Partition, change: str, condition: str, values: dict[str, Value]) -> bool:
     """Change the names of a user who is there and has room for them; whether it was done."""
     request: Any = {
         "TableName": partition.tables.memory,
@@ -84,7 +82,7 @@ def _update(partition: Partition, change: str, condition: str, values: dict[str,
         "ExpressionAttributeValues": to_wire(values),
     }
     try:
-        partition.tables.call("update_item", request, deadline)
+        partition.tables.call("update_item", request, partition.deadline)
     except Cancelled:
         return False
     return True

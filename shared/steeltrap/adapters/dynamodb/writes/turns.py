@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 
 from ....model import Memory
-from ..client.table import Deadline
 from ..layout import keys
 from ..layout.tables import OPEN
 from ..layout.typed import Value, number, text
 from ..reads.partition import Partition
 
 
-def places(partition: Partition, created: Sequence[Memory], deadline: Deadline) -> Callable[[], dict[str, int]]:
+def places(partition: Partition, created: Sequence[Memory]) -> Callable[[], dict[str, int]]:
     """Take places for new memories in their conversations, counting from 0; what is answered waits for them.
 
     A place that is not used in the end stays empty.
@@ -20,13 +19,13 @@ def places(partition: Partition, created: Sequence[Memory], deadline: Deadline) 
         if memory.conversation_id is not None:
             by_conversation.setdefault(memory.conversation_id, []).append(memory.id)
     taken = [
-        (ids, partition.pool.submit(_take, partition, conversation, len(ids), deadline))
+        (ids, partition.pool.submit(_take, partition, conversation, len(ids)))
         for conversation, ids in by_conversation.items()
     ]
     return lambda: {id: first.result() + i for ids, first in taken for i, id in enumerate(ids)}
 
 
-def _take(partition: Partition, conversation_id: str, count: int, deadline: Deadline) -> int:
+def _take(partition: Partition, conversation_id: str, count: int) -> int:
     request = {
         "TableName": partition.tables.memory,
         "Key": {"u": {"S": partition.key}, "k": {"S": keys.conversation(conversation_id)}},
@@ -34,7 +33,7 @@ def _take(partition: Partition, conversation_id: str, count: int, deadline: Dead
         "ExpressionAttributeValues": {":count": {"N": str(count)}},
         "ReturnValues": "UPDATED_NEW",
     }
-    answer = partition.tables.call("update_item", request, deadline)
+    answer = partition.tables.call("update_item", request, partition.deadline)
     return int(answer["Attributes"]["said"]["N"]) - count
 
 

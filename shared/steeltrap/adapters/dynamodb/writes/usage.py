@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from ....errors import SteeltrapError
 from ....model import Usage, from_micros, to_micros
+from ....ports import Deadline
 from ....rules.ids import canonical
 from ... import reading
 from ...reading import Pending
-from ..client.table import READ_SECONDS, Cancelled, Deadline
+from ..client.table import Cancelled
 from ..client.transaction import Action, run
 from ..layout import keys
 from ..layout.typed import Item, Value, number, text
@@ -80,24 +81,25 @@ class UsageBuffer(reading.UsageBuffer):
                     self._turn.notify_all()
 
 
-def flush(partition: Partition, buffer: UsageBuffer, deadline: Deadline, *, just_read: bool = False) -> None:
+def flush(partition: Partition, buffer: UsageBuffer, *, just_read: bool = False) -> None:
     """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
     best effort."""
+    deadline = partition.deadline
     while deadline.before(_BLOCK_SECONDS):
         with buffer.moving(deadline) as mine:
             pending = buffer.take(_BLOCK) if mine and deadline.before(_BLOCK_SECONDS) else {}
             if not pending:
                 return
-            _move(partition, pending, deadline, just_read)
+            _move(partition, pending, just_read)
     if just_read:
         drop_all(buffer, deadline)  # by the next flush it would not be a moment ago
 
 
-def settle(partition: Partition, buffer: UsageBuffer, id: str, deadline: Deadline) -> None:
+def settle(partition: Partition, buffer: UsageBuffer, id: str) -> None:
     """Write down what was read of one memory."""
-    with buffer.moving(deadline) as mine:
+    with buffer.moving(partition.deadline) as mine:
         if mine:
-            _move(partition, buffer.take_one(id), deadline, just_read=False)
+            _move(partition, buffer.take_one(id), just_read=False)
 
 
 def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
@@ -106,29 +108,29 @@ def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
         buffer.take()
 
 
-def _move(partition: Partition, pending: Mapping[str, Pending], deadline: Deadline, just_read: bool) -> None:
+def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool) -> None:
     told = [(known, more) for id, more in pending.items() if (known := canonical(id))]
     ids = {id for id, _ in told}
     try:
-        there = ids if just_read else _still_there(partition, ids, deadline)
-        partition.each(lambda each: _write(partition, *each, deadline), [each for each in told if each[0] in there])
+        there = ids if just_read else _still_there(partition, ids)
+        partition.each(lambda each: _write(partition, *each), [each for each in told if each[0] in there])
     except SteeltrapError as error:
         _log.warning("reading statistics were not kept: %s", error.message)
 
 
-def _still_there(partition: Partition, ids: Iterable[str], deadline: Deadline) -> Set[str]:
+def _still_there(partition: Partition, ids: Iterable[str]) -> Set[str]:
     """Those that were not purged since they were read: of them nothing may come to be written again."""
-    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), deadline)
+    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), partition.deadline)
     return {keys.id_of(key) for key, item in found.items() if "gone" not in item}
 
 
-def keep_review(partition: Partition, id: str, previous: str | None, card: str, deadline: Deadline) -> bool:
+def keep_review(partition: Partition, id: str, previous: str | None, card: str) -> bool:
     """Put a card in place of `previous`. False when another came first, or the memory is not there."""
     there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
     if not canonical(id):
         return False
     try:
-        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], deadline)
+        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], partition.deadline)
     except Cancelled:
         return False
     return True
@@ -136,13 +138,12 @@ def keep_review(partition: Partition, id: str, previous: str | None, card: str, 
 
 def read(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
     """What is known of the reading of these memories."""
-    deadline = Deadline.after(READ_SECONDS)
     known = {canonical(id): id for id in ids}
     known.pop("", None)
     if len(known) < _MANY:
-        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, deadline).values()
+        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, partition.deadline).values()
     else:
-        found = partition.tables.usage_items(partition.key, deadline)
+        found = partition.tables.usage_items(partition.key, partition.deadline)
     return {known[text(item, "k")]: _usage(item) for item in found if text(item, "k") in known}
 
 
@@ -154,7 +155,7 @@ def _usage(item: Item) -> Usage:
     )
 
 
-def _write(partition: Partition, id: str, more: Pending, deadline: Deadline) -> None:
+def _write(partition: Partition, id: str, more: Pending) -> None:
     if more.count and more.at:
         request: Any = {
             "TableName": partition.tables.usage,
@@ -164,10 +165,10 @@ def _write(partition: Partition, id: str, more: Pending, deadline: Deadline) -> 
             "ExpressionAttributeNames": {"#count": "count", "#at": "at"},
             "ExpressionAttributeValues": {":count": {"N": str(more.count)}, ":at": {"N": str(to_micros(more.at))}},
         }
-        partition.tables.call("update_item", request, deadline)
+        partition.tables.call("update_item", request, partition.deadline)
     for previous, card in more.reviews:
         with suppress(Cancelled):
-            run(partition.tables, partition.key, [_review(partition, id, previous, card)], deadline)
+            run(partition.tables, partition.key, [_review(partition, id, previous, card)], partition.deadline)
 
 
 def _review(partition: Partition, id: str, previous: str | None, card: str) -> Action:

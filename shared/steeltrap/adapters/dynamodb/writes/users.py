@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ....errors import SteeltrapError
 from ....ports import TOMBSTONE_SECONDS
-from ..client.table import Cancelled, Deadline
+from ..client.table import Cancelled
 from ..client.transaction import Action, run
 from ..layout import items, keys
 from ..layout.typed import Item, from_wire, number, text
@@ -37,7 +37,7 @@ def unpurged(user: Item) -> Action:
     return Action(keys.USER, "#purges = :purges", {":purges": user["purges"]})
 
 
-def count_purge(partition: Partition, deadline: Deadline) -> Item | None:
+def count_purge(partition: Partition) -> Item | None:
     """Let writes that began before know of a purge; the user's own item after it. None when there is no such user."""
     request: Any = {
         "TableName": partition.tables.memory,
@@ -48,91 +48,93 @@ def count_purge(partition: Partition, deadline: Deadline) -> Item | None:
         "ReturnValues": "ALL_NEW",
     }
     try:
-        return from_wire(partition.tables.call("update_item", request, deadline)["Attributes"])
+        return from_wire(partition.tables.call("update_item", request, partition.deadline)["Attributes"])
     except Cancelled:
-        return count_purge(partition, deadline) if made_anew(partition, deadline) else None
+        return count_purge(partition) if made_anew(partition) else None
 
 
-def made_anew(partition: Partition, deadline: Deadline) -> bool:
+def made_anew(partition: Partition) -> bool:
     """Make the item of a user of whom something is there without it. False when there is nothing.
 
     Of a write and a forgetting that meet, the write may come last and leave that; the next commit makes it, too.
     """
-    if not _is_left(partition, deadline):
+    if not _is_left(partition):
         return False
     with suppress(Cancelled):
-        run(partition.tables, partition.key, [creation(partition)], deadline)
+        run(partition.tables, partition.key, [creation(partition)], partition.deadline)
     return True
 
 
-def forget(partition: Partition, deadline: Deadline) -> bool:
+def forget(partition: Partition) -> bool:
     """Remove everything of a user. False when there was nothing.
 
     Nothing of it is read from the first moment on; whoever writes meanwhile finishes the forgetting first.
     """
-    forget_counters(partition, deadline)
+    forget_counters(partition)
     mark = Action(keys.USER, "attribute_exists(#k)", set={"forgetting": 1})
     try:
-        run(partition.tables, partition.key, [mark], deadline)
+        run(partition.tables, partition.key, [mark], partition.deadline)
     except Cancelled:
-        return made_anew(partition, deadline) and forget(partition, deadline)
-    finish_forgetting(partition, deadline)
+        return made_anew(partition) and forget(partition)
+    finish_forgetting(partition)
     return True
 
 
-def forget_counters(partition: Partition, deadline: Deadline) -> None:
+def forget_counters(partition: Partition) -> None:
     """Remove what was counted of a user, who may have called and saved nothing."""
     counted = counters.partition(partition.key)
-    known = [text(item, "k") for item in partition.tables.usage_items(counted, deadline)]
-    partition.tables.delete_usage(counted, known, deadline)
+    known = [text(item, "k") for item in partition.tables.usage_items(counted, partition.deadline)]
+    partition.tables.delete_usage(counted, known, partition.deadline)
 
 
-def finish_forgetting(partition: Partition, deadline: Deadline) -> None:
+def finish_forgetting(partition: Partition) -> None:
     """Remove all items of a user whose forgetting was begun; the user's own is the last."""
     tables, user = partition.tables, partition.key
     ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
     doomed: list[str] = []
-    for item in tables.items(user, "k >= :first", {":first": " "}, deadline, ProjectionExpression="k, w, made, gone"):
+    kept = {"ProjectionExpression": "k, w, made, gone"}
+    for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **kept):
         key = text(item, "k")
         if key.startswith(keys.MEMORIES):
-            _bury(partition, item, ttl, deadline)
+            _bury(partition, item, ttl)
         elif key != keys.USER:
             doomed.append(key)
         if len(doomed) >= _BLOCK:
-            tables.delete_all(user, doomed, deadline)
+            tables.delete_all(user, doomed, partition.deadline)
             doomed.clear()
-    tables.delete_all(user, doomed, deadline)
-    forget_usage(partition, deadline)
-    tables.delete_all(user, [keys.USER], deadline)
+    tables.delete_all(user, doomed, partition.deadline)
+    forget_usage(partition)
+    tables.delete_all(user, [keys.USER], partition.deadline)
 
 
-def forget_usage(partition: Partition, deadline: Deadline) -> None:
+def forget_usage(partition: Partition) -> None:
     """Remove how a user's memories were read."""
-    read = [text(item, "k") for item in partition.tables.usage_items(partition.key, deadline)]
-    partition.tables.delete_usage(partition.key, read, deadline)
+    read = [text(item, "k") for item in partition.tables.usage_items(partition.key, partition.deadline)]
+    partition.tables.delete_usage(partition.key, read, partition.deadline)
 
 
-def _is_left(partition: Partition, deadline: Deadline) -> bool:
+def _is_left(partition: Partition) -> bool:
     """Whether anything is stored of a user, tombstones aside."""
     tables, user = partition.tables, partition.key
     kept = {"ProjectionExpression": "k", "FilterExpression": "attribute_not_exists(gone)"}
-    there = tables.items(user, "k >= :first", {":first": " "}, deadline, **kept)
-    return any(True for _ in there) or any(True for _ in tables.usage_items(user, deadline))
+    there = tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **kept)
+    return any(True for _ in there) or any(True for _ in tables.usage_items(user, partition.deadline))
 
 
-def _bury(partition: Partition, item: Item, ttl: int, deadline: Deadline) -> None:
+def _bury(partition: Partition, item: Item, ttl: int) -> None:
     if "gone" in item:
         return
     id = keys.id_of(text(item, "k"))
     w = partition.stamp(number(item, "w"))
     stone = items.tombstone(partition.key, id, w=w, made=number(item, "made"), ttl=ttl)
-    partition.tables.put_all([stone], deadline)
+    partition.tables.put_all([stone], partition.deadline)
 
 
-def move_embedder(partition: Partition, deadline: Deadline) -> None:
+def move_embedder(partition: Partition) -> None:
     """Record that the user's vectors are the embedder's of this store. Raises SteeltrapError."""
     values: Any = {"embedder": partition.embedder, "dimension": partition.dimension}
+    action = Action(keys.USER, "attribute_exists(#k)", set=values)
     try:
-        run(partition.tables, partition.key, [Action(keys.USER, "attribute_exists(#k)", set=values)], deadline)
+        run(partition.tables, partition.key, [action], partition.deadline)
     except Cancelled:
         raise SteeltrapError("The user was forgotten meanwhile; there is nothing to embed anew.") from None

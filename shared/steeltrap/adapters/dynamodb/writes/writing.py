@@ -20,7 +20,7 @@ from ....errors import Conflict, NotFound, SteeltrapError
 from ....model import Surroundings
 from ....ports import Change, Close, Create, Entry, Probe, Replace
 from ....rules.ids import canonical
-from ..client.table import Cancelled, Deadline
+from ..client.table import Cancelled
 from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
 from ..layout import items, keys
 from ..layout.typed import Item, number, text
@@ -42,12 +42,11 @@ def commit(
     partition: Partition,
     changes: Sequence[Change],
     look_around: LookAround,
-    deadline: Deadline,
     seen: Seen | None = None,
 ) -> bool:
     """Write all of the changes; what was `seen` a moment ago is not read again. Whether the kept names of speakers
     changed. Raises Conflict, NotFound, SteeltrapError."""
-    return _Commit(partition, changes, look_around, deadline, seen).run()
+    return _Commit(partition, changes, look_around, seen).run()
 
 
 @dataclass(slots=True)
@@ -65,7 +64,6 @@ class _Commit:
         partition: Partition,
         changes: Sequence[Change],
         look_around: LookAround,
-        deadline: Deadline,
         seen: Seen | None,
     ) -> None:
         self._partition = partition
@@ -73,7 +71,6 @@ class _Commit:
         closing = [change for change in changes if isinstance(change, Close)]
         self._closed = [id for id in (canonical(i) for change in closing for i in change.turn_ids) if id]
         self._look_around = look_around
-        self._deadline = deadline
         self._seen = seen
         self._read: dict[str, Item] = {}
         self._positions: dict[str, int] | None = None
@@ -89,7 +86,7 @@ class _Commit:
             self._repeat()
         finally:
             if self._done:  # some may be written where others were refused
-                renamed = speakers.settle(self._partition, self._user, self._said, self._unsaid, self._deadline)
+                renamed = speakers.settle(self._partition, self._user, self._said, self._unsaid)
         return renamed
 
     def _repeat(self) -> None:
@@ -99,7 +96,7 @@ class _Commit:
                 return
             except Again:
                 # Whoever came first is not met again at once.
-                time.sleep(min(random.uniform(0, _PAUSE), self._deadline.left()))
+                time.sleep(min(random.uniform(0, _PAUSE), self._partition.deadline.left()))
 
     def _attempt(self) -> None:
         there = self._look()
@@ -114,7 +111,7 @@ class _Commit:
             self._take_back(plan)
             raise
         if plan.late:
-            self._partition.tables.delete_all(self._partition.key, plan.late, self._deadline)
+            self._partition.tables.delete_all(self._partition.key, plan.late, self._partition.deadline)
 
     def _look(self) -> set[str]:
         """Read what the changes touch; answers the ids that are there. Counters of conversations go on meanwhile."""
@@ -126,14 +123,14 @@ class _Commit:
         counting = None
         if self._positions is None:
             said = [write.entry.memory for write in self._writes if isinstance(write, Create)]
-            counting = turns.places(self._partition, said, self._deadline)
+            counting = turns.places(self._partition, said)
         there = self._recalled(targets) if not wanted else None
         if there is None:
             there = self._fetched({*wanted, *map(keys.memory, targets)})
         if counting is not None:
             self._positions = counting()
         if not self._partition.admit(self._user):
-            users.finish_forgetting(self._partition, self._deadline)
+            users.finish_forgetting(self._partition)
             raise Again
         return there
 
@@ -141,7 +138,9 @@ class _Commit:
         """What a look-around saw, once, if that is all there is to know. A purge since then is refused in the end,
         as long as one transaction holds all."""
         seen, self._seen = self._seen, None
-        if seen is None or not seen.is_fresh() or not targets <= seen.ids or len(self._writes) >= _FEW:
+        if seen is None or not targets <= seen.ids or len(self._writes) >= _FEW:
+            return None
+        if not seen.is_fresh(self._partition.deadline.clock):
             return None
         self._read, self._user = {}, seen.user
         return targets
@@ -149,7 +148,7 @@ class _Commit:
     def _fetched(self, wanted: set[str]) -> set[str]:
         names = tuple(dict.fromkeys((*_READ, *USER)))
         partition = self._partition
-        self._read = partition.tables.get(partition.key, {*wanted, keys.USER}, names, self._deadline)
+        self._read = partition.tables.get(partition.key, {*wanted, keys.USER}, names, self._partition.deadline)
         self._user = self._read.pop(keys.USER, None)
         return {keys.id_of(key) for key, item in self._read.items() if "gone" not in item}
 
@@ -164,7 +163,7 @@ class _Commit:
                 guarding.check_version(write, there)
             elif there is not None and "gone" not in there:
                 raise guarding.taken(write.entry.memory.id)
-        guarding.check(self._partition, writes, self._look_around, self._deadline)
+        guarding.check(self._partition, writes, self._look_around)
 
     def _plan(self, writes: Sequence[Write], room: items.Room) -> _Plan:
         plan = _Plan()
@@ -238,15 +237,15 @@ class _Commit:
         elif needed:
             conditional = [action for action in more if action.condition]
             for action in conditional:
-                _run(self._partition, [action], self._deadline)
+                _run(self._partition, [action])
             plan.early += [a.put for a in more if not a.condition and a.put is not None]
 
     def _write(self, plan: _Plan) -> None:
         if plan.early:
-            self._partition.tables.put_all(plan.early, self._deadline)
+            self._partition.tables.put_all(plan.early, self._partition.deadline)
         for group in groups(plan.actions):
             try:
-                run(self._partition.tables, self._partition.key, group, self._deadline)
+                run(self._partition.tables, self._partition.key, group, self._partition.deadline)
             except Cancelled as cancelled:
                 self._refuse(group, cancelled)
             self._done |= {keys.id_of(action.key) for action in group if action.key.startswith(keys.MEMORIES)}
@@ -273,12 +272,12 @@ class _Commit:
         pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
         with suppress(SteeltrapError):
             unnamed = [key for key in pieces if key.split("#")[1] not in self._done]
-            self._partition.tables.delete_all(self._partition.key, unnamed, self._deadline)
+            self._partition.tables.delete_all(self._partition.key, unnamed, self._partition.deadline)
 
 
-def _run(partition: Partition, actions: Sequence[Action], deadline: Deadline) -> None:
+def _run(partition: Partition, actions: Sequence[Action]) -> None:
     try:
-        run(partition.tables, partition.key, actions, deadline)
+        run(partition.tables, partition.key, actions, partition.deadline)
     except Cancelled:
         raise Again from None
 
