@@ -12,11 +12,11 @@ from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
 from spaces import space_of
-from steeltrap.model import Memory, UserRef
+from steeltrap.model import Memory
 from steeltrap.ports import Create, Replace, Space
 
 __all__ = ["cloud"]
-ANA = UserRef("ana")
+ANA = "ana"
 
 
 def say(space: Space, name: str, *, times: int = 1) -> list[Memory]:

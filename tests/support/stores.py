@@ -150,7 +150,7 @@ class Apart:
                 yield UserRef(user.user_id, user.tenant.removeprefix(self._part))
 
     def forget_user(self, user: UserRef) -> bool:
-        return bool(self.store.forget_user(UserRef(self._here(user))))
+        return bool(self.store.forget_user(self._here(user)))
 
     def _here(self, user: UserRef) -> UserRef:
         return UserRef(user.user_id, self._part + user.tenant)
