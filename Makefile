@@ -14,13 +14,14 @@ TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.steeltrap
 STAGE ?= dev
 SAM := .build/sam/bin/sam
+WORKFLOWS := .build/workflows/bin
 PARTS ?= opensearch dynamodb aws
 # What `make check` runs: every rule, and each port, dialect and surface where it is quickest.
 FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py tests/contracts/test_explaining.py \
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws e2e synth bootstrap deploy github-role destroy validate up down lint format docs bench mutants lock sbom clean
+.PHONY: help install serve check check-types check-tests test test-aws e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +103,13 @@ validate: $(TESTABLE) .build/sam/.installed ## Synthesise the stages and have SA
 	  || exit 1; \
 	done
 
+workflows: .build/workflows/.installed ## Check GitHub's workflows and forms against their schemas, and for what attackers use
+	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(WORKFLOWS)/zizmor --offline --quiet --min-severity medium .github
+
 up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS here, without Docker (PARTS="opensearch dynamodb")
 	@$(PYTHON) localstack/launch.py up $(PARTS)
 
@@ -133,7 +141,7 @@ mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the chan
 lock: .build/locking/.installed ## Write the lock files anew for pyproject.toml (UPGRADE=--upgrade takes the newest versions)
 	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
 	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/product.txt
-	for each in pip locking sam ministack; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	for each in pip locking sam ministack workflows release; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
 
@@ -141,5 +149,15 @@ sbom: .build/locking/.installed ## List what the product is made of in .build/sb
 	.build/locking/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 	  --output-file .build/sbom.json locks/product.txt
 
+dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone, play the README
+	rm -rf dist .build/wheel
+	$(BIN)/python -m hatchling build --directory dist
+	.build/release/bin/twine check --strict dist/*
+	$(PYTHON) -m venv .build/wheel
+	.build/wheel/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
+	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
+	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/*.whl
+	.build/wheel/bin/python docs/generate.py --check README.md
+
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .build dist

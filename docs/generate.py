@@ -1,8 +1,8 @@
 """Writes what can't be written by hand: tool and settings pages, transcripts, and the types of the Python calls.
 
-`python docs/generate.py` writes, `--check` says what would change and exits 1. Transcripts are produced
-by running their commands against a served folder, one a page, a new one where a block says `afresh`; ids,
-times and ports are put in a stable form.
+`python docs/generate.py` writes, `--check` says what would change and exits 1; with pages named, only their transcripts
+are played. Transcripts are produced by running their commands against a served folder, one a page, a new one where a
+block says `afresh`; ids, times and ports are put in a stable form.
 """
 
 import argparse
@@ -51,14 +51,16 @@ TRANSCRIPTS = [ROOT / "README.md", *sorted(DOCS.glob("dialects/*.md"))]
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
-    check = arguments.parse_args().check
-    stale = [path for path, text in pages() if not path.exists() or path.read_text() != text]
-    for path, text in pages() if stale and not check else []:
+    arguments.add_argument("page", nargs="*", type=Path, help="a page whose transcripts are played, and no other")
+    given = arguments.parse_args()
+    made = [(page, with_transcripts(page.read_text())) for page in map(Path.resolve, given.page)] or pages()
+    stale = [path for path, text in made if not path.exists() or path.read_text() != text]
+    for path, text in made if stale and not given.check else []:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     for path in stale:
-        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
-    return 1 if check and stale else 0
+        print(f"{'out of date' if given.check else 'written'}: {path.relative_to(ROOT)}")
+    return 1 if given.check and stale else 0
 
 
 def pages() -> list[tuple[Path, str]]:

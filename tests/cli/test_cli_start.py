@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from steeltrap.version import VERSION
+
 MAIN = "from steeltrap.surfaces.cli import main; main()"
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +47,11 @@ def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
     assert "Exit codes: 0 done" in result.stdout
     for name in ("serve", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
         assert f"  {name} " in result.stdout
+
+
+def test_the_version_is_told_at_once(environment):
+    told = subprocess.run(command("--version"), env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout == f"{VERSION}\n"
 
 
 def test_output_that_nobody_reads_any_more_ends_quietly(environment):

@@ -1,14 +1,15 @@
 """The commands by name. What a command needs is imported when it runs: `--help` must stay quick."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ...errors import SteeltrapError
+from ...version import VERSION
 from . import benches, indexing, keys, looking, memories, moving, serving, upkeep
 from .exits import EPILOG, Exit, exit_code
-from .output import complain
+from .output import complain, say
 
 
 class Commands(TyperGroup):
@@ -52,6 +53,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        say(VERSION)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The options of the command itself. Each command has its own."""
+
 
 for register in (
     serving.register,
