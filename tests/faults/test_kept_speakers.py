@@ -12,7 +12,7 @@ from contracts.entries import store as commit
 from faults.dynamodb_fixtures import Cloud, cloud
 from faults.unruly import down
 from spaces import space_of
-from steeltrap.model import Memory
+from steeltrap.model import Memory, UserRef
 from steeltrap.ports import Create, Replace, Space
 
 __all__ = ["cloud"]
@@ -37,7 +37,7 @@ def change(cloud: Cloud, expression: str, *names: str) -> None:
     cloud.unruly(3.0)._client.update_item(TableName=cloud.names[0], Key=_KEY, UpdateExpression=expression, **values)
 
 
-_KEY = {"u": {"S": ANA.key}, "k": {"S": "user"}}
+_KEY = {"u": {"S": UserRef(ANA).key}, "k": {"S": "user"}}
 
 
 def test_who_speaks_follows_what_is_said_changed_deleted_and_restored(cloud: Cloud) -> None:
