@@ -61,7 +61,7 @@ check: $(TESTABLE) ## Lint, check types (without infra/) and rooms, run the fast
 
 # The types of infra/ are left to `make test`: without a cache, those of the CDK take longer than all the rest.
 check-types: $(TESTABLE)
-	$(BIN)/mypy shared functions bench
+	$(BIN)/mypy shared functions bench examples
 
 check-tests: $(TESTABLE)
 	STEELTRAP_TEST_PARTS=0 $(BIN)/python -m pytest -n auto -m "not slow" --hypothesis-profile=quick $(FAST)

@@ -14,7 +14,8 @@ from steeltrap.surfaces.cli.app import app
 from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(ROOT.glob("docs/**/*.md"))
+OF_THE_ROOT = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*OF_THE_ROOT, *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*.md"))]
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
