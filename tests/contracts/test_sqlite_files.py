@@ -33,8 +33,7 @@ from contracts.entries import (
     vector,
 )
 from spaces import in_time, space_of
-from steeltrap.adapters.sqlite import SqliteStore, connection, opening
-from steeltrap.adapters.sqlite import file as files
+from steeltrap.adapters.sqlite import SqliteStore, connection, connections, opening
 from steeltrap.adapters.sqlite import store as stores
 from steeltrap.adapters.sqlite.file import UserFile
 from steeltrap.adapters.sqlite.rows import COLUMNS, to_row, to_terms
@@ -357,7 +356,7 @@ def test_a_flush_of_what_was_read_never_raises(
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "identity", refused)
+        patch.setattr(connections, "identity", refused)
         store.flush()
     assert "reading statistics were not kept" in caplog.text
 

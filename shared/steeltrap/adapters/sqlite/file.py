@@ -19,9 +19,10 @@ from ...ports import Deadline
 from ..data_folder import DataFolder
 from ..reading import UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, writing
+from .connections import Connections
 from .header import Header
 from .index import Index
-from .opening import WRITER_KIB, Identity, Opened, identity, open_file
+from .opening import Opened, identity, open_file
 from .reserve import Reserve
 from .schema import TABLES
 from .scrubbing import scrub
@@ -50,8 +51,7 @@ class UserFile:
         self.reserve = reserve
         self._header = header
         self._data = data
-        self._reader: Opened | None = None
-        self._writer: Opened | None = None
+        self._connections = Connections(path, data)
         self._read_lock = threading.Lock()
         self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -65,15 +65,15 @@ class UserFile:
     def is_there(self) -> bool:
         """Whether the user has a file. Raises Unavailable for one that was removed while it was open."""
         with crossing(self.path):
-            return self._find() is not None
+            return self._connections.find() is not None
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
         """The reading connection, or None while the user has no file."""
         while True:
             with self._read_lock, crossing(self.path):
-                there = self._find()
-                reader = self._reader
+                there = self._connections.find()
+                reader = self._connections.reader
                 if there is None:
                     yield None
                     return
@@ -165,8 +165,7 @@ class UserFile:
 
     def memory(self) -> int:
         """Bytes held, about: the index and what the connections cache."""
-        connections = (self._reader is not None) + (self._writer is not None)
-        return self._index.memory() + connections * CONNECTION_BYTES
+        return self._index.memory() + self._connections.count * CONNECTION_BYTES
 
     def close(self) -> None:
         """Flush what was read and let go of the file, behind everyone who uses it."""
@@ -204,12 +203,12 @@ class UserFile:
     @property
     def is_open(self) -> bool:
         """Whether it has a connection."""
-        return self._reader is not None or self._writer is not None
+        return self._connections.count > 0
 
     @property
     def is_open_to_write(self) -> bool:
         """Whether it was written since it was opened."""
-        return self._writer is not None
+        return self._connections.writer is not None
 
     def _empty(self, deadline: Deadline) -> bool:
         connection = self._open_writer().connection
@@ -262,62 +261,34 @@ class UserFile:
                 f"The file {self.path.name} was replaced or removed while it was written; try again.", part="store"
             )
 
-    def _find(self) -> Identity | None:
-        """What is at the path. Raises Unavailable when it was there and is gone."""
-        there = identity(self.path)
-        if there is None:
-            self._data.require()
-            if self.is_open:
-                raise Unavailable(
-                    f"The file {self.path.name} was removed while it was in use: put it back, or restart to begin "
-                    "with an empty one.",
-                    retryable=False,
-                    part="store",
-                )
-        return there
-
-    def _is_replaced(self) -> bool:
-        # One connection to the old file is enough: its log would be read as the new one's.
-        return any(opened is not None and not opened.is_in_place for opened in (self._reader, self._writer))
-
     def _let_go(self) -> None:
         """Close what is open. With the locks to write and to read. Raises SteeltrapError, with all still open."""
-        for opened in (self._writer, self._reader):
-            if opened is not None:
-                opened.take_log_along()
+        self._connections.take_logs_along()
         self._disconnect()
 
     def _disconnect(self) -> None:
-        for opened in (self._reader, self._writer):
-            if opened is not None:
-                opened.connection.close()
-        self._reader = self._writer = None
+        self._connections.close()
         self._index = Index(self.dimension)
         self._data_version = -1
         self._checked = False
 
     def _open_reader(self) -> None:
-        if self._is_replaced():
+        if self._connections.are_replaced:
             with self._write_turn(OPEN_SECONDS), self._read_lock:
-                if self._is_replaced():
+                if self._connections.are_replaced:
                     self._let_go()
         # Not under the lock to read: making or migrating a file waits for SQLite's write lock, whose holder
         # may want to look into the index.
         with self._open_lock:
-            if self._reader is None:
+            if self._connections.reader is None:
                 opened = open_file(self.path)
                 with self._read_lock:
-                    self._reader = opened
+                    self._connections.reader = opened
 
     def _open_writer(self) -> Opened:
         with crossing(self.path):
-            there = self._find()
-            if self._is_replaced():
+            there = self._connections.find()
+            if self._connections.are_replaced:
                 with self._read_lock:
                     self._let_go()
-            if self._writer is None:
-                if there is None:
-                    self._data.make()
-                    self.path.parent.mkdir(mode=0o700, exist_ok=True)
-                self._writer = open_file(self.path, new=there is None, cache_kib=WRITER_KIB)
-            return self._writer
+            return self._connections.to_write(new=there is None)

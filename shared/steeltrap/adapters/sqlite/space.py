@@ -1,7 +1,6 @@
 """One user's memories in SQLite."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import apsw
@@ -26,17 +25,15 @@ from ...model import (
 from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
 from ...record import from_image
 from ...rules.ids import from_key, to_key
-from . import counting, likeness, open_turns, sessions, usage, vectors, writes
+from . import counting, likeness, listing, open_turns, sessions, usage, vectors, writes
 from .connection import select
 from .file import UserFile
-from .filters import NOT_A_TURN, VISIBLE, conditions
+from .filters import VISIBLE, conditions
 from .index import Index
 from .purging import is_unfinished, purge, traces
 from .reembedding import reembed
 from .rows import row_numbers
 from .slots import Mask
-
-_WALK_BLOCK = 256
 
 
 class SqliteSpace:
@@ -135,25 +132,18 @@ class SqliteSpace:
             return opened[1].look_around(probes, self._now(), floor, top_k)
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
-        where, values = conditions(replace(filter, include_turns=False), self._now())
         with self._file.reading() as connection:
             if connection is None:
                 return Page(memories=(), total=0)
-            [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
-            rows = select(
-                connection,
-                f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
-                values | {"limit": limit, "offset": offset},
-            )
-        return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
+            return listing.page(connection, filter, self._now(), limit=limit, offset=offset)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         # Block by block, so that a long export holds no lock and no snapshot.
         last = 0 if after is None else self._row_number(after)
-        while rows := self._block(last, turns):
-            for _, image in rows:
-                yield from_image(image)
-            last = rows[-1][0]
+        while block := self._block(last, turns):
+            for _, memory in block:
+                yield memory
+            last = block[-1][0]
 
     def pending(self) -> list[str]:
         # An index of the same file always answers; only what was imported from elsewhere may be pending.
@@ -191,7 +181,7 @@ class SqliteSpace:
         with self._file.reading() as connection:
             if connection is None:
                 return {id: [] for id in ids}
-            return {id: self._associations(connection, id) for id in ids}
+            return {id: listing.associations(connection, id, self._now()) for id in ids}
 
     def speakers(self) -> frozenset[str]:
         with self._file.searching() as opened:
@@ -291,36 +281,13 @@ class SqliteSpace:
         rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
 
-    def _block(self, last: int, turns: bool) -> list[tuple[int, str]]:
+    def _block(self, last: int, turns: bool) -> list[tuple[int, Memory]]:
         with self._file.reading() as connection:
-            if connection is None:
-                return []
-            return [
-                (n, image)
-                for n, image in select(
-                    connection,
-                    f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
-                    f"ORDER BY n LIMIT {_WALK_BLOCK}",
-                    {"last": last, "now": self._now(), "turns": turns},
-                )
-            ]
+            return [] if connection is None else listing.block(connection, last, self._now(), turns=turns)
 
     def _row_number(self, id: str) -> int:
         with self._file.reading() as connection:
-            row = connection and connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
-        if not row:
+            number = None if connection is None else listing.row_number(connection, id)
+        if number is None:
             raise MemoryNotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
-        return int(row[0])
-
-    def _associations(self, connection: apsw.Connection, id: str) -> list[Association]:
-        key = to_key(id)
-        rows = select(
-            connection,
-            "SELECT id, max(strength), max(manual) FROM ("
-            "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
-            "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
-            f") AS seen JOIN memory USING (id) WHERE {VISIBLE} AND {NOT_A_TURN} "
-            "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
-            {"key": key, "now": self._now()},
-        )
-        return [Association(memory_id=from_key(k), strength=s, manual=bool(m)) for k, s, m in rows]
+        return number

@@ -1,0 +1,57 @@
+"""Memories row by row: a page of a list, a block of a walk, the links of a memory."""
+
+from dataclasses import replace
+from typing import Final
+
+import apsw
+
+from ...model import Association, Filter, Memory, Page
+from ...record import from_image
+from ...rules.ids import from_key, to_key
+from .connection import select
+from .filters import NOT_A_TURN, VISIBLE, conditions
+
+_BLOCK: Final = 256
+
+
+def page(connection: apsw.Connection, filter: Filter, now: int, *, limit: int, offset: int) -> Page:
+    """A page of what the filter admits, newest first then id, and the exact total."""
+    where, values = conditions(replace(filter, include_turns=False), now)
+    [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
+    rows = select(
+        connection,
+        f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
+        values | {"limit": limit, "offset": offset},
+    )
+    return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
+
+
+def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> list[tuple[int, Memory]]:
+    """The next visible memories behind a row, each with its row's number."""
+    rows = select(
+        connection,
+        f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
+        f"ORDER BY n LIMIT {_BLOCK}",
+        {"last": last, "now": now, "turns": turns},
+    )
+    return [(n, from_image(image)) for n, image in rows]
+
+
+def row_number(connection: apsw.Connection, id: str) -> int | None:
+    """The number of a memory's row, deleted or not; None without one."""
+    row = connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def associations(connection: apsw.Connection, id: str, now: int) -> list[Association]:
+    """The links of a memory from both sides, strongest first, then newest, then by id."""
+    rows = select(
+        connection,
+        "SELECT id, max(strength), max(manual) FROM ("
+        "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
+        "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
+        f") AS seen JOIN memory USING (id) WHERE {VISIBLE} AND {NOT_A_TURN} "
+        "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
+        {"key": to_key(id), "now": now},
+    )
+    return [Association(memory_id=from_key(k), strength=s, manual=bool(m)) for k, s, m in rows]
