@@ -87,6 +87,12 @@ def test_the_architecture_page_links_each_path_to_the_file_that_it_names() -> No
         assert target.removesuffix("__init__.py") == f"../shared/steeltrap/{path}"
 
 
+def test_every_page_is_in_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", index.read_text())}
+    assert {page for page in PAGES if page != index} <= linked
+
+
 def test_the_json_in_the_readme_is_json() -> None:
     assert _json_blocks((ROOT / "README.md").read_text())
 
