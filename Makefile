@@ -58,6 +58,7 @@ check: $(TESTABLE) ## Lint, check types (without infra/) and rooms, run the fast
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	@$(MAKE) --no-print-directory --jobs 2 check-types check-tests
+	@echo "left out: slow tests, the stores of the cloud, the types of infra/ (make test runs them)"
 
 # The types of infra/ are left to `make test`: without a cache, those of the CDK take longer than all the rest.
 check-types: $(TESTABLE)

@@ -32,10 +32,13 @@ def test_the_stages_page_is_as_generated() -> None:
     assert (ROOT / "docs" / "stages.md").read_text() == generate.stages_page(), "run `make docs`"
 
 
-def test_the_openapi_document_is_as_generated_and_valid() -> None:
-    text = (ROOT / "docs" / "openapi.json").read_text()
-    assert text == generate.openapi_page(), "run `make docs`"
-    validate(json.loads(text))
+def test_the_openapi_document_is_as_generated() -> None:
+    assert (ROOT / "docs" / "openapi.json").read_text() == generate.openapi_page(), "run `make docs`"
+
+
+@pytest.mark.slow
+def test_the_openapi_document_is_valid() -> None:
+    validate(json.loads((ROOT / "docs" / "openapi.json").read_text()))
 
 
 def test_the_types_of_the_python_calls_are_as_generated() -> None:
