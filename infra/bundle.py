@@ -40,20 +40,35 @@ class MissingPython(Exception):
 class Bundle:
     """What one kind of function needs: a dependency group of pyproject.toml, for one version of Python.
 
-    With `embedder`, the local embedder too. For the emulator, packages fit this machine and the Python that runs here.
+    With `embedder`, the local embedder too.
     """
 
     group: str
     embedder: bool
     python: str
-    emulator: bool = False
+
+    def target(self) -> list[str]:
+        """What tells pip which processor and which Python to install for."""
+        kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
+        return [*kind, *(f"--platform={platform}" for platform in _PLATFORMS)]
+
+    def interpreter(self) -> str:
+        """What compiles the packages. Raises MissingPython."""
+        return find_python(self.python)
 
     @property
     def digest(self) -> str:
         """Another one for whatever changes what is installed."""
-        where = f"{sys.platform} {sys.version}" if self.emulator else self.python
         groups = tomllib.loads(_PROJECT.read_text())["dependency-groups"]
-        facts = [self.group, groups, self.embedder, where, _LOCK.read_text(), Path(__file__).read_text()]
+        facts = [
+            self.group,
+            groups,
+            self.embedder,
+            self.python,
+            self.target(),
+            _LOCK.read_text(),
+            Path(__file__).read_text(),
+        ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def build(self) -> Path:
@@ -74,33 +89,35 @@ class Bundle:
             self._install(folder, "--no-deps", "tokenizers", "safetensors")
             _copy_model(folder / "wordllama")
         _prune(folder)
-        _compile(folder, "/opt/python", self.python, emulator=self.emulator)
+        _compile(folder, "/opt/python", self.interpreter())
 
     def _install(self, folder: Path, *what: str) -> None:
-        kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
-        target = [] if self.emulator else [*kind, *(f"--platform={platform}" for platform in _PLATFORMS)]
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
         locked = ["--require-hashes", "--constraint", str(_LOCK), "--build-constraint", str(_LOCK)]
-        subprocess.run([*pip, *locked, "--target", str(folder), *target, *what], check=True)
+        subprocess.run([*pip, *locked, "--target", str(folder), *self.target(), *what], check=True)
 
 
-def build_code(python: str, *, emulator: bool = False) -> Path:
+def build_code(python: str) -> Path:
+    """The folder of the functions' own code, compiled for a version of Python. Raises MissingPython."""
+    return pack_code(find_python(python))
+
+
+def pack_code(interpreter: str) -> Path:
     """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers."""
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
     leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder")
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
-    _compile(code, "/var/task", python, emulator=emulator)
+    _compile(code, "/var/task", interpreter)
     return code
 
 
-def _compile(folder: Path, place: str, python: str, *, emulator: bool = False) -> None:
+def _compile(folder: Path, place: str, interpreter: str) -> None:
     """Compile what will lie at `place`, where nothing can be written: else each start compiles it again.
 
-    It takes an interpreter of the functions' own version. Raises MissingPython.
+    It takes an interpreter of the functions' own version.
     """
-    interpreter = sys.executable if emulator else find_python(python)
     # By hash and unchecked: packing changes files' times.
     how = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", str(folder), "-p", place]
     subprocess.run([interpreter, "-m", "compileall", *how, str(folder)], check=True)

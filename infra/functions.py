@@ -25,10 +25,10 @@ GROUPS: Final[Mapping[BundleName, str]] = {"tools": "function", "mcp": "function
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Folders that stand for all code and all layers, where the template alone is wanted."""
+    """Folders of code and of each layer, packed elsewhere."""
 
     code: Path
-    layer: Path
+    layers: Mapping[BundleName, Path]
 
 
 class Functions(Construct):
@@ -43,7 +43,7 @@ class Functions(Construct):
         self._search = search
         self._policies = Policies(stage, storage, search)
         self._packed = packed
-        code = packed.code if packed else build_code(stage.python, emulator=stage.emulator)
+        code = packed.code if packed else build_code(stage.python)
         self._code = lambda_.Code.from_asset(str(code))
         self._layers: dict[str, lambda_.LayerVersion] = {}
         self.made: dict[str, lambda_.Function] = {}
@@ -117,8 +117,8 @@ class Functions(Construct):
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
             embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
-            wanted = Bundle(GROUPS[bundle], embedder, self._stage.python, self._stage.emulator)
-            built = self._packed.layer if self._packed else wanted.build()
+            wanted = Bundle(GROUPS[bundle], embedder, self._stage.python)
+            built = self._packed.layers[bundle] if self._packed else wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(
                 self, f"{bundle.title()}Layer", code=lambda_.Code.from_asset(str(built))
             )

@@ -102,7 +102,6 @@ class Stage(BaseModel):
         (), description="The ARNs of roles that may write by the queue. None, and there is no queue."
     )
     settings: dict[str, Value] = Field({}, description="Settings of steeltrap, by their names in docs/settings.md.")
-    emulator: bool = Field(False, description="Whether it is for an emulator here: this processor and Python.")
 
     @field_validator("search", mode="before")
     @classmethod

@@ -38,9 +38,8 @@ class Storage(Construct):
         self._stage = stage
         self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
         self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept)
-        # What is called so here gets a name from AWS: a kept table never stands in the way of another. And an emulator
-        # fetches nothing from the table that an index hasn't.
-        words = memory_table("memories", fetches=not stage.emulator)
+        # What is called so here gets a name from AWS: a kept table never stands in the way of another.
+        words = memory_table("memories")
         self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
         adopted = stage.adopt
         if adopted is None:

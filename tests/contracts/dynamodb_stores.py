@@ -13,7 +13,7 @@ from unittest.mock import patch
 from components import check_wanted
 from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Connect
-from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
+from steeltrap.adapters.dynamodb.layout.tables import WRITTEN, memory_table, usage_table
 from steeltrap.adapters.dynamodb.reads.documents import documents
 from steeltrap.adapters.dynamodb.store import connecting
 from steeltrap.ports import Clock, Deadline, Embedder, Index, MemoryStore
@@ -74,18 +74,29 @@ def local(url: str) -> Connect:
 
 @contextmanager
 def tables(connect: Connect, *, fetches: bool) -> Iterator[tuple[str, str]]:
-    """The two tables under names of their own, gone in the end.
+    """The two tables under names of their own, gone in the end. `fetches` says whether queries of an index can read
+    attributes that only the table has.
 
     They have no stream: DynamoDB Local looks through all there ever were at each write.
     """
     name = f"steeltrap-{os.getpid()}-{next(_numbers)}"
     client = connect(3.0)
-    for table in (memory_table(name, fetches=fetches), usage_table(f"{name}-usage")):
+    memories = memory_table(name)
+    for table in (memories if fetches else projecting_all(memories), usage_table(f"{name}-usage")):
         client.create_table(**{key: value for key, value in table.items() if key != "StreamSpecification"})
     yield name, f"{name}-usage"
     for each in (name, f"{name}-usage"):
         client.delete_table(TableName=each)
     client.close()
+
+
+def projecting_all(table: dict[str, Any]) -> dict[str, Any]:
+    """A table whose index by write time has all attributes: moto and ministack fetch none from the table."""
+    indexes = [
+        index | {"Projection": {"ProjectionType": "ALL"}} if index["IndexName"] == WRITTEN else index
+        for index in table["LocalSecondaryIndexes"]
+    ]
+    return table | {"LocalSecondaryIndexes": indexes}
 
 
 @contextmanager

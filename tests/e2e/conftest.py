@@ -37,7 +37,6 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
         search="endpoint",
         endpoint=opensearch_url(),
         retain=False,
-        emulator=True,
         queue_senders=("arn:aws:iam::000000000000:role/application",),
         index=index,
         settings={"log": "info"},

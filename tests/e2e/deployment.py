@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,10 +16,13 @@ from typing import Any, TypeVar
 
 import boto3
 from aws_cdk import App
+from infra.bundle import Bundle, pack_code
+from infra.functions import GROUPS, Packed
 from infra.portable import write_portable
 from infra.stack import Steeltrap
 from infra.stage import Stage
 
+from contracts.dynamodb_stores import projecting_all
 from steeltrap.adapters.opensearch.terms import document_id
 from steeltrap.model import UserRef
 from steeltrap.toolsets import CATALOGUE
@@ -115,11 +119,26 @@ def _read(body: bytes) -> Any:
     return json.loads(text) if text.startswith(("{", "[")) else text
 
 
+class _Here(Bundle):
+    """What functions need on the emulator, which runs them on this machine, by this Python."""
+
+    def target(self) -> list[str]:
+        return []
+
+    def interpreter(self) -> str:
+        return sys.executable
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(f"{super().digest} {sys.platform} {sys.version}".encode()).hexdigest()[:16]
+
+
 @contextmanager
 def deployed_stage(aws: Aws, stage: Stage, assembly: Path) -> Iterator[Deployment]:
     """A stage, synthesised and deployed, which is gone in the end."""
     app = App(outdir=str(assembly))
-    Steeltrap(app, stage, CATALOGUE)
+    layers = {name: _Here(group, embedder=True, python=stage.python).build() for name, group in GROUPS.items()}
+    Steeltrap(app, stage, CATALOGUE, packed=Packed(pack_code(sys.executable), layers))
     app.synth()
     with deployed(aws, assembly, stage.stack_name) as outputs:
         yield Deployment(aws, outputs, stage.endpoint, stage.index)
@@ -152,7 +171,8 @@ def _wait(formation: Any, stack: str, what: str) -> None:
 
 
 def _upload(aws: Aws, file: Path) -> str:
-    """Upload a template and the folders of code that it names; its name in the bucket."""
+    """Upload a template, with tables as the emulator needs them, and the folders of code that it names; its name in
+    the bucket."""
     store = aws.client("s3")
     if BUCKET not in {each["Name"] for each in store.list_buckets()["Buckets"]}:
         store.create_bucket(Bucket=BUCKET)
@@ -165,6 +185,8 @@ def _upload(aws: Aws, file: Path) -> str:
                 if folder not in packed:
                     packed[folder] = _put(store, _zipped(file.parent / folder), "zip")
                 resource["Properties"][place] = {"S3Bucket": BUCKET, "S3Key": packed[folder]}
+        if "LocalSecondaryIndexes" in resource["Properties"]:
+            resource["Properties"] = projecting_all(resource["Properties"])
     return _put(store, json.dumps(template).encode(), "json")
 
 

@@ -16,6 +16,7 @@ from infra.stage import Adopted, Stage
 from issuer import AUDIENCE, Issuer
 
 from components import opensearch_url
+from contracts.dynamodb_stores import projecting_all
 from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
 from steeltrap.engine.upkeep.verify import verify
 from steeltrap.runtime.local import open_upkeep
@@ -48,7 +49,7 @@ def adopted(aws: Aws, stack: Deployment, lost: Mapping[str, str]) -> Adopted:
     dynamodb, name = aws.client("dynamodb"), f"restored-{uuid4().hex[:8]}"
     settings = stack.settings()
     key = aws.client("kms").create_key()["KeyMetadata"]["Arn"]
-    memories = _restore(dynamodb, settings["STEELTRAP_MEMORY_TABLE"], memory_table(name, fetches=False))
+    memories = _restore(dynamodb, settings["STEELTRAP_MEMORY_TABLE"], projecting_all(memory_table(name)))
     _restore(dynamodb, settings["STEELTRAP_USAGE_TABLE"], usage_table(f"{name}-usage"))
     incomplete = Adopted(stream=f"{memories['TableArn']}/stream/none", usage=f"{name}-usage", key=key)
     said = " ".join(misfits(memory_table(name), memories, "DISABLED", incomplete))
@@ -73,7 +74,6 @@ def drill(aws: Aws, issuer: Issuer, adopted: Adopted, tmp_path_factory: pytest.T
         endpoint=opensearch_url(),
         functions="one",
         retain=False,
-        emulator=True,
         adopt=adopted,
         index=f"e2e-{uuid4().hex[:8]}",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import App
-from infra.functions import Packed
+from infra.functions import GROUPS, Packed
 from infra.nag import check
 from infra.stack import Steeltrap
 from infra.stage import Stage
@@ -94,7 +94,8 @@ def synthesise(stage: Stage, catalogue: Catalogue, *, checked: bool = False, lay
     (folder / "code").mkdir()
     (folder / "code" / "here").touch()
     app = App(outdir=str(folder / "out"))
-    stack = Steeltrap(app, stage, catalogue, packed=Packed(folder / "code", layer or folder / "code"))
+    layers = dict.fromkeys(GROUPS, layer or folder / "code")
+    stack = Steeltrap(app, stage, catalogue, packed=Packed(folder / "code", layers))
     if checked:
         check(app, stack, stage)
     app.synth()

@@ -24,12 +24,9 @@ the `facts` (`filters.py`).
 """
 
 
-def memory_table(name: str, *, fetches: bool = True) -> dict[str, Any]:
-    """The table of memories.
-
-    DynamoDB fetches from the table what an index by write time has not, which keeps that index small. An emulator
-    that doesn't (`fetches`) needs all of it there.
-    """
+def memory_table(name: str) -> dict[str, Any]:
+    """The table of memories. The index by write time has keys alone, which keeps it small: DynamoDB fetches the rest
+    from the table."""
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
@@ -43,7 +40,7 @@ def memory_table(name: str, *, fetches: bool = True) -> dict[str, Any]:
         "KeySchema": _keys("u", "k"),
         "LocalSecondaryIndexes": [
             _index(CREATED, _keys("u", "listed"), LISTED),
-            _index(WRITTEN, _keys("u", "w"), (), whole=not fetches),
+            _index(WRITTEN, _keys("u", "w")),
             _index(SPEAKER, _keys("u", "speaker")),
             _index(OPEN, _keys("u", "open"), ("conversation_id", "created_at", "expires_at", "deleted_at")),
             _index(FOLD, _keys("u", "fold"), ("listed", *_PLACE)),
@@ -74,12 +71,11 @@ def create_tables(
     memory: str,
     usage: str,
     *,
-    fetches: bool = True,
     expire: bool = False,
     only: Container[str] | None = None,
 ) -> None:
     """Make both tables, or those named by `only`, and wait until they serve. `expire` turns the time to live on."""
-    for table in (memory_table(memory, fetches=fetches), usage_table(usage)):
+    for table in (memory_table(memory), usage_table(usage)):
         if only is None or table["TableName"] in only:
             client.create_table(**table)
         client.get_waiter("table_exists").wait(TableName=table["TableName"], WaiterConfig={"Delay": 1})
@@ -91,8 +87,8 @@ def _keys(partition: str, sort: str) -> list[dict[str, str]]:
     return [{"AttributeName": partition, "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-def _index(name: str, keys: list[dict[str, str]], held: tuple[str, ...] = (), *, whole: bool = False) -> dict[str, Any]:
-    projection: dict[str, Any] = {"ProjectionType": "ALL" if whole else "INCLUDE" if held else "KEYS_ONLY"}
-    if held and not whole:
+def _index(name: str, keys: list[dict[str, str]], held: tuple[str, ...] = ()) -> dict[str, Any]:
+    projection: dict[str, Any] = {"ProjectionType": "INCLUDE" if held else "KEYS_ONLY"}
+    if held:
         projection["NonKeyAttributes"] = list(held)
     return {"IndexName": name, "KeySchema": keys, "Projection": projection}

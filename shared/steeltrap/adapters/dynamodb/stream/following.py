@@ -1,4 +1,4 @@
-"""Following the memory table's stream without Lambda: for containers and emulators, by one process.
+"""Following the memory table's stream without Lambda: for containers, by one process.
 
 Shards are read in their order, parents before children, from the oldest record that is kept: what the index has
 already does no harm, so no place is written down.
