@@ -14,7 +14,7 @@ import pytest
 from clock import SettableClock
 from embedding import HashedWords
 from faults.doors import answer
-from faults.indexing_homes import Cloud, Home, opened_home
+from faults.indexing_homes import Home, RealParts, opened_home
 from faults.proxy import Proxy, proxied
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.engine.upkeep.sweep import sweep
@@ -50,7 +50,7 @@ class Client:
         self, *, clock: SettableClock | None = None, embedder: HashedWords | None = None, **settings: Any
     ) -> Door:
         """One more process over the same parts, or over others that the settings name."""
-        clock, embedder = clock or self.clock, embedder or self.home.cloud.embedder
+        clock, embedder = clock or self.clock, embedder or self.home.parts.embedder
         store = runtime_aws.open_store(self._settings(settings), embedder, clock)
         store.tables._pause = self.clock.sleep
         self._opened.append(store)
@@ -100,7 +100,7 @@ class Client:
     def settle(self) -> None:
         """The index gets what the stream has, and so much time goes by that it alone knows of it."""
         assert self.home.take(self.home.records()) == []
-        self.home.cloud.upkeep.refresh()
+        self.home.parts.upkeep.refresh()
         self.clock.advance(minutes=6)
 
     def everything(self) -> Any:
@@ -109,7 +109,7 @@ class Client:
 
     def _settings(self, settings: dict[str, Any]) -> Any:
         urls = {"opensearch_url": self.index.url, "dynamodb_url": self.table.url}
-        return self.home.cloud.settings.model_copy(update={**urls, **settings})
+        return self.home.parts.settings.model_copy(update={**urls, **settings})
 
     def close(self) -> None:
         for each in self._opened:
@@ -117,21 +117,21 @@ class Client:
 
 
 @pytest.fixture
-def client(cloud: Cloud, clock: SettableClock) -> Iterator[Client]:
-    with opened_client(cloud, clock) as opened:
+def client(parts: RealParts, clock: SettableClock) -> Iterator[Client]:
+    with opened_client(parts, clock) as opened:
         yield opened
 
 
 @contextmanager
-def opened_client(cloud: Cloud, clock: SettableClock, name: str | None = None) -> Iterator[Client]:
-    """A client of a cloud, under a name that nobody had or a chosen one."""
+def opened_client(parts: RealParts, clock: SettableClock, name: str | None = None) -> Iterator[Client]:
+    """A client of some parts, under a name that nobody had or a chosen one."""
     clock.stand()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "INDEX_SECONDS", PATIENCE)
         with (
-            opened_home(cloud, clock, name) as home,
-            proxied(str(cloud.settings.opensearch_url)) as index,
-            proxied(str(cloud.settings.dynamodb_url)) as table,
+            opened_home(parts, clock, name) as home,
+            proxied(str(parts.settings.opensearch_url)) as index,
+            proxied(str(parts.settings.dynamodb_url)) as table,
         ):
             home.store.tables._pause = clock.sleep
             home.following.tables._pause = clock.sleep

@@ -38,7 +38,7 @@ Records = list[dict[str, Any]]
 
 
 @dataclass
-class Cloud:
+class RealParts:
     """Tables and an index of their own for this module."""
 
     settings: Settings
@@ -62,9 +62,9 @@ class Cloud:
 
 @dataclass
 class Home:
-    """One user's memories in that cloud, nobody else's."""
+    """One user's memories in those parts, nobody else's."""
 
-    cloud: Cloud
+    parts: RealParts
     name: str
     clock: SettableClock
     store: Any
@@ -87,7 +87,7 @@ class Home:
         return DynamoTruth(self.store.tables, block=2)
 
     def records(self) -> Records:
-        return self.cloud.records(self.key)
+        return self.parts.records(self.key)
 
     def of(self, id: str) -> Records:
         """The records of one memory."""
@@ -98,28 +98,28 @@ class Home:
 
     def held(self) -> dict[str, bool]:
         """Of each id, whether the index has more than a tombstone."""
-        self.cloud.upkeep.refresh()
-        return {id: held.is_there for id, held in self.cloud.upkeep.held(self.key).items()}
+        self.parts.upkeep.refresh()
+        return {id: held.is_there for id, held in self.parts.upkeep.held(self.key).items()}
 
     def found_by_the_index(self, text: str) -> set[str]:
         """What a search finds when nothing is recent."""
-        self.cloud.upkeep.refresh()
+        self.parts.upkeep.refresh()
         self.clock.advance(minutes=6)
         return ids_of(search(self.space, text))
 
     def differences(self) -> dict[str, int]:
-        kinds = counted(verify(self.truth, self.cloud.upkeep, [self.user], pause=lambda seconds: None))
+        kinds = counted(verify(self.truth, self.parts.upkeep, [self.user], pause=lambda seconds: None))
         return {kind: number for kind, number in kinds.items() if number}
 
 
 @pytest.fixture(scope="module")
-def cloud() -> Iterator[Cloud]:
-    with opened_cloud(HashedWords(), ONE_NODE) as opened:
+def parts() -> Iterator[RealParts]:
+    with opened_parts(HashedWords(), ONE_NODE) as opened:
         yield opened
 
 
 @contextmanager
-def opened_cloud(embedder: HashedWords, index_settings: Mapping[str, Any]) -> Iterator[Cloud]:
+def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> Iterator[RealParts]:
     """Tables and an index that are gone in the end."""
     name = f"indexing-{uuid4().hex[:12]}"
     settings = Settings(
@@ -150,7 +150,7 @@ def opened_cloud(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
         client = boto3.client("dynamodb", endpoint_url=settings.dynamodb_url)
         streams = boto3.client("dynamodbstreams", endpoint_url=settings.dynamodb_url)
         arn = client.describe_table(TableName=name)["Table"]["LatestStreamArn"]
-        yield Cloud(settings, embedder, upkeep, streams, arn)
+        yield RealParts(settings, embedder, upkeep, streams, arn)
         for table in (name, f"{name}-usage"):
             client.delete_table(TableName=table)
         for path in (f"/{name}-*", f"/_index_template/{name}"):
@@ -161,17 +161,17 @@ def opened_cloud(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
 
 
 @pytest.fixture
-def home(cloud: Cloud, clock: SettableClock) -> Iterator[Home]:
-    with opened_home(cloud, clock) as opened:
+def home(parts: RealParts, clock: SettableClock) -> Iterator[Home]:
+    with opened_home(parts, clock) as opened:
         yield opened
 
 
 @contextmanager
-def opened_home(cloud: Cloud, clock: SettableClock, name: str | None = None) -> Iterator[Home]:
-    """A user of a cloud, under a name that nobody had or a chosen one."""
-    store = runtime_aws.open_store(cloud.settings, cloud.embedder, clock)
-    following = runtime_aws.open_indexer(cloud.settings)
-    yield Home(cloud, name or f"user-{next(_numbers)}", clock, store, following)
+def opened_home(parts: RealParts, clock: SettableClock, name: str | None = None) -> Iterator[Home]:
+    """A user of some parts, under a name that nobody had or a chosen one."""
+    store = runtime_aws.open_store(parts.settings, parts.embedder, clock)
+    following = runtime_aws.open_indexer(parts.settings)
+    yield Home(parts, name or f"user-{next(_numbers)}", clock, store, following)
     following.close()
     store.close()
 

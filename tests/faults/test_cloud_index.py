@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from faults.cloud import Cloud, FailingIndex, clouds
+from cloud import Cloud, FailingIndex, cloud
 from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
@@ -16,13 +16,9 @@ from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavail
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind
 
+__all__ = ["cloud"]
+
 DOWN = IndexUnavailable("The search index can't be reached", advice="try again", part="index")
-
-
-@pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    with clouds() as cloud:
-        yield cloud
 
 
 @contextmanager

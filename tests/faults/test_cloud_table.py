@@ -1,23 +1,20 @@
 """What a client sees through every dialect when DynamoDB or the embedder fails, and when two agents meet."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
+from cloud import Cloud, cloud
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
-from faults.cloud import Cloud, clouds, failing
 from faults.doors import ANA, answer
 from steeltrap.errors import Conflict, Throttled, Unavailable
 from steeltrap.invoke import Door
+from unruly import raising
 
-
-@pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    with clouds() as cloud:
-        yield cloud
+__all__ = ["cloud"]
 
 
 @pytest.fixture
@@ -52,7 +49,7 @@ def test_what_lasts_is_an_error_that_may_be_tried_again_and_never_an_empty_answe
 ) -> None:
     id = answer(door, "core.save", content="The heron fishes at dawn")["id"]
     before = answer(door, "core.export")
-    cloud.trouble = failing(error)
+    cloud.unruly.always["*"] = raising(error)
     for tool, arguments in (
         ("core.save", {"content": "The otter sleeps"}),
         ("core.update", {"id": id, "content": "The heron sleeps"}),
@@ -70,15 +67,14 @@ def test_what_lasts_is_an_error_that_may_be_tried_again_and_never_an_empty_answe
         assert isinstance(refused, Throttled | Unavailable), tool
         assert refused.can_retry, tool
         assert "heron" not in refused.message
-    cloud.trouble = None
+    cloud.unruly.always.clear()
     assert answer(door, "core.export") == before
     assert answer(door, "core.search", query="heron")["results"][0]["id"] == id
 
 
 @pytest.mark.parametrize("code", ["ResourceNotFoundException", "AccessDeniedException", "ExpiredTokenException"])
 def test_what_somebody_has_to_set_right_is_told_at_once(cloud: Cloud, door: Door, code: str) -> None:
-    cloud.trouble = failing(_refusal(code))
-    cloud.asked.clear()
+    cloud.unruly.always["*"] = raising(_refusal(code))
     refused = door.invoke("core.save", {"content": "The heron fishes"}, ANA).error
     assert isinstance(refused, Unavailable)
     assert not refused.can_retry
@@ -91,15 +87,13 @@ def test_of_two_agents_that_change_one_memory_one_is_told_of_the_other(cloud: Cl
     id = answer(one, "core.save", content="The heron fishes at dawn")["id"]
     changed: list[Any] = []
 
-    def meanwhile(operation: str, request: Any, send: Callable[[], Any]) -> Any:
+    def meanwhile(operation: str, request: Any) -> None:
         if operation == "transact_write_items" and not changed:
             changed.append(None)
             changed.append(answer(other, "core.update", id=id, content="The heron sleeps", version=1))
-        return send()
 
-    cloud.trouble = meanwhile
+    cloud.unruly.before = meanwhile
     refused = one.invoke("core.update", {"id": id, "content": "The heron swims", "version": 1}, ANA).error
-    cloud.trouble = None
     assert isinstance(refused, Conflict)
     assert refused.details["version"] == 2
     assert answer(one, "core.get", id=id)["content"] == "The heron sleeps"

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from clock import NOON
+from cloud import Cloud, cloud
 from contracts.entries import creation, embed, found, memory, probe, save, search, update
 from contracts.entries import store as commit
-from faults.dynamodb_fixtures import Cloud, cloud
-from faults.unruly import down, halved, nothing_done, refused, unheard
 from spaces import space_of
 from steeltrap.errors import Conflict, IndexThrottled, IndexUnavailable, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import Filter, Link, Session
 from steeltrap.ports import Create, Guard, Space
+from unruly import down, halved, nothing_done, refused, unheard
 
 __all__ = ["cloud"]
 THROTTLED = refused("ThrottlingException")

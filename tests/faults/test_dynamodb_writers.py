@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clock import NOON, SettableClock
+from cloud import Cloud, cloud
 from components import dynamodb_url
 from contracts.dynamodb_stores import local, stores, tables
 from contracts.entries import (
@@ -28,8 +29,6 @@ from contracts.entries import (
 from contracts.entries import store as commit
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
-from faults.dynamodb_fixtures import Cloud, cloud
-from faults.unruly import down
 from spaces import in_time, space_of
 from steeltrap.adapters.dynamodb.reads.documents import told_by
 from steeltrap.errors import Conflict, Unavailable
@@ -37,6 +36,7 @@ from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
 from steeltrap.rules.analysis import text_digest, tokens
 from steeltrap.rules.chunking import chunks
+from unruly import down
 
 __all__ = ["cloud"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import NOWHERE, SECONDS, Cloud, Home, Records, story
+from indexing_homes import NOWHERE, SECONDS, Home, RealParts, Records, story
 
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
@@ -114,7 +114,7 @@ def test_a_record_that_can_not_be_read_is_put_aside_without_its_text_and_those_b
     assert poison.id in caplog.text
     assert "zebra" not in caplog.text
     assert home.differences() == {"missing": 1}
-    assert mend(home.truth, home.cloud.upkeep, home.key).written == 2
+    assert mend(home.truth, home.parts.upkeep, home.key).written == 2
     assert home.differences() == {}
 
 
@@ -132,7 +132,7 @@ def test_a_memory_that_the_index_refuses_is_put_aside_and_the_rest_is_done(
     home.store.forget_user(UserRef(home.name))  # an index that is built anew would refuse it too
 
 
-def test_what_is_put_aside_goes_to_the_queue_with_what_a_replay_needs(cloud: Cloud) -> None:
+def test_what_is_put_aside_goes_to_the_queue_with_what_a_replay_needs(parts: RealParts) -> None:
     from moto import mock_aws
 
     with mock_aws(), closing(boto3.client("sqs")) as client:
@@ -146,7 +146,7 @@ def test_what_is_put_aside_goes_to_the_queue_with_what_a_replay_needs(cloud: Clo
 def test_a_change_that_can_not_be_put_aside_comes_again(home: Home) -> None:
     poison, fine = save(home.space, "a"), save(home.space, "b")
     spoilt = _spoilt(home.of(poison.id)[0])
-    settings = home.cloud.settings.model_copy(update={"parked_queue": f"{NOWHERE}/1/parked"})
+    settings = home.parts.settings.model_copy(update={"parked_queue": f"{NOWHERE}/1/parked"})
     following = runtime_aws.open_indexer(settings)
     assert following.take([spoilt, *home.of(fine.id)], timeout=SECONDS) == [spoilt["dynamodb"]["SequenceNumber"]]
     following.close()
@@ -154,8 +154,8 @@ def test_a_change_that_can_not_be_put_aside_comes_again(home: Home) -> None:
 
 
 def test_what_is_saved_while_the_index_is_down_is_found_at_once_and_indexed_later(home: Home) -> None:
-    settings = home.cloud.settings.model_copy(update={"opensearch_url": NOWHERE})
-    store = runtime_aws.open_store(settings, home.cloud.embedder, home.clock)
+    settings = home.parts.settings.model_copy(update={"opensearch_url": NOWHERE})
+    store = runtime_aws.open_store(settings, home.parts.embedder, home.clock)
     memory = save(space_of(store, home.name), "the heron")
     matches = search(space_of(store, home.name), "heron")
     store.close()
@@ -182,7 +182,7 @@ def _as_lambda_has_it(record: Any) -> Any:
 def test_the_function_indexes_an_event_of_the_stream_and_reports_only_what_may_pass_later(home: Home) -> None:
     memory = save(home.space, "the heron")
     records = json.loads(json.dumps([_as_lambda_has_it(each) for each in home.records()], default=str))
-    down = runtime_aws.open_indexer(home.cloud.settings.model_copy(update={"opensearch_url": NOWHERE}))
+    down = runtime_aws.open_indexer(home.parts.settings.model_copy(update={"opensearch_url": NOWHERE}))
     reported = stream_handler(open=lambda: down)({"Records": records}, None)
     down.close()
     place = home.of(memory.id)[0]["dynamodb"]["SequenceNumber"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from cloud import Cloud, cloud
 from contracts.entries import delete, entry, save, search, turn
 from contracts.entries import store as commit
-from faults.dynamodb_fixtures import Cloud, cloud
-from faults.unruly import down
 from spaces import space_of
 from steeltrap.model import Memory, UserRef
 from steeltrap.ports import Create, Replace, Space
+from unruly import down
 
 __all__ = ["cloud"]
 ANA = "ana"

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
+from cloud import Cloud, cloud
 from contracts.entries import EMBEDDER, creation, replacement, save
-from faults.dynamodb_fixtures import Cloud, cloud
-from faults.unruly import refused
 from spaces import space_of
 from steeltrap import record
 from steeltrap.errors import Conflict, Unavailable
@@ -14,6 +13,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Create, Replace, Space
 from steeltrap.toolsets import CATALOGUE
+from unruly import refused
 
 __all__ = ["cloud"]
 

@@ -11,9 +11,9 @@ from steeltrap.engine.upkeep.sweep_index import sweep_index
 
 
 def _sweep(home: Home) -> int:
-    home.cloud.upkeep.refresh()
-    dropped = sweep_index(home.truth, home.cloud.upkeep, home.clock.now())
-    home.cloud.upkeep.refresh()
+    home.parts.upkeep.refresh()
+    dropped = sweep_index(home.truth, home.parts.upkeep, home.clock.now())
+    home.parts.upkeep.refresh()
     return dropped
 
 

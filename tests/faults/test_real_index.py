@@ -11,7 +11,7 @@ import pytest
 from clients import *  # noqa: F403 - the fixtures
 from clients import Client, opened_client
 from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import ONE_NODE, SECONDS, Cloud, opened_cloud
+from indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 
 from clock import SettableClock
 from embedding import HashedWords
@@ -71,7 +71,7 @@ def blocked(client: Client, patch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @contextmanager
 def no_alias(client: Client, patch: pytest.MonkeyPatch) -> Iterator[str]:
-    there = client.home.cloud.upkeep._indices.current()
+    there = client.home.parts.upkeep._indices.current()
     assert there is not None
     _alias(client, "remove", there.name)
     try:
@@ -85,11 +85,11 @@ def _send(client: Client, method: str, path: str, body: Any = None) -> Any:
 
 
 def _set(client: Client, settings: dict[str, Any]) -> None:
-    _send(client, "PUT", f"/{client.home.cloud.settings.opensearch_index}/_settings", settings)
+    _send(client, "PUT", f"/{client.home.parts.settings.opensearch_index}/_settings", settings)
 
 
 def _alias(client: Client, action: str, index: str) -> None:
-    alias = client.home.cloud.settings.opensearch_index
+    alias = client.home.parts.settings.opensearch_index
     _send(client, "POST", "/_aliases", {"actions": [{action: {"index": index, "alias": alias}}]})
 
 
@@ -190,23 +190,23 @@ def test_of_a_batch_only_what_the_index_has_no_room_for_comes_again(client: Clie
 
 
 @pytest.fixture(scope="module")
-def halved() -> Iterator[Cloud]:
+def halved() -> Iterator[RealParts]:
     """An index of two shards on a node that has room for one."""
-    with opened_cloud(HashedWords(), {**ONE_NODE, "number_of_shards": 2}) as cloud:
-        there = cloud.upkeep._indices.current()
+    with opened_parts(HashedWords(), {**ONE_NODE, "number_of_shards": 2}) as parts:
+        there = parts.upkeep._indices.current()
         assert there is not None
-        cloud.upkeep._wire.send("DELETE", f"/{there.name}", timeout=SECONDS)
-        body = {"settings": {ROOM: 1}, "aliases": {cloud.settings.opensearch_index: {}}}
+        parts.upkeep._wire.send("DELETE", f"/{there.name}", timeout=SECONDS)
+        body = {"settings": {ROOM: 1}, "aliases": {parts.settings.opensearch_index: {}}}
         at_once = {"wait_for_active_shards": "0"}
-        cloud.upkeep._wire.send("PUT", f"/{there.name}", body, timeout=SECONDS, params=at_once)
-        yield cloud
+        parts.upkeep._wire.send("PUT", f"/{there.name}", body, timeout=SECONDS, params=at_once)
+        yield parts
 
 
 ROOM = "index.routing.allocation.total_shards_per_node"
 
 
 def test_while_a_shard_is_missing_its_users_learn_of_it_and_the_others_notice_nothing(
-    halved: Cloud, clock: SettableClock
+    halved: RealParts, clock: SettableClock
 ) -> None:
     whole, broken = _names_by_shard(halved)
     with opened_client(halved, clock, whole) as fine, opened_client(halved, clock, broken) as bad:
@@ -235,9 +235,9 @@ def test_while_a_shard_is_missing_its_users_learn_of_it_and_the_others_notice_no
         assert bad.home.differences() == fine.home.differences() == {}
 
 
-def _names_by_shard(cloud: Cloud) -> tuple[str, str]:
+def _names_by_shard(parts: RealParts) -> tuple[str, str]:
     """A user whose shard is there, and one whose shard is not."""
-    wire, index = cloud.upkeep._wire, cloud.settings.opensearch_index
+    wire, index = parts.upkeep._wire, parts.settings.opensearch_index
     wire.send("GET", f"/_cluster/health/{index}?wait_for_no_initializing_shards=true&timeout=60s", timeout=SECONDS)
     found: dict[bool, str] = {}
     while len(found) < 2:
@@ -254,7 +254,7 @@ def _names_by_shard(cloud: Cloud) -> tuple[str, str]:
 @contextmanager
 def other_index(client: Client, make: Callable[[str], None]) -> Iterator[None]:
     """Searches meet another index, as `make` builds it under a name; then the right one again."""
-    right = client.home.cloud.upkeep._indices.current()
+    right = client.home.parts.upkeep._indices.current()
     assert right is not None
     name = f"other-{uuid4().hex[:12]}"
     make(name)
@@ -279,13 +279,13 @@ def test_an_index_for_other_vectors_is_said_and_loses_nothing(client: Client) ->
         assert saved.outcome is not None
         assert "does not take this request" in saved.outcome.message
         assert client.open_indexer().take(client.home.records(), timeout=SECONDS) == []  # put aside: no retry helps
-        client.home.cloud.upkeep.refresh()
+        client.home.parts.upkeep.refresh()
         assert client.home.differences() == {"missing": 2}
         client.clock.advance(minutes=6)
         found = client.ask("core.search", query="heron")
         assert (found["results"], found["outcome"]["kind"]) == ([], "degraded")
         assert client.refused("records.memory_search", query="heron").code == "unavailable"
-    assert mend(client.home.truth, client.home.cloud.upkeep, client.home.key).refused == 0
+    assert mend(client.home.truth, client.home.parts.upkeep, client.home.key).refused == 0
     client.sweep()
     client.settle()
     assert set(client.found("heron")) == {old, saved.body["id"]}
@@ -301,7 +301,7 @@ def test_an_index_that_nobody_built_is_said_and_loses_nothing(client: Client) ->
         found = client.ask("core.search", query="heron")
         assert (found["results"], found["outcome"]["kind"]) == ([], "degraded")
         assert client.refused("notes.memory_search", query="heron").can_retry
-    assert mend(client.home.truth, client.home.cloud.upkeep, client.home.key).refused == 0
+    assert mend(client.home.truth, client.home.parts.upkeep, client.home.key).refused == 0
     client.sweep()
     client.settle()
     assert set(client.found("heron")) == {old, saved.body["id"]}
@@ -325,13 +325,13 @@ def test_while_the_index_is_built_anew_every_write_is_found_and_no_search_is_wor
         assert client.open_indexer().take(client.home.records(), timeout=SECONDS) == []
         assert set(client.found("heron", mode="keyword")) == {kept}
         assert list(client.found("otter", mode="keyword")) == late
-        client.home.cloud.upkeep.refresh()
+        client.home.parts.upkeep.refresh()
         client.clock.advance(minutes=6)
         assert set(client.found("heron otter stork", mode="keyword")) == {kept, changed, *late}
 
-    before = client.home.cloud.upkeep._indices.current()
-    assert reindex(client.home.truth, client.home.cloud.upkeep, advance=go_on, pause=client.clock.sleep).switched
-    assert client.home.cloud.upkeep._indices.current() != before
+    before = client.home.parts.upkeep._indices.current()
+    assert reindex(client.home.truth, client.home.parts.upkeep, advance=go_on, pause=client.clock.sleep).switched
+    assert client.home.parts.upkeep._indices.current() != before
     assert client.home.differences() == {}
     client.clock.advance(minutes=6)
     assert client.found("heron otter stork", mode="keyword") == {

@@ -13,7 +13,7 @@ import pytest
 from clients import *  # noqa: F403 - the fixtures
 from clients import Client, opened_client
 from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import ONE_NODE, SECONDS, Cloud, opened_cloud
+from indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 
 from clock import SettableClock
 from contracts.entries import entry, ids, memory
@@ -32,14 +32,14 @@ _BLOCK = 500
 
 
 @pytest.fixture(scope="module")
-def wide() -> Iterator[Cloud]:
-    """A cloud of vectors of 1,024 dimensions."""
-    with opened_cloud(HashedWords(dimension=1024), ONE_NODE) as cloud:
-        yield cloud
+def wide() -> Iterator[RealParts]:
+    """Parts with vectors of 1,024 dimensions."""
+    with opened_parts(HashedWords(dimension=1024), ONE_NODE) as parts:
+        yield parts
 
 
 def test_the_largest_memory_is_saved_found_changed_exported_and_forgotten_whole(
-    wide: Cloud, clock: SettableClock
+    wide: RealParts, clock: SettableClock
 ) -> None:
     content = " ".join(f"w{number:x}" for number in range(7_000))[: 32 * 1024]
     with opened_client(wide, clock) as client:
@@ -76,10 +76,10 @@ def test_more_than_the_largest_memory_is_refused_with_a_word_and_nothing_is_kept
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[Cloud]:
-    """A cloud of vectors of 8 dimensions, so that many are quickly there."""
-    with opened_cloud(HashedWords(dimension=8), ONE_NODE) as cloud:
-        yield cloud
+def small() -> Iterator[RealParts]:
+    """Parts with vectors of 8 dimensions, so that many are quickly there."""
+    with opened_parts(HashedWords(dimension=8), ONE_NODE) as parts:
+        yield parts
 
 
 def _in_blocks(some: Iterable[Item]) -> Iterator[list[Item]]:
@@ -91,20 +91,20 @@ def _in_blocks(some: Iterable[Item]) -> Iterator[list[Item]]:
 def _pour(client: Client, some: Iterable[Item]) -> None:
     """Put items of memories, and of users, into the table, and the documents of memories into the index."""
     index = OpenSearchIndex(
-        client.home.following.wire, Indices(client.home.following.wire, client.home.cloud.settings.opensearch_index)
+        client.home.following.wire, Indices(client.home.following.wire, client.home.parts.settings.opensearch_index)
     )
     for block in _in_blocks(some):
         client.home.following.tables.put_all(block, in_time(SECONDS))
         made = [item for item in block if str(item["k"]).startswith("m#")]
         documents = [document(item, str(item["image"]).encode(), item["search"]) for item in made]  # type: ignore[arg-type]
         assert index.write(documents, timeout=SECONDS) == {}
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
 
 
 def _item(client: Client, user: str, id: str, content: str, number: int) -> Item:
     """A memory's item, written an hour ago and some microseconds each."""
     at = client.clock.now()
-    embedder = client.home.cloud.embedder
+    embedder = client.home.parts.embedder
     made = memory(content, id=id, created_at=at, surprise=0.5)
     vectors = embedder.embed([content], purpose="document", timeout=SECONDS)
     w = to_micros(at) - 3_600_000_000 + number
@@ -112,7 +112,7 @@ def _item(client: Client, user: str, id: str, content: str, number: int) -> Item
     return {**item, "made": w}
 
 
-def test_a_user_with_very_many_memories_finds_lists_and_changes_each(small: Cloud, clock: SettableClock) -> None:
+def test_a_user_with_very_many_memories_finds_lists_and_changes_each(small: RealParts, clock: SettableClock) -> None:
     with opened_client(small, clock) as client:
         first = client.save("The heron fishes at dawn")  # makes the user
         client.settle()
@@ -140,7 +140,7 @@ def test_a_user_with_very_many_memories_finds_lists_and_changes_each(small: Clou
         assert client.home.differences() == {}
 
 
-def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: Cloud, clock: SettableClock) -> None:
+def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: RealParts, clock: SettableClock) -> None:
     with opened_client(small, clock) as client:
         client.save("The heron fishes at dawn")
         client.save("The otter swims at dusk")
@@ -148,7 +148,7 @@ def test_of_very_many_users_each_finds_their_own_and_is_moved_by_nobody(small: C
         alone = client.ask("core.search", query="heron dawn", why=True)
         names = [f"{client.home.name}-{number}" for number in range(USERS)]
         _pour(client, _everyones(client, names))
-        client.home.cloud.upkeep.refresh()
+        client.home.parts.upkeep.refresh()
         assert client.ask("core.search", query="heron dawn", why=True) == alone
         for number in (0, USERS // 2, USERS - 1):
             caller = Caller(UserRef(names[number]), agent_id="agent")

@@ -11,7 +11,7 @@ import pytest
 from clients import *  # noqa: F403 - the fixtures
 from clients import Client
 from indexing_homes import *  # noqa: F403 - the fixtures
-from indexing_homes import SECONDS, Cloud, Records
+from indexing_homes import SECONDS, RealParts, Records
 
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.engine.upkeep.reindex import reindex
@@ -54,10 +54,10 @@ def test_whatever_the_stream_repeats_a_client_sees_no_difference(
     assert {hit["id"] for hit in before["found"]["results"]} == {kept, changed}
     for record in order(client.home.records()):
         assert client.home.take([record]) == []
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
     assert _told(client) == before
     assert client.open_indexer().take(order(client.home.records()), timeout=SECONDS) == []
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
     assert _told(client) == before
     assert client.found("otter stork egret", mode="keyword") == {}
     assert client.home.differences() == {}
@@ -71,7 +71,7 @@ def test_an_old_creation_that_comes_again_when_deletes_are_forgotten_brings_noth
     client.ask("core.forget", id=forgotten)
     client.settle()  # refreshed: versions of deletes older than gc_deletes are forgotten
     assert client.home.take(created) == []
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
     assert client.found("heron otter") == {}
     assert client.ask("core.search", query="heron")["outcome"]["kind"] == "nothing_stored"
     for id in (deleted, forgotten):
@@ -80,7 +80,7 @@ def test_an_old_creation_that_comes_again_when_deletes_are_forgotten_brings_noth
     assert client.ask("core.undo", id=deleted)["content"] == "The heron fishes"
     client.settle()
     assert client.home.take(created) == []
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
     assert client.found("heron otter") == {deleted: "The heron fishes"}
 
 
@@ -98,7 +98,7 @@ def test_an_id_that_is_written_again_after_a_forget_is_found_whatever_comes_agai
     records = client.home.of(id)
     assert client.home.take(records[::-1]) == []
     assert client.home.take(records[:-1]) == []
-    client.home.cloud.upkeep.refresh()
+    client.home.parts.upkeep.refresh()
     client.clock.advance(minutes=6)
     assert client.found("heron", mode="keyword") == {}
     assert client.found("otter", mode="keyword") == {id: "The otter swims"}
@@ -112,8 +112,8 @@ def test_an_id_that_is_written_again_after_a_forget_is_found_whatever_comes_agai
 @contextmanager
 def _restored(client: Client, items: list[Any]) -> Iterator[str]:
     """A table with the items of a backup, as AWS restores one: beside the old, under another name."""
-    settings = client.home.cloud.settings.model_copy(update={"memory_table": f"restored-{uuid4().hex[:12]}"})
-    assert runtime_aws.set_up(settings, client.home.cloud.embedder, expire=False) == [settings.memory_table]
+    settings = client.home.parts.settings.model_copy(update={"memory_table": f"restored-{uuid4().hex[:12]}"})
+    assert runtime_aws.set_up(settings, client.home.parts.embedder, expire=False) == [settings.memory_table]
     dynamodb = boto3.client("dynamodb", endpoint_url=settings.dynamodb_url)
     try:
         for item in items:
@@ -124,11 +124,11 @@ def _restored(client: Client, items: list[Any]) -> Iterator[str]:
         dynamodb.close()
 
 
-def _backup(cloud: Cloud, user: str) -> list[Any]:
-    dynamodb = boto3.client("dynamodb", endpoint_url=cloud.settings.dynamodb_url)
+def _backup(parts: RealParts, user: str) -> list[Any]:
+    dynamodb = boto3.client("dynamodb", endpoint_url=parts.settings.dynamodb_url)
     condition = {"KeyConditionExpression": "u = :u", "ExpressionAttributeValues": {":u": {"S": user}}}
     try:
-        return list(dynamodb.query(TableName=cloud.settings.memory_table, **condition)["Items"])
+        return list(dynamodb.query(TableName=parts.settings.memory_table, **condition)["Items"])
     finally:
         dynamodb.close()
 
@@ -136,13 +136,13 @@ def _backup(cloud: Cloud, user: str) -> list[Any]:
 def test_after_a_restore_from_a_backup_a_client_sees_the_backup_and_the_index_follows(client: Client) -> None:
     kept, changed, gone = (client.save(f"The {word} fishes at dawn") for word in ("heron", "otter", "stork"))
     client.settle()
-    backup = _backup(client.home.cloud, client.home.key)
+    backup = _backup(client.home.parts, client.home.key)
     then = client.everything()
     client.ask("core.update", id=changed, content="The egret sleeps")
     client.ask("core.forget", id=gone)
     later = client.save("A zebra, later than the backup")
     client.settle()
-    upkeep = client.home.cloud.upkeep
+    upkeep = client.home.parts.upkeep
     with _restored(client, backup) as table:
         client._door = client.open_door(memory_table=table)
         assert client.everything() == then

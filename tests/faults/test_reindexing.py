@@ -35,16 +35,16 @@ def test_every_kind_of_difference_is_found_and_mended(home: Home) -> None:
     update(home.space, stale, content="the otter", updated_at=home.clock.now())
     delete(home.space, deleted, home.clock.now())
     stray = str(uuid4())
-    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
+    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.parts.settings.opensearch_index))
     assert index.write([document(home.key, stray)], timeout=SECONDS) == {}
-    found = verify(home.truth, home.cloud.upkeep, [home.user], pause=lambda seconds: None)
+    found = verify(home.truth, home.parts.upkeep, [home.user], pause=lambda seconds: None)
     assert {(one.id, one.kind) for one in found} == {
         (missing.id, "missing"),
         (stale.id, "stale"),
         (deleted.id, "superfluous"),
         (stray, "superfluous"),
     }
-    mend(home.truth, home.cloud.upkeep, home.key)
+    mend(home.truth, home.parts.upkeep, home.key)
     assert home.differences() == {}
     assert home.held() == {missing.id: True, stale.id: True, deleted.id: False, stray: False}
 
@@ -55,18 +55,18 @@ def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
     def pause(seconds: float) -> None:
         assert home.take(home.records()) == []
 
-    assert list(verify(home.truth, home.cloud.upkeep, [home.user], pause=pause)) == []
+    assert list(verify(home.truth, home.parts.upkeep, [home.user], pause=pause)) == []
 
 
 def test_documents_of_nobody_are_counted(home: Home) -> None:
     now = to_micros(home.clock.now()) + 10**12
-    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.cloud.settings.opensearch_index))
+    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.parts.settings.opensearch_index))
     nobody, id = UserRef(f"nobody-{uuid4()}").key, str(uuid4())
-    before = count_strays(home.truth, home.cloud.upkeep, before=now)
+    before = count_strays(home.truth, home.parts.upkeep, before=now)
     assert index.write([document(nobody, id)], timeout=SECONDS) == {}
-    assert count_strays(home.truth, home.cloud.upkeep, before=now) == before + 1
+    assert count_strays(home.truth, home.parts.upkeep, before=now) == before + 1
     assert index.write([Tombstone(user=nobody, id=id, index_version=2)], timeout=SECONDS) == {}
-    assert count_strays(home.truth, home.cloud.upkeep, before=now) == before
+    assert count_strays(home.truth, home.parts.upkeep, before=now) == before
 
 
 def test_an_index_that_is_built_anew_has_what_is_written_meanwhile_and_is_searched_then(home: Home) -> None:
@@ -80,17 +80,17 @@ def test_an_index_that_is_built_anew_has_what_is_written_meanwhile_and_is_search
             return
         home.clock.advance(seconds=1)
         saved.append(save(home.space, f"meanwhile {written}"))
-        with closing(runtime_aws.open_indexer(home.cloud.settings)) as other:
+        with closing(runtime_aws.open_indexer(home.parts.settings)) as other:
             assert other.take(home.of(saved[-1].id), timeout=SECONDS) == []
 
-    old = home.cloud.upkeep._indices.current()
-    done = reindex(home.truth, home.cloud.upkeep, advance=write_on, pause=waited.append)
-    new = home.cloud.upkeep._indices.current()
+    old = home.parts.upkeep._indices.current()
+    done = reindex(home.truth, home.parts.upkeep, advance=write_on, pause=waited.append)
+    new = home.parts.upkeep._indices.current()
     assert old is not None
     assert new is not None
     assert done.switched
     assert new.name != old.name
-    assert waited == [home.cloud.upkeep.learned_seconds]
+    assert waited == [home.parts.upkeep.learned_seconds]
     assert home.held() == expected | dict.fromkeys((memory.id for memory in saved), True)
     assert home.differences() == {}
     # The indexer that knew of one index only goes on with the one that is searched.
@@ -111,36 +111,36 @@ def test_a_building_that_was_cut_short_goes_on_where_it_was(home: Home) -> None:
                 yield block
 
     with pytest.raises(Unavailable):
-        reindex(Cut(home.store.tables, block=2), home.cloud.upkeep, pause=lambda seconds: None)
+        reindex(Cut(home.store.tables, block=2), home.parts.upkeep, pause=lambda seconds: None)
     waited: list[float] = []
-    begun = home.cloud.upkeep.begin()
+    begun = home.parts.upkeep.begin()
     assert begun != ""
-    assert reindex(home.truth, home.cloud.upkeep, pause=waited.append).switched
+    assert reindex(home.truth, home.parts.upkeep, pause=waited.append).switched
     assert waited == []
     assert home.held() == expected
 
 
 def test_an_index_that_refuses_a_memory_is_not_searched_unless_that_is_accepted(home: Home) -> None:
     save(home.space, "the heron", vectors=[vector(1)[:8]])
-    old = home.cloud.upkeep._indices.current()
-    done = reindex(home.truth, home.cloud.upkeep, pause=lambda seconds: None)
+    old = home.parts.upkeep._indices.current()
+    done = reindex(home.truth, home.parts.upkeep, pause=lambda seconds: None)
     assert (done.refused >= 1, done.switched) == (True, False)
-    assert home.cloud.upkeep._indices.current() == old
-    assert reindex(home.truth, home.cloud.upkeep, accept_refused=True, pause=lambda seconds: None).switched
+    assert home.parts.upkeep._indices.current() == old
+    assert reindex(home.truth, home.parts.upkeep, accept_refused=True, pause=lambda seconds: None).switched
     home.store.forget_user(UserRef(home.name))
 
 
 def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(home: Home) -> None:
     other = HashedWords(dimension=32)
-    wire, name = home.following.wire, home.cloud.settings.opensearch_index
+    wire, name = home.following.wire, home.parts.settings.opensearch_index
     upkeep = OpenSearchUpkeep(wire, name, embedder=other.name, dimension=other.dimension, settings=ONE_NODE)
-    assert home.cloud.upkeep.unfit() is None
+    assert home.parts.upkeep.unfit() is None
     assert "hashed-words/64" in str(upkeep.unfit())
     assert upkeep.begin() == ""
     upkeep.reached("somewhere")
     assert upkeep.begin() == "somewhere"
-    assert home.cloud.upkeep.begin() == ""
-    home.cloud.upkeep.switch()
+    assert home.parts.upkeep.begin() == ""
+    home.parts.upkeep.switch()
 
 
 # Read your writes
@@ -148,7 +148,7 @@ def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(
 
 @pytest.mark.slow
 def test_every_search_sees_the_last_save_update_and_delete_while_nothing_reaches_the_index(home: Home) -> None:
-    door = Door(catalogue=CATALOGUE, store=home.store, embedder=home.cloud.embedder, clock=home.clock)
+    door = Door(catalogue=CATALOGUE, store=home.store, embedder=home.parts.embedder, clock=home.clock)
     me = Caller(UserRef(home.name), "assistant")
 
     def ask(tool: str, **arguments: Any) -> Any:
@@ -161,7 +161,7 @@ def test_every_search_sees_the_last_save_update_and_delete_while_nothing_reaches
 
     indexed = [ask("save", content=f"kiwi{number} in the index")["id"] for number in range(10)]
     assert home.take(home.records()) == []
-    home.cloud.upkeep.refresh()
+    home.parts.upkeep.refresh()
     home.clock.advance(minutes=6)
     for number in range(ROUNDS):
         home.clock.advance(seconds=5)

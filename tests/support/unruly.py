@@ -28,6 +28,15 @@ def down(call: Callable[..., Any], request: dict[str, Any]) -> Any:
     raise EndpointConnectionError(endpoint_url="http://nowhere")
 
 
+def raising(error: Callable[[], Exception]) -> Fault:
+    """The client raises what `error` makes, each time."""
+
+    def fault(call: Callable[..., Any], request: dict[str, Any]) -> Any:
+        raise error()
+
+    return fault
+
+
 def unheard(call: Callable[..., Any], request: dict[str, Any]) -> Any:
     """The request is done and its answer is lost."""
     call(**request)

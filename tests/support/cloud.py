@@ -4,7 +4,7 @@ The time of its deadlines goes on by the pauses between attempts alone, which no
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -14,9 +14,31 @@ from clock import SettableClock
 from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
-from faults.unruly import Unruly
+from embedding import HashedWords
 from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.ports import Clock, Embedder
+from steeltrap.errors import SteeltrapError
+from steeltrap.invoke import Door
+from steeltrap.ports import Clock, Embedder, Index
+from steeltrap.toolsets import CATALOGUE
+from unruly import Unruly
+
+
+@dataclass
+class FailingIndex:
+    """An index in memory that raises `error` when it is asked, if there is one."""
+
+    index: MemoryIndex = field(default_factory=MemoryIndex)
+    error: SteeltrapError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        asked = getattr(self.index, name)
+
+        def answer(*arguments: Any, **named: Any) -> Any:
+            if self.error is not None and name != "write":
+                raise self.error
+            return asked(*arguments, **named)
+
+        return answer
 
 
 @dataclass
@@ -32,19 +54,27 @@ class Cloud:
 
     def store(
         self,
+        index: Index | None = None,
         *,
         clock: Clock | None = None,
         embedder: Embedder = EMBEDDER,
         window: timedelta = timedelta(minutes=5),
         telling: bool = True,
     ) -> DynamoStore:
-        """One more process over the same tables. With `telling` the index knows of each write at once."""
-        store = DynamoStore(*self.names, embedder, clock or self.clock, self.index, connect=self.unruly, window=window)
+        """One more process over the same tables, with the cloud's index or another. With `telling` the index knows
+        of each write at once."""
+        index = index or self.index
+        store = DynamoStore(*self.names, embedder, clock or self.clock, index, connect=self.unruly, window=window)
         store.tables._pause = self._pause
         if telling:
-            tell(store, self.index)
+            tell(store, index)
         self.opened.append(store)
         return store
+
+    def door(self, index: Index, *, embedder: HashedWords = EMBEDDER, told: bool = False) -> Door:
+        """A door over one more process. With `told` the index knows of each write at once."""
+        store = self.store(index, embedder=embedder, telling=told)
+        return Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=self.clock)
 
     def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
