@@ -12,7 +12,7 @@ from ...ports import Clock, Deadline, Embedder, Index
 from .client.table import READ_SECONDS, Connect, Tables
 from .reads.everyone import everyone
 from .reads.partition import Partition
-from .reads.searching import Bearings, Searcher
+from .reads.searching import Searcher
 from .space import DynamoSpace
 from .writes import usage, users
 from .writes.usage import UsageBuffer
@@ -50,8 +50,7 @@ class DynamoStore:
         self._clock = clock
         self._index = index
         self._at_close = at_close
-        self._window = window // timedelta(microseconds=1)
-        self._bearings = Bearings()
+        self._searcher = Searcher(index, window // timedelta(microseconds=1))
         self._buffers: dict[UserRef, UsageBuffer] = {}
         self._last_stamp = 0
         self._lock = threading.Lock()
@@ -60,8 +59,7 @@ class DynamoStore:
         self._flusher: threading.Thread | None = None
 
     def space(self, user: UserRef, deadline: Deadline) -> DynamoSpace:
-        searcher = Searcher(self._index, self._bearings, self._window)
-        return DynamoSpace(self._partition(user, deadline), searcher, lambda: self._buffer(user))
+        return DynamoSpace(self._partition(user, deadline), self._searcher, lambda: self._buffer(user))
 
     def users(self) -> Iterator[UserRef]:
         return everyone(self.tables)
@@ -69,7 +67,7 @@ class DynamoStore:
     def forget_user(self, user: UserRef) -> bool:
         deadline = self.tables.within(_FORGET_SECONDS)
         usage.drop_all(self._buffer(user), deadline)
-        self._bearings.forget_names(user.key)
+        self._searcher.forget_speakers(user.key)
         return users.forget(self._partition(user, deadline))
 
     def load(self) -> None:

@@ -95,11 +95,11 @@ def _remember(met: OrderedDict[str, T], user: str, what: T) -> None:
 
 
 class Searcher:
-    """Searches of partitions. `window` is how far back the overlay reaches, in microseconds."""
+    """Searches partitions. `window` is how far back the latest writes are read from the table, in microseconds."""
 
-    def __init__(self, index: Index, bearings: Bearings, window: int) -> None:
+    def __init__(self, index: Index, window: int) -> None:
         self._index = index
-        self._bearings = bearings
+        self._bearings = Bearings()
         self._window = window
 
     def search(self, partition: Partition, query: Query) -> Matches:
@@ -107,8 +107,8 @@ class Searcher:
         now = partition.now()
         if len(set(query.tokens)) > bm25.MOST_TERMS:
             # Which tokens are rare, both have to say before either is asked for them.
-            counting = replace(query, embedding=None, per_leg=0)
-            recent, _, indexed, _ = self._both(partition, self._asking(partition, counting, now), now)
+            counted = replace(query, embedding=None, per_leg=0)
+            recent, _, indexed, _ = self._both(partition, self._asking(partition, counted, now), now)
             counts = merging.frequencies(query, indexed or _NOTHING, recent, now)
             query = replace(query, tokens=tuple(bm25.rarest(counts)))
         recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)
