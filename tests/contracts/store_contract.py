@@ -39,7 +39,7 @@ from contracts.entries import (
 )
 from contracts.entries import store as commit
 from embedding import HashedWords
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap import record
 from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound, Unavailable, VersionConflict
 from steeltrap.model import (
@@ -544,6 +544,61 @@ def test_comparing_memories_ends_with_its_time(opened: MemoryStore, space: Space
         late.distinct(some, floor=0.9, limit=2)
     with pytest.raises(Unavailable):
         late.alike([(some[0], some[1])], floor=0.9)
+
+
+_OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
+    "commit": lambda space, one: space.commit([creation("the otter")]),
+    "get": lambda space, one: space.get([one.id]),
+    "copies": lambda space, one: space.copies([TextKey(text_digest(one.content), one.scope, None, None)]),
+    "search": lambda space, one: search(space, "heron"),
+    "look around": lambda space, one: space.look_around(
+        [Probe(embeddings=embed("heron"), scope=None)], floor=0, top_k=1
+    ),
+    "page": lambda space, one: space.page(Filter(), limit=1),
+    "walk": lambda space, one: list(space.walk()),
+    "alike": lambda space, one: space.alike([(one.id, one.id)], floor=0.5),
+    "open turns": lambda space, one: space.open_turns("talk"),
+    "idle conversations": lambda space, one: space.idle_conversations(NOON, limit=1),
+    "pending": lambda space, one: space.pending(),
+    "embeddings": lambda space, one: space.embeddings([one.id]),
+    "associations": lambda space, one: space.associations([one.id]),
+    "scopes": lambda space, one: space.scopes(),
+    "sessions": lambda space, one: space.sessions(),
+    "add session": lambda space, one: space.add_session(Session(id="s", created_at=NOON)),
+    "remove session": lambda space, one: space.remove_session("s"),
+    "revisions": lambda space, one: space.revisions(one.id),
+    "usage": lambda space, one: space.usage([one.id]),
+    "keep review": lambda space, one: space.keep_review(one.id, previous=None, card="card"),
+    "purge": lambda space, one: space.purge([one.id]),
+    "stale": lambda space, one: space.stale(NOON),
+    "traces": lambda space, one: space.traces(one.id),
+    "statistics": lambda space, one: space.statistics(),
+}
+
+
+@pytest.mark.parametrize("operation", _OPERATIONS.values(), ids=_OPERATIONS)
+def test_behind_the_deadline_nothing_is_read_or_written(
+    opened: MemoryStore, space: Space, operation: Callable[[Space, Memory], object]
+) -> None:
+    one = save(space, "the heron")
+    late = space_of(opened, "ana", seconds=0)
+    with pytest.raises(Unavailable):
+        operation(late, one)
+    assert list(space.walk()) == [one]
+
+
+def test_a_reading_is_counted_behind_the_deadline_too(opened: MemoryStore, space: Space) -> None:
+    one = save(space, "the heron")
+    late = space_of(opened, "ana", seconds=0)
+    late.note_access([one.id], NOON)
+    late.note_review(one.id, previous=None, card="card")
+    assert space.usage([one.id])[one.id].access_count == 1
+
+
+def test_a_space_for_another_deadline_has_the_same_memories(opened: MemoryStore, space: Space) -> None:
+    one = save(space, "the heron")
+    later = space_of(opened, "ana", seconds=0).until(in_time())
+    assert later.get([one.id]) == {one.id: one}
 
 
 def test_a_candidate_carries_the_importance_set_by_hand(space: Space) -> None:

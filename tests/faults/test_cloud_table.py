@@ -10,6 +10,7 @@ from cloud import Cloud, cloud
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.doors import ANA, answer
+from spaces import in_time
 from steeltrap.errors import Conflict, Throttled, Unavailable
 from steeltrap.invoke import Door
 from unruly import raising
@@ -120,3 +121,18 @@ def test_an_embedder_that_fails_leaves_nothing_written(cloud: Cloud, state: Lite
     assert isinstance(door.invoke("core.search", {"query": "heron"}, ANA).error, Unavailable)
     assert answer(door, "core.search", query="heron", mode="keyword")["results"][0]["id"] == id
     assert answer(door, "core.get", id=id)["content"] == "The heron fishes at dawn"
+
+
+def test_the_reads_of_one_call_share_its_time(cloud: Cloud, door: Door) -> None:
+    id = answer(door, "core.save", content="the heron")["id"]
+    space = door.store.space(ANA.user, in_time(4, cloud.clock))
+
+    def slowly(operation: str, request: Any, send: Callable[[], Any]) -> Any:
+        cloud.clock.sleep(3)
+        return send()
+
+    cloud.trouble = slowly
+    for _ in range(2):
+        assert list(space.get([id])) == [id]
+    with pytest.raises(Unavailable, match="longer than its 4 s"):
+        space.get([id])
