@@ -12,7 +12,7 @@ ENV PIP_NO_CACHE_DIR=1 PIP_REQUIRE_HASHES=1 PIP_CONSTRAINT=/source/constraints.t
 RUN for each in /app /build; do \
       python -m venv $each && PIP_CONSTRAINT= $each/bin/pip install --requirement locks/pip.txt || exit 1; \
     done \
-    && /app/bin/pip install --requirement locks/product.txt boto3 \
+    && /app/bin/pip install --requirement locks/product.txt boto3 opensearch-py \
     && /build/bin/pip install --group build
 COPY shared shared
 RUN PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \

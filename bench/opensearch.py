@@ -1,21 +1,17 @@
-"""What benchmarks hold ours against: the least request that finds anything by both legs, and opensearch-py's bulk.
-
-Benchmarks alone need opensearch-py.
-"""
+"""What benchmarks hold ours against: the least request that finds anything by both legs, and opensearch-py's bulk."""
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection, helpers
 
+from steeltrap.adapters.opensearch.client import CONNECTIONS, SERVICE, connect_index
 from steeltrap.adapters.opensearch.documents import numbers, to_lines
 from steeltrap.adapters.opensearch.index import OpenSearchIndex
 from steeltrap.adapters.opensearch.indices import Indices
-from steeltrap.adapters.opensearch.signing import SERVICE, Signer
 from steeltrap.adapters.opensearch.terms import document_id, token_term
-from steeltrap.adapters.opensearch.wire import CONNECTIONS, Wire
 from steeltrap.model import Embedding
 from steeltrap.ports import Document, Tombstone
 
@@ -26,14 +22,14 @@ _SECONDS: Final = 60.0
 class Bare:
     """Requests as anybody would write them over the index that is searched."""
 
-    def __init__(self, url: str, alias: str, signer: Signer | None = None) -> None:
-        auth = Urllib3AWSV4SignerAuth(signer.credentials, signer.region, SERVICE) if signer else None
+    def __init__(self, url: str, alias: str, signing: Mapping[str, Any]) -> None:
+        auth = Urllib3AWSV4SignerAuth(**signing, service=SERVICE) if signing else None
         self._client = OpenSearch(
             hosts=[url], connection_class=Urllib3HttpConnection, http_auth=auth, pool_maxsize=CONNECTIONS, max_retries=0
         )
         self._alias = alias
-        self._wire = Wire(url, signer)
-        self._beside = Indices(self._wire, f"bulk-{alias}")
+        self._ours = connect_index(url, **signing)
+        self._beside = Indices(self._ours, f"bulk-{alias}")
 
     def search(self, user: str, tokens: Iterable[str], embedding: Embedding) -> Any:
         """A hundred of a user's documents by words and a hundred by vectors, ids and scores only, in one request."""
@@ -61,7 +57,7 @@ class Bare:
         """The same by our own index."""
 
         def write(index: str) -> None:
-            refused = OpenSearchIndex(self._wire, self._beside).write(documents, timeout=_SECONDS)
+            refused = OpenSearchIndex(self._ours, self._beside).write(documents, timeout=_SECONDS)
             for error in refused.values():
                 raise error
 

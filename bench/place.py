@@ -86,9 +86,9 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
 
     try:
         door = runtime.open_door(settings, embedder=embedder, clock=clock)
-        from .opensearch import Bare  # opensearch-py is needed here alone
+        from .opensearch import Bare
 
-        index = Bare(settings.opensearch_url, settings.opensearch_index, aws.signer(settings))
+        index = Bare(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
         bare = BareIndex(index, door.embedder, documents)
         try:
             yield Place(door, settings, settle, bare)
@@ -133,8 +133,8 @@ def _tear_down(settings: Settings) -> None:
         raise translate(error) from None
     finally:
         client.close()
-    wire = aws.open_wire(settings)
+    client = aws.open_index(settings)
     try:
-        Indices(wire, settings.opensearch_index).remove()
+        Indices(client, settings.opensearch_index).remove()
     finally:
-        wire.close()
+        client.close()

@@ -1,6 +1,6 @@
 """AWS Lambda's runtime interface on the loopback: it starts a handler as AWS does, and times its answers.
 
-start ──> python -m awslambdaric handler.handler ──GET next──> the event
+start ──> python -m awslambdaric handler.handler ──GET next──> the event (of a snapshot: ──GET restore/next──> first)
                                                  <──POST──── the answer
 """
 
@@ -35,10 +35,13 @@ class Answered:
     processor: float
 
 
-def first_answer(folder: Path, event: Any, environment: Mapping[str, str], *flags: str) -> Answered:
+def first_answer(
+    folder: Path, event: Any, environment: Mapping[str, str], *flags: str, from_snapshot: bool = False
+) -> Answered:
     """Start `handler.py` of a folder and hand it an event.
 
-    `flags` go to Python. Raises Unavailable when it fails, or has no answer within a minute.
+    `flags` go to Python. With `from_snapshot` the process goes on where a snapshot of it would be restored, and the
+    seconds count from there. Raises Unavailable when it fails, or has no answer within a minute.
     """
     written = folder / "written.txt"
     with _serving(event) as api, written.open("wb") as output:
@@ -46,7 +49,7 @@ def first_answer(folder: Path, event: Any, environment: Mapping[str, str], *flag
             "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{api.server_port}",
             "AWS_LAMBDA_FUNCTION_NAME": f"bench-{folder.name}",
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+            "AWS_LAMBDA_INITIALIZATION_TYPE": "snap-start" if from_snapshot else "on-demand",
             "AWS_REGION": os.environ.get("AWS_DEFAULT_REGION", _REGION),
             "_HANDLER": "handler.handler",
             "LAMBDA_TASK_ROOT": str(folder),
@@ -73,6 +76,7 @@ def first_answer(folder: Path, event: Any, environment: Mapping[str, str], *flag
             retryable=False,
             part="runtime",
         )
+    began = api.restored if from_snapshot else began
     return Answered(answer, written.read_text(errors="replace"), answered - began, _processor() - before)
 
 
@@ -92,6 +96,7 @@ class _Api(ThreadingHTTPServer):
         self.event = json.dumps(event).encode()
         self.was_given = Event()
         self.done = Event()
+        self.restored = 0.0
         self.answers: SimpleQueue[tuple[float, str, Any]] = SimpleQueue()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -103,6 +108,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Api
 
     def do_GET(self) -> None:
+        if self.path.endswith("/restore/next"):
+            self.server.restored = time.perf_counter()
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if self.server.was_given.is_set():
             self.server.done.wait()  # as AWS freezes a function until there is something to do
             self.close_connection = True

@@ -24,9 +24,19 @@ _PLATFORMS: Final = ("manylinux2014_aarch64", "manylinux_2_28_aarch64")
 _SERVICES: Final = ("dynamodb", "s3", "sqs", "sts", "sso", "sso-oidc", "bedrock-runtime")
 """The services that functions call. Botocore describes over four hundred, which is most of it."""
 _UNUSED: Final = (
+    # opensearch-py 3.2 requires what its gRPC is made of, and imports none of it; nobody here is asynchronous.
+    *("grpc", "google", "opensearch", "opensearchpy/_async/client", "opensearchpy/_async/plugins"),
+    *("grpcio-*.dist-info", "protobuf-*.dist-info", "opensearch_protobufs-*.dist-info"),
     *("bin", "boto3/examples", "*.dist-info/sboms", "aws_lambda_powertools/event_handler", "pydantic/v1"),
     *("numpy/f2py", "numpy/testing", "numpy/tests", "numpy/*/tests", "numpy/_pyinstaller", "numpy/_core/include"),
-    *("numpy/_core/lib", "numpy/typing", "numpy/random/lib", "numpy/random/_examples"),
+    *("numpy/_core/lib", "numpy/typing", "numpy/random", "numpy/fft", "numpy/ma", "numpy/polynomial"),
+    *(
+        f"aws_lambda_powertools/utilities/{unused}"
+        for unused in (
+            *("auth_alpha", "circuit_breaker", "data_masking", "feature_flags", "idempotency", "kafka"),
+            *("parameters", "streaming", "validation"),
+        )
+    ),
     *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.a", "**/__pycache__"),
 )
 _MODEL: Final = (f"weights/{CONFIG}_{DIMENSION}.safetensors", f"tokenizers/{CONFIG}_tokenizer_config.json")

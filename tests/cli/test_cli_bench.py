@@ -195,5 +195,6 @@ def test_cold_measures_every_start_and_its_imports():
         subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **parts}).stdout
     )
     assert figures["search_ratio"] > 0
+    assert figures["restored_ms"] > 0
     assert figures["imports_ms"]["steeltrap"].keys() == {"bare", "search", "wordllama"}
     assert figures["imports_ms"]["botocore"]["bare"] > 0

@@ -1,34 +1,25 @@
 """OpenSearch earns the contract of an index, and keeps what only OpenSearch can break."""
 
-import hmac
 import json
 import random
-import traceback
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
-from botocore.credentials import Credentials
 from index_contract import *  # noqa: F403 - the suite
 from index_contract import ANA, BOB, HERON, NOW, OTHERS, OTTER, document, found, gone, look_around, score, search, write
-from urllib3 import exceptions
 
+from asking import send_to_index
 from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
 from spaces import space_of
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
-from steeltrap.adapters.opensearch.errors import MAPPED
+from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.errors import Conflict, Internal, InvalidInput, NotFound, Throttled, TooLarge, Unavailable
+from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailable
 from steeltrap.model import Query, to_micros
 from steeltrap.ports import Document, Entry, Held
 
@@ -36,24 +27,24 @@ ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": 
 
 
 @pytest.fixture(scope="module")
-def wire() -> Iterator[Wire]:
-    wire = Wire(opensearch_url())
-    yield wire
-    wire.close()
+def client() -> Iterator[OpenSearch]:
+    client = connect_index(opensearch_url())
+    yield client
+    client.close()
 
 
 @pytest.fixture
-def indices(wire: Wire) -> Iterator[Indices]:
-    indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+def indices(client: OpenSearch) -> Iterator[Indices]:
+    indices = Indices(client, f"test-{uuid4().hex[:12]}")
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     yield indices
-    wire.send("DELETE", f"/{indices.alias}-*", timeout=30)
-    wire.send("DELETE", f"/_index_template/{indices.alias}", timeout=30)
+    send_to_index(client, "DELETE", f"/{indices.alias}-*", timeout=30)
+    send_to_index(client, "DELETE", f"/_index_template/{indices.alias}", timeout=30)
 
 
 @pytest.fixture
-def index(wire: Wire, indices: Indices) -> OpenSearchIndex:
-    return OpenSearchIndex(wire, indices)
+def index(client: OpenSearch, indices: Indices) -> OpenSearchIndex:
+    return OpenSearchIndex(client, indices)
 
 
 @pytest.fixture
@@ -61,27 +52,29 @@ def settle(indices: Indices) -> Callable[[], None]:
     return indices.refresh
 
 
-class Recording(Wire):
-    """A wire that keeps the bodies of every `_msearch`, and may spoil an answer."""
+class Recording:
+    """A client that keeps the lines of every `_msearch`, and may spoil an answer."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._to = wire
+    def __init__(self, client: OpenSearch) -> None:
+        self._to = client
         self.requests: list[list[dict[str, Any]]] = []
         self.spoil: dict[int, dict[str, Any]] = {}
 
-    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        answer = self._to.send(method, path, body, **options)
-        if path == "/_msearch":
-            self.requests.append([json.loads(line) for line in body.splitlines()])
-            for at, part in self.spoil.items():
-                answer["responses"][at] = part
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._to, name)
+
+    def msearch(self, *, body: list[dict[str, Any]], **options: Any) -> Any:
+        answer = self._to.msearch(body=body, **options)
+        self.requests.append(body)
+        for at, part in self.spoil.items():
+            answer["responses"][at] = part
         return answer
 
 
 @pytest.fixture
-def recording(wire: Wire, indices: Indices) -> tuple[Recording, OpenSearchIndex]:
-    recording = Recording(wire)
-    return recording, OpenSearchIndex(recording, indices)
+def recording(client: OpenSearch, indices: Indices) -> tuple[Recording, OpenSearchIndex]:
+    recording = Recording(client)
+    return recording, OpenSearchIndex(recording, indices)  # type: ignore[arg-type]
 
 
 # Isolation
@@ -197,12 +190,12 @@ def test_a_search_and_a_look_around_are_one_request_each(
 
 
 def test_a_leg_brings_no_text_and_no_vector(
-    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], wire: Wire
+    recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], client: OpenSearch
 ) -> None:
     _, index = recording
     write(index, settle, document("heron"))
     everything = {"query": {"match_all": {}}, "stored_fields": ["*"]}
-    told = json.dumps(wire.send("POST", f"/{index.alias}/_search", everything, timeout=SECONDS))
+    told = json.dumps(send_to_index(client, "POST", f"/{index.alias}/_search", everything, timeout=SECONDS))
     assert HERON in told
     assert "heron" not in told
     assert "embedding" not in told
@@ -250,9 +243,9 @@ def test_half_an_answer_is_an_error_never_an_empty_one(
         look_around(index, "heron")
 
 
-def test_an_index_that_is_missing_is_never_invented(wire: Wire) -> None:
-    missing = Indices(wire, f"test-{uuid4().hex[:12]}")
-    index = OpenSearchIndex(wire, missing)
+def test_an_index_that_is_missing_is_never_invented(client: OpenSearch) -> None:
+    missing = Indices(client, f"test-{uuid4().hex[:12]}")
+    index = OpenSearchIndex(client, missing)
     refused = index.write([document("heron"), gone(OTTER)], timeout=SECONDS)
     assert [error.can_retry for error in refused.values()] == [True, True]
     with pytest.raises(Unavailable):
@@ -262,14 +255,14 @@ def test_an_index_that_is_missing_is_never_invented(wire: Wire) -> None:
     assert missing.current() is None
 
 
-def test_a_name_that_is_an_index_and_no_alias_is_not_written_to(wire: Wire, indices: Indices) -> None:
-    bare = Indices(wire, f"{indices.alias}-1")
-    refused = OpenSearchIndex(wire, bare).write([document("heron")], timeout=SECONDS)
+def test_a_name_that_is_an_index_and_no_alias_is_not_written_to(client: OpenSearch, indices: Indices) -> None:
+    bare = Indices(client, f"{indices.alias}-1")
+    refused = OpenSearchIndex(client, bare).write([document("heron")], timeout=SECONDS)
     assert refused[0].can_retry
 
 
 def test_a_server_that_is_down_is_unavailable() -> None:
-    index = OpenSearchIndex(nowhere := Wire("http://127.0.0.1:9"), Indices(nowhere, "x"))
+    index = OpenSearchIndex(nowhere := connect_index("http://127.0.0.1:9"), Indices(nowhere, "x"))
     for ask in (
         lambda: search(index, "heron"),
         lambda: look_around(index, "heron"),
@@ -283,210 +276,16 @@ def test_a_server_that_is_down_is_unavailable() -> None:
     nowhere.close()
 
 
-class Server(ThreadingHTTPServer):
-    """Answers each request with the next of its answers: a status and a body, or None to hang up."""
-
-    daemon_threads = True
-
-    def __init__(self, *answers: tuple[int, str] | None) -> None:
-        super().__init__(("127.0.0.1", 0), Answering)
-        self.answers = list(answers)
-        self.asked: list[tuple[str, dict[str, str]]] = []
-        self.released = Event()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Answering(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("content-length", 0)))
-        server = self.server
-        assert isinstance(server, Server)
-        server.asked.append((self.path, dict(self.headers)))
-        answer = server.answers.pop(0) if server.answers else (200, "{}")
-        if answer is None:
-            self.close_connection = True
-            return
-        status, body = answer
-        if status == 0:
-            server.released.wait(30)
-            return
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    do_GET = do_POST
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def serving() -> Iterator[Callable[..., Server]]:
-    servers: list[Server] = []
-
-    def serve(*answers: tuple[int, str] | None) -> Server:
-        servers.append(Server(*answers))
-        Thread(target=servers[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return servers[-1]
-
-    yield serve
-    for server in servers:
-        server.released.set()
-        server.shutdown()
-        server.server_close()
-
-
-_REASON = json.dumps({"error": {"type": "some_exception", "reason": "a secret", "root_cause": []}, "status": 1})
-
-
-@pytest.mark.parametrize(
-    ("status", "error", "can_retry"),
-    [
-        (400, Internal, False),
-        (401, Unavailable, True),
-        (403, Unavailable, True),
-        (404, Unavailable, True),
-        (408, Throttled, True),
-        (413, TooLarge, False),
-        (429, Throttled, True),
-        (500, Unavailable, True),
-        (502, Unavailable, True),
-        (503, Unavailable, True),
-    ],
-)
-def test_a_refusal_becomes_an_error_without_its_reason(
-    serving: Callable[..., Server], status: int, error: type[Exception], can_retry: bool
-) -> None:
-    server = serving((status, _REASON))
-    wire = Wire(server.url)
-    with pytest.raises(error) as raised:
-        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
-    wire.close()
-    assert raised.value.can_retry is can_retry
-    assert raised.value.details["status"] == status
-    assert raised.value.details["reason"] == "some_exception"
-    assert "secret" not in "".join(traceback.format_exception(raised.value))
-    assert len(server.asked) == 1
-
-
-def test_a_server_that_does_not_answer_is_left_after_the_timeout(serving: Callable[..., Server]) -> None:
-    wire = Wire(serving((0, "")).url)
-    with pytest.raises(Unavailable, match="in time"):
-        wire.send("POST", "/_msearch", b"{}\n", timeout=0.05)
-    wire.close()
-
-
-def test_no_time_left_is_no_request(serving: Callable[..., Server]) -> None:
-    server = serving()
-    wire = Wire(server.url)
-    with pytest.raises(Unavailable):
-        wire.send("POST", "/_msearch", b"{}\n", timeout=0)
-    wire.close()
-    assert server.asked == []
-
-
-def test_what_is_no_json_is_unavailable(serving: Callable[..., Server]) -> None:
-    wire = Wire(serving((200, "<html>")).url)
-    with pytest.raises(Unavailable):
-        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
-    wire.close()
-
-
-def test_a_connection_that_the_other_end_closed_is_replaced_once(serving: Callable[..., Server]) -> None:
-    server = serving((200, "{}"), None, (200, '{"at": 3}'))
-    wire = Wire(server.url)
-    wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
-    assert wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS) == {"at": 3}
-    server.answers = [None, None]
-    with pytest.raises(Unavailable):
-        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
-    wire.close()
-
-
-def test_every_exception_of_the_client_has_crossed() -> None:
-    own = [each for each in vars(exceptions).values() if getattr(each, "__module__", "") == exceptions.__name__]
-    kinds = [each for each in own if issubclass(each, Exception) and not issubclass(each, Warning)]
-    unplaced = {each.__name__ for each in kinds if not any(nearest in MAPPED for nearest in each.__mro__)}
-    # HTTPError is the root: placing it would place whatever comes.
-    assert unplaced == {"HTTPError"}
-
-
-@pytest.mark.parametrize("broken", [[(200, "{"), None], [(200, "")], [(200, "\x00")]])
-def test_half_an_answer_is_unavailable(serving: Callable[..., Server], broken: list[tuple[int, str] | None]) -> None:
-    wire = Wire(serving(*broken).url)
-    with pytest.raises(Unavailable) as raised:
-        wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS)
-    wire.close()
-    assert raised.value.can_retry
-
-
-@pytest.mark.parametrize("url", ["", "localhost:9200", "ftp://localhost", "http://", "http://[", "http://x:port"])
-def test_what_is_no_url_is_refused_by_the_settings_name(url: str) -> None:
-    with pytest.raises(InvalidInput, match="STEELTRAP_OPENSEARCH_URL"):
-        Wire(url)
-
-
-def test_the_url_may_have_a_path_a_name_and_a_password(serving: Callable[..., Server]) -> None:
-    server = serving()
-    wire = Wire(server.url.replace("http://", "http://ana:p%40ss@") + "/search/")
-    wire.send("POST", "/_msearch", b"{}\n", timeout=SECONDS, params={"b": "a b", "a": "1,2"})
-    wire.close()
-    [(path, headers)] = server.asked
-    assert path == "/search/_msearch?a=1%2C2&b=a%20b"
-    assert headers["authorization"] == f"Basic {b64encode(b'ana:p@ss').decode()}"
-
-
-@pytest.mark.parametrize("path", ["/_msearch", "/memories-*/_alias"])
-def test_requests_are_signed_for_a_region(serving: Callable[..., Server], path: str) -> None:
-    server = serving()
-    keys = Credentials("AKIAEXAMPLE", "not a real one", "a token")
-    wire = Wire(server.url, Signer(region="eu-central-1", credentials=keys))
-    wire.send("POST", path, b"heron\n", timeout=SECONDS, params={"filter_path": "a,b", "a": "b c"})
-    wire.close()
-    [(target, headers)] = server.asked
-    sent = {name.lower(): value for name, value in headers.items()}
-    assert sent["x-amz-security-token"] == "a token"
-    assert sent["x-amz-content-sha256"] == sha256(b"heron\n").hexdigest()
-    assert "/eu-central-1/es/aws4_request" in sent["authorization"]
-    assert sent["authorization"].endswith(_signature("not a real one", "eu-central-1", target, sent))
-
-
-def _signature(secret: str, region: str, target: str, sent: dict[str, str]) -> str:
-    """Signature Version 4 as AWS computes it of a POST that came.
-
-    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
-    """
-    path, _, query = target.partition("?")
-    names = sent["authorization"].partition("SignedHeaders=")[2].partition(",")[0]
-    headers = "".join(f"{name}:{sent[name]}\n" for name in names.split(";"))
-    pairs = "&".join(sorted(query.split("&")))
-    asked = f"POST\n{quote(path)}\n{pairs}\n{headers}\n{names}\n{sent['x-amz-content-sha256']}"
-    at = sent["x-amz-date"]
-    day = at[:8]
-    to_sign = f"AWS4-HMAC-SHA256\n{at}\n{day}/{region}/es/aws4_request\n{sha256(asked.encode()).hexdigest()}"
-    key = f"AWS4{secret}".encode()
-    for part in (day, region, "es", "aws4_request", to_sign):
-        key = hmac.digest(key, part.encode(), "sha256")
-    return key.hex()
-
-
 # Writing
 
 
 def test_a_late_create_is_refused_after_opensearch_has_forgotten_the_delete(
-    index: OpenSearchIndex, settle: Callable[[], None], wire: Wire
+    index: OpenSearchIndex, settle: Callable[[], None], client: OpenSearch
 ) -> None:
     write(index, settle, document("heron"))
     write(index, settle, gone(index_version=2))
     # `gc_deletes` is 1 ms here; what counts is that a tombstone is a document, which no collection takes.
-    wire.send("POST", f"/{index.alias}/_forcemerge", timeout=30, params={"max_num_segments": "1"})
+    send_to_index(client, "POST", f"/{index.alias}/_forcemerge", timeout=30, params={"max_num_segments": "1"})
     settle()
     write(index, settle, document("heron"))
     assert search(index, "heron").candidates == ()
@@ -508,9 +307,9 @@ def test_large_writes_go_in_several_requests(
 
 
 def test_a_new_index_is_built_beside_the_old_one_and_switched(
-    wire: Wire, indices: Indices, settle: Callable[[], None]
+    client: OpenSearch, indices: Indices, settle: Callable[[], None]
 ) -> None:
-    index = OpenSearchIndex(wire, indices)
+    index = OpenSearchIndex(client, indices)
     write(index, settle, document("heron"))
     assert indices.build(EMBEDDER.dimension, "another", settings=ONE_NODE) == f"{indices.alias}-2"
     with pytest.raises(Conflict):
@@ -530,17 +329,17 @@ def test_a_new_index_is_built_beside_the_old_one_and_switched(
         indices.switch()
 
 
-def test_an_unknown_field_is_refused(wire: Wire, indices: Indices) -> None:
+def test_an_unknown_field_is_refused(client: OpenSearch, indices: Indices) -> None:
     with pytest.raises(Internal):
-        wire.send("POST", f"/{indices.alias}/_doc", {"surprise": 1}, timeout=SECONDS, params={"routing": "x"})
+        send_to_index(client, "POST", f"/{indices.alias}/_doc", {"surprise": 1}, params={"routing": "x"})
 
 
 # Old tombstones
 
 
 @pytest.fixture
-def upkeep(wire: Wire, indices: Indices) -> OpenSearchUpkeep:
-    return OpenSearchUpkeep(wire, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+def upkeep(client: OpenSearch, indices: Indices) -> OpenSearchUpkeep:
+    return OpenSearchUpkeep(client, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
 
 
 def _nothing(user: str, ids: Sequence[str]) -> tuple[str, ...]:
@@ -577,7 +376,7 @@ def test_a_repeated_dropping_that_sees_what_is_gone_already_counts_nothing(
 
 
 def test_an_index_that_can_not_filter_by_a_field_says_so_and_is_rebuilt(
-    wire: Wire, indices: Indices, upkeep: OpenSearchUpkeep
+    indices: Indices, upkeep: OpenSearchUpkeep
 ) -> None:
     there = indices.current()
     assert there is not None
@@ -624,15 +423,15 @@ def test_many_old_tombstones_go_a_block_at_a_time_whichever_stay(
 
 
 def test_a_refusal_to_drop_tombstones_is_told(
-    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None], wire: Wire
+    index: OpenSearchIndex, upkeep: OpenSearchUpkeep, settle: Callable[[], None], client: OpenSearch
 ) -> None:
     write(index, settle, gone(HERON))
-    wire.send("PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": True}, timeout=30)
+    send_to_index(client, "PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": True}, timeout=30)
     try:
         with pytest.raises(Unavailable) as refused:
             upkeep.drop_tombstones(before=10, known=_nothing)
     finally:
-        wire.send("PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": None}, timeout=30)
+        send_to_index(client, "PUT", f"/{index.alias}/_settings", {"index.blocks.read_only": None}, timeout=30)
     assert refused.value.details["status"] == 403
     assert upkeep.held(ANA).keys() == {HERON}
 

@@ -10,31 +10,31 @@ from index_contract import *  # noqa: F403 - the suite
 from contracts.entries import EMBEDDER
 from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Wire
+from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from steeltrap.errors import Internal
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
 
 @pytest.fixture(scope="module")
-def refusing() -> Iterator[tuple[Wire, Proxy]]:
+def refusing() -> Iterator[tuple[OpenSearch, Proxy]]:
     with refusing_scripts() as proxy:
-        wire = Wire(proxy.url)
-        yield wire, proxy
-        wire.close()
+        client = connect_index(proxy.url)
+        yield client, proxy
+        client.close()
 
 
 @pytest.fixture
-def indices(refusing: tuple[Wire, Proxy]) -> Iterator[Indices]:
-    wire, _ = refusing
-    indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+def indices(refusing: tuple[OpenSearch, Proxy]) -> Iterator[Indices]:
+    client, _ = refusing
+    indices = Indices(client, f"test-{uuid4().hex[:12]}")
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     yield indices
     indices.remove()
 
 
 @pytest.fixture
-def index(refusing: tuple[Wire, Proxy], indices: Indices) -> OpenSearchIndex:
+def index(refusing: tuple[OpenSearch, Proxy], indices: Indices) -> OpenSearchIndex:
     return OpenSearchIndex(refusing[0], indices)
 
 
@@ -44,9 +44,9 @@ def settle(indices: Indices) -> Callable[[], None]:
 
 
 def test_an_index_is_made_without_scripts_where_they_are_refused_and_says_so(
-    refusing: tuple[Wire, Proxy], indices: Indices, caplog: pytest.LogCaptureFixture
+    refusing: tuple[OpenSearch, Proxy], indices: Indices, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wire, _ = refusing
+    client, _ = refusing
     current = indices.current()
     assert current is not None
     assert current.similarity == "BM25"
@@ -57,13 +57,13 @@ def test_an_index_is_made_without_scripts_where_they_are_refused_and_says_so(
     building = indices.building()
     assert building is not None
     assert (building.similarity, building.reached) == ("BM25", "half")
-    upkeep = OpenSearchUpkeep(wire, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    upkeep = OpenSearchUpkeep(client, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
     assert upkeep.unfit() is None
 
 
-def test_a_refusal_that_scripts_are_not_to_blame_for_is_told_as_it_was(refusing: tuple[Wire, Proxy]) -> None:
-    wire, proxy = refusing
-    indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+def test_a_refusal_that_scripts_are_not_to_blame_for_is_told_as_it_was(refusing: tuple[OpenSearch, Proxy]) -> None:
+    client, proxy = refusing
+    indices = Indices(client, f"test-{uuid4().hex[:12]}")
     with pytest.raises(Internal, match="does not take"):
         indices.build(EMBEDDER.dimension, EMBEDDER.name, settings={"no_such_setting": 1})
     refused, proxy.rule = (

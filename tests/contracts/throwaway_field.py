@@ -17,7 +17,7 @@ from components import opensearch_url
 from contracts.dynamodb_stores import Apart, emulated, stores, tables
 from contracts.entries import EMBEDDER, creation, embed, found, memory, save, search, update
 from spaces import space_of
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef
@@ -48,10 +48,10 @@ def latest(folder: Path, clock: SettableClock) -> Iterator[MemoryStore]:
 @contextlib.contextmanager
 def indexed(folder: Path, clock: SettableClock) -> Iterator[MemoryStore]:
     """DynamoDB where all that is found is in OpenSearch."""
-    wire = Wire(opensearch_url())
-    indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+    client = connect_index(opensearch_url())
+    indices = Indices(client, f"test-{uuid4().hex[:12]}")
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
-    index: Any = Apart(OpenSearchIndex(wire, indices), uuid4().hex, indices.refresh)
+    index: Any = Apart(OpenSearchIndex(client, indices), uuid4().hex, indices.refresh)
     try:
         with (
             emulated() as connect,
@@ -60,9 +60,8 @@ def indexed(folder: Path, clock: SettableClock) -> Iterator[MemoryStore]:
         ):
             yield opening(clock, EMBEDDER)
     finally:
-        wire.send("DELETE", f"/{indices.alias}-*", timeout=30)
-        wire.send("DELETE", f"/_index_template/{indices.alias}", timeout=30)
-        wire.close()
+        indices.remove()
+        client.close()
 
 
 STORES = {"sqlite": sqlite, "dynamodb-latest": latest, "dynamodb-indexed": indexed}

@@ -14,6 +14,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
+from asking import send_to_index
 from clock import SettableClock
 from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
@@ -139,9 +140,9 @@ def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
             patch.setenv(f"AWS_{variable}", value)
         # DynamoDB Local is slow where a machine has much to do, and no test here is about that.
         patch.setattr(runtime_aws, "connect", lambda settings: local(settings.dynamodb_url))
-        wire = runtime_aws.open_wire(settings)
+        client_of_index = runtime_aws.open_index(settings)
         upkeep = OpenSearchUpkeep(
-            wire, name, embedder=embedder.name, dimension=embedder.dimension, settings=index_settings
+            client_of_index, name, embedder=embedder.name, dimension=embedder.dimension, settings=index_settings
         )
         assert upkeep.create()
         # The tests' time is long ago: what expires a month later by it would go at once.
@@ -154,10 +155,10 @@ def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
         for table in (name, f"{name}-usage"):
             client.delete_table(TableName=table)
         for path in (f"/{name}-*", f"/_index_template/{name}"):
-            wire.send("DELETE", path, timeout=SECONDS)
+            send_to_index(client_of_index, "DELETE", path, timeout=SECONDS)
         client.close()
         streams.close()
-        wire.close()
+        client_of_index.close()
 
 
 @pytest.fixture

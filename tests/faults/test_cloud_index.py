@@ -10,7 +10,7 @@ import pytest
 from cloud import Cloud, FailingIndex, cloud
 from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
+from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.engine.upkeep.sweep import sweep
 from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
@@ -81,9 +81,9 @@ def bad_day(
     # One that answers is waited for, however busy the machine is.
     monkeypatch.setattr(searching, "INDEX_SECONDS", 0.3 if request.param == "slow" else 60.0)
     with _listening(status, body) if status != 0 else _nobody() as url:
-        wire = Wire(url)
-        yield cloud.door(OpenSearchIndex(wire, Indices(wire, "memories"))), words
-        wire.close()
+        client = connect_index(url)
+        yield cloud.door(OpenSearchIndex(client, Indices(client, "memories"))), words
+        client.close()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from clients import Client, opened_client
 from indexing_homes import *  # noqa: F403 - the fixtures
 from indexing_homes import ONE_NODE, SECONDS, RealParts, opened_parts
 
+from asking import send_to_index
 from clock import SettableClock
 from embedding import HashedWords
 from faults.proxy import Answered, Asked, Send, hanging_up, late, passing, saying
@@ -81,7 +82,7 @@ def no_alias(client: Client, patch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def _send(client: Client, method: str, path: str, body: Any = None) -> Any:
-    return client.home.following.wire.send(method, path, body, timeout=SECONDS)
+    return send_to_index(client.home.following.client, method, path, body, timeout=SECONDS)
 
 
 def _set(client: Client, settings: dict[str, Any]) -> None:
@@ -195,10 +196,10 @@ def halved() -> Iterator[RealParts]:
     with opened_parts(HashedWords(), {**ONE_NODE, "number_of_shards": 2}) as parts:
         there = parts.upkeep._indices.current()
         assert there is not None
-        parts.upkeep._wire.send("DELETE", f"/{there.name}", timeout=SECONDS)
+        send_to_index(parts.upkeep._client, "DELETE", f"/{there.name}", timeout=SECONDS)
         body = {"settings": {ROOM: 1}, "aliases": {parts.settings.opensearch_index: {}}}
         at_once = {"wait_for_active_shards": "0"}
-        parts.upkeep._wire.send("PUT", f"/{there.name}", body, timeout=SECONDS, params=at_once)
+        send_to_index(parts.upkeep._client, "PUT", f"/{there.name}", body, timeout=SECONDS, params=at_once)
         yield parts
 
 
@@ -237,13 +238,14 @@ def test_while_a_shard_is_missing_its_users_learn_of_it_and_the_others_notice_no
 
 def _names_by_shard(parts: RealParts) -> tuple[str, str]:
     """A user whose shard is there, and one whose shard is not."""
-    wire, index = parts.upkeep._wire, parts.settings.opensearch_index
-    wire.send("GET", f"/_cluster/health/{index}?wait_for_no_initializing_shards=true&timeout=60s", timeout=SECONDS)
+    client, index = parts.upkeep._client, parts.settings.opensearch_index
+    healthy = f"/_cluster/health/{index}?wait_for_no_initializing_shards=true&timeout=60s"
+    send_to_index(client, "GET", healthy, timeout=SECONDS)
     found: dict[bool, str] = {}
     while len(found) < 2:
         name = f"user-{uuid4()}"
         place = f"/{index}/_search_shards?routing={UserRef(name).key}"
-        [copies] = wire.send("GET", place, timeout=SECONDS)["shards"]
+        [copies] = send_to_index(client, "GET", place, timeout=SECONDS)["shards"]
         found[bool(copies)] = name
     return found[True], found[False]
 

@@ -91,7 +91,7 @@ def _in_blocks(some: Iterable[Item]) -> Iterator[list[Item]]:
 def _pour(client: Client, some: Iterable[Item]) -> None:
     """Put items of memories, and of users, into the table, and the documents of memories into the index."""
     index = OpenSearchIndex(
-        client.home.following.wire, Indices(client.home.following.wire, client.home.parts.settings.opensearch_index)
+        client.home.following.client, Indices(client.home.following.client, client.home.parts.settings.opensearch_index)
     )
     for block in _in_blocks(some):
         client.home.following.tables.put_all(block, in_time(SECONDS))

@@ -35,7 +35,7 @@ def test_every_kind_of_difference_is_found_and_mended(home: Home) -> None:
     update(home.space, stale, content="the otter", updated_at=home.clock.now())
     delete(home.space, deleted, home.clock.now())
     stray = str(uuid4())
-    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.parts.settings.opensearch_index))
+    index = OpenSearchIndex(home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index))
     assert index.write([document(home.key, stray)], timeout=SECONDS) == {}
     found = verify(home.truth, home.parts.upkeep, [home.user], pause=lambda seconds: None)
     assert {(one.id, one.kind) for one in found} == {
@@ -60,7 +60,7 @@ def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
 
 def test_documents_of_nobody_are_counted(home: Home) -> None:
     now = to_micros(home.clock.now()) + 10**12
-    index = OpenSearchIndex(home.following.wire, Indices(home.following.wire, home.parts.settings.opensearch_index))
+    index = OpenSearchIndex(home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index))
     nobody, id = UserRef(f"nobody-{uuid4()}").key, str(uuid4())
     before = count_strays(home.truth, home.parts.upkeep, before=now)
     assert index.write([document(nobody, id)], timeout=SECONDS) == {}
@@ -132,8 +132,8 @@ def test_an_index_that_refuses_a_memory_is_not_searched_unless_that_is_accepted(
 
 def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(home: Home) -> None:
     other = HashedWords(dimension=32)
-    wire, name = home.following.wire, home.parts.settings.opensearch_index
-    upkeep = OpenSearchUpkeep(wire, name, embedder=other.name, dimension=other.dimension, settings=ONE_NODE)
+    client, name = home.following.client, home.parts.settings.opensearch_index
+    upkeep = OpenSearchUpkeep(client, name, embedder=other.name, dimension=other.dimension, settings=ONE_NODE)
     assert home.parts.upkeep.unfit() is None
     assert "hashed-words/64" in str(upkeep.unfit())
     assert upkeep.begin() == ""

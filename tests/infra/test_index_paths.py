@@ -5,10 +5,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
+from opensearchpy import Transport
 from synthesised import template
 
 from contracts.named_parts import named_parts, own_upkeep
-from steeltrap.adapters.opensearch import Wire
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local as runtime
 from steeltrap.settings import read_settings
@@ -24,13 +24,13 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_functions_ask_the_index_for_no_more_than_they_may(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, set[str]] = {"reindex": set(), "save": set(), "search": set(), "indexer": set()}
     now = ["reindex"]
-    send = Wire.send
+    perform = Transport.perform_request
 
-    def noting(wire: Wire, method: str, path: str, *rest: Any, **how: Any) -> Any:
-        asked[now[0]].add(f"es:ESHttp{method.title()} {path.replace(name, 'steeltrap')}")
-        return send(wire, method, path, *rest, **how)
+    def noting(transport: Transport, method: str, url: str, *rest: Any, **how: Any) -> Any:
+        asked[now[0]].add(f"es:ESHttp{method.title()} {url.replace(name, 'steeltrap')}")
+        return perform(transport, method, url, *rest, **how)
 
-    monkeypatch.setattr(Wire, "send", noting)
+    monkeypatch.setattr(Transport, "perform_request", noting)
     runtime.set_up(read_settings())
     door = runtime.open_door(read_settings())
 

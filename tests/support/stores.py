@@ -94,15 +94,14 @@ class Parts:
 
     def build(self, embedder: Embedder, url: str) -> "Fresh":
         """A new index at a URL, gone in the end."""
-        from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, Wire
+        from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 
-        wire = Wire(url)
-        indices = Indices(wire, f"test-{uuid4().hex[:12]}")
+        client = connect_index(url)
+        indices = Indices(client, f"test-{uuid4().hex[:12]}")
         indices.build(embedder.dimension, embedder.name, settings=_ONE_NODE)
-        self.stack.callback(wire.close)
-        self.stack.callback(wire.send, "DELETE", f"/_index_template/{indices.alias}", timeout=30)
-        self.stack.callback(wire.send, "DELETE", f"/{indices.alias}-*", timeout=30)
-        return Fresh(OpenSearchIndex(wire, indices), indices)
+        self.stack.callback(client.close)
+        self.stack.callback(indices.remove)
+        return Fresh(OpenSearchIndex(client, indices), indices)
 
 
 class Fresh:

@@ -17,7 +17,7 @@ from ..adapters.dynamodb.store import connecting
 from ..adapters.dynamodb.stream.following import Follower
 from ..adapters.dynamodb.stream.indexing import Indexer
 from ..adapters.dynamodb.writes.levels import DynamoLevels
-from ..adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep, Signer, Wire
+from ..adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from ..errors import InvalidInput, NotFound, Unavailable
 from ..ports import Calibrating, Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
 from ..settings import Settings
@@ -28,10 +28,10 @@ _log = logging.getLogger("steeltrap")
 
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoStore:
     """The tables with the index behind them. Nothing is asked yet."""
-    wire = open_wire(settings)
-    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
+    client = open_index(settings)
+    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index))
     tables = (settings.memory_table, settings.usage_table)
-    store = DynamoStore(*tables, embedder, clock, index, connect=connect(settings), at_close=wire.close)
+    store = DynamoStore(*tables, embedder, clock, index, connect=connect(settings), at_close=client.close)
     if isinstance(embedder, Calibrating):
         # Else each new function has the model embed 60 texts before its first save.
         embedder.share_levels(DynamoLevels(store.tables))
@@ -50,7 +50,7 @@ class Following:
 
     indexer: Indexer
     tables: Tables
-    wire: Wire
+    client: OpenSearch
     settings: Settings
 
     def take(self, records: Sequence[Any], *, timeout: float) -> list[str]:
@@ -67,7 +67,7 @@ class Following:
 
     def close(self) -> None:
         self.tables.close()
-        self.wire.close()
+        self.client.close()
 
     def _follower(self) -> Follower:
         import boto3
@@ -83,10 +83,10 @@ class Following:
 
 def open_indexer(settings: Settings) -> Following:
     """What feeds the index. It needs no embedder: the table has the vectors."""
-    wire = open_wire(settings)
+    client = open_index(settings)
     tables = _tables(settings)
-    index = OpenSearchIndex(wire, Indices(wire, settings.opensearch_index))
-    return Following(Indexer(tables, index, _parking(settings)), tables, wire, settings)
+    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index))
+    return Following(Indexer(tables, index, _parking(settings)), tables, client, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ class Upkeep:
 
 def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
     """The table and the index for an index that fits the embedder."""
-    wire = open_wire(settings)
+    client = open_index(settings)
     tables = _tables(settings)
 
     def close() -> None:
         tables.close()
-        wire.close()
+        client.close()
 
     index = OpenSearchUpkeep(
-        wire,
+        client,
         settings.opensearch_index,
         embedder=embedder.name,
         dimension=embedder.dimension,
@@ -175,17 +175,20 @@ def _options(settings: Settings) -> dict[str, Any]:
     return {"endpoint_url": settings.dynamodb_url} if settings.dynamodb_url else {}
 
 
-def open_wire(settings: Settings) -> Wire:
-    """Connections to OpenSearch, signed as the settings say. Raises InvalidInput."""
+def open_index(settings: Settings) -> OpenSearch:
+    """A client of OpenSearch whose requests are signed as the settings say. Raises InvalidInput."""
     if not settings.opensearch_url:
         raise InvalidInput("STEELTRAP_OPENSEARCH_URL must be set with STEELTRAP_STORE=aws: where OpenSearch answers.")
-    return Wire(settings.opensearch_url, signer(settings))
+    return connect_index(settings.opensearch_url, **signing(settings))
 
 
-def signer(settings: Settings) -> Signer | None:
-    """What signs requests to OpenSearch, None where none are signed. Raises InvalidInput."""
+def signing(settings: Settings) -> dict[str, Any]:
+    """The region and the credentials that requests to OpenSearch are signed with; {} where none are signed.
+
+    Raises InvalidInput.
+    """
     if settings.opensearch_auth == "none":
-        return None
+        return {}
     import boto3
 
     session = boto3.session.Session()
@@ -194,7 +197,7 @@ def signer(settings: Settings) -> Signer | None:
         raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
     if credentials is None:
         raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
-    return Signer(region=region, credentials=credentials)
+    return {"region": region, "credentials": credentials}
 
 
 def _parking(settings: Settings) -> Callable[[Parked], None]:

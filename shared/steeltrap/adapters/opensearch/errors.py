@@ -1,4 +1,4 @@
-"""OpenSearch's refusals and urllib3's exceptions as errors of this project: the one map.
+"""OpenSearch's refusals and the exceptions of urllib3 and botocore as errors of this project: the one map.
 
     no answer, no connection        IndexUnavailable, may pass
     408, 429                        IndexThrottled, may pass
@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib3 import exceptions
 
 from ...errors import IndexFault, IndexThrottled, IndexTooLarge, IndexUnavailable, SteeltrapError
+from ..aws_client import to_mend
 
 STALE: Final = 409
 """The index has something as new: for what is written with a version a success."""
@@ -52,6 +53,7 @@ MAPPED: Final[Mapping[type[Exception], str]] = {
     exceptions.HeaderParsingError: _GARBLED,
     exceptions.BodyNotHttplibCompatible: _GARBLED,
     exceptions.InvalidHeader: _GARBLED,
+    UnicodeDecodeError: _GARBLED,
 }
 """What every way in which urllib3 fails means, by the nearest base class; a test fails when it grows a new one."""
 
@@ -69,8 +71,15 @@ def passing(cause: str) -> IndexUnavailable:
     return IndexUnavailable(cause, advice=_AGAIN, part="index")
 
 
-def crossing(error: exceptions.HTTPError) -> IndexUnavailable:
-    """The error of ours for a request that had no whole answer."""
+def no_json() -> IndexUnavailable:
+    """The error of ours for an answer of any other form."""
+    return passing("The search index answered something that is no JSON")
+
+
+def crossing(error: Exception) -> IndexUnavailable:
+    """The error of ours for a request that could not be signed, or had no whole answer."""
+    if what := to_mend(error):
+        return IndexUnavailable(f"The search index can't be asked as it is set up: mend {what}.", part="index")
     said = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
     return IndexUnavailable(said, part="index") if said is _UNSAFE else passing(said)
 

@@ -1,25 +1,25 @@
 """One alias of OpenSearch as the index of every user."""
 
-import json
 import logging
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from opensearchpy import OpenSearch
 
 from ...errors import SteeltrapError
 from ...model import Query
 from ...ports import Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
 from ..word_digests import word_digest
 from . import answers, queries
+from .client import Until, bulk, parts
 from .documents import has_direction, to_lines
 from .errors import STALE, failure, refusal
 from .indices import Indices
 from .look_around import LookAround
 from .queries import Body
 from .view import View
-from .wire import Wire, bulk
 
 _log = logging.getLogger("steeltrap")
 
@@ -40,8 +40,8 @@ _NEEDED: Final = ",".join(
 class OpenSearchIndex:
     """An `Index` behind an alias. Safe for threads; what it remembers of users only makes it choose better."""
 
-    def __init__(self, wire: Wire, indices: Indices) -> None:
-        self._wire = wire
+    def __init__(self, client: OpenSearch, indices: Indices) -> None:
+        self._client = client
         self._indices = indices
         self.alias = indices.alias
         self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
@@ -57,7 +57,7 @@ class OpenSearchIndex:
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
-        ends = time.monotonic() + timeout
+        until = Until.after(timeout)
         view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
         tokens = list(dict.fromkeys(query.tokens))
         legs: dict[str, Body] = {}
@@ -68,12 +68,12 @@ class OpenSearchIndex:
                 legs["keyword"] = queries.keyword_leg(view, query, tokens, self._recall(user))
             if query.embedding is not None:
                 legs["semantic"] = queries.semantic_leg(view, query, query.embedding)
-        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], timeout)
+        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], until)
         if (wrong := failure(statistics)) is not None:
             raise wrong
         by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
         if query.per_leg is None:
-            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], ends)
+            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], until)
         seen = statistics["aggregations"]["seen"]
         stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
         self._remember(user, stored, length)
@@ -103,20 +103,20 @@ class OpenSearchIndex:
             return []
         view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
         asking = LookAround(view, probes, floor, top_k)
-        return asking.read(self._ask(user, asking.bodies, timeout))
+        return asking.read(self._ask(user, asking.bodies, Until.after(timeout)))
 
     def write(
         self, documents: Sequence[Document | Tombstone], *, timeout: float, again: bool = False
     ) -> dict[int, SteeltrapError]:
         """As the port says; `again` writes what is there in the same version too."""
-        ends = time.monotonic() + timeout
+        until = Until.after(timeout)
         wrong: dict[int, SteeltrapError] = {}
         first = 0
-        aliases = self._indices.write_set(timeout=timeout)
+        aliases = self._indices.write_set(until)
         lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
         for block in _blocks(lines):
             try:
-                items = bulk(self._wire, b"".join(block), timeout=ends - time.monotonic())
+                items = bulk(self._client, b"".join(block), len(block) * len(aliases), until=until)
             except SteeltrapError as error:
                 if not first:
                     raise
@@ -131,36 +131,36 @@ class OpenSearchIndex:
 
     def check(self) -> None:
         """Raises Unavailable when no index is behind the alias, or a part of it doesn't answer."""
-        whole = {"allow_partial_search_results": "false"}
-        self._wire.send("POST", f"/{self.alias}/_search", {"size": 0}, timeout=_CHECK_SECONDS, params=whole)
+        self._client.search(
+            index=self.alias,
+            body={"size": 0},
+            allow_partial_search_results=False,
+            request_timeout=Until.after(_CHECK_SECONDS),
+        )
 
     def close(self) -> None:
-        self._wire.close()
+        self._client.close()
 
-    def _ask(self, user: str, bodies: Sequence[Body], timeout: float) -> list[Mapping[str, Any]]:
+    def _ask(self, user: str, bodies: Sequence[Body], until: Until) -> list[Mapping[str, Any]]:
         """The parts of a `_msearch`, in order, over one user's shard."""
-        ends = time.monotonic() + timeout
         address = {"routing": user, "preference": user, "allow_partial_search_results": False}
-        header = json.dumps({"index": self.alias, **address})
-        parts: list[Mapping[str, Any]] = []
+        header = {"index": self.alias, **address}
+        found: list[Mapping[str, Any]] = []
         for start in range(0, len(bodies), BODIES):
-            left = ends - time.monotonic()
-            within = {"timeout": f"{max(1, int(1000 * left))}ms"}
-            lines = [f"{header}\n{json.dumps(body | within)}\n" for body in bodies[start : start + BODIES]]
-            answer = self._wire.send(
-                "POST", "/_msearch", "".join(lines).encode(), timeout=left, params={"filter_path": _NEEDED}
-            )
-            parts += answer["responses"]
-        return parts
+            within = {"timeout": f"{max(1, int(1000 * until.left()))}ms"}
+            asked = [line for body in bodies[start : start + BODIES] for line in (header, body | within)]
+            answer = self._client.msearch(body=asked, filter_path=_NEEDED, request_timeout=until)
+            found += parts(answer, "responses", len(asked) // 2)
+        return found
 
     def _rest(
-        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], ends: float
+        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], until: Until
     ) -> list[Mapping[str, Any]]:
         """What comes behind a full block of all matches."""
         rest: list[Mapping[str, Any]] = []
         while len(block) == queries.MOST:
             body = queries.every_match(view, query, tokens, block[-1]["sort"][0])
-            [part] = self._ask(view.user, [body], ends - time.monotonic())
+            [part] = self._ask(view.user, [body], until)
             if (wrong := failure(part)) is not None:
                 raise wrong
             block = answers.hits(part)

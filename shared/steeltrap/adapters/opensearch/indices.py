@@ -14,15 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from opensearchpy import OpenSearch
+
 from ...errors import Conflict, NotFound, SteeltrapError
+from .client import Until
 from .errors import Forbidden, Malformed
 from .mapping import Engine, Similarity, index_body
-from .wire import Wire
 
 _log = logging.getLogger("steeltrap")
 
 LEARNED_SECONDS: Final = 30.0
 _SECONDS: Final = 30.0
+_MISSING: Final = 404
 _META: Final = ("version", "embedder", "dimension", "engine", "similarity", "filterable")
 
 
@@ -45,8 +48,8 @@ class Built:
 class Indices:
     """Makes, names and switches the indices of one alias. Safe for threads."""
 
-    def __init__(self, wire: Wire, alias: str) -> None:
-        self._wire = wire
+    def __init__(self, client: OpenSearch, alias: str) -> None:
+        self._of = client.indices
         self.alias = alias
         self.next = f"{alias}-next"
         self._lock = threading.Lock()
@@ -87,8 +90,8 @@ class Indices:
 
     def _make(self, name: str, alias: str, body: Mapping[str, Any]) -> None:
         template = {"index_patterns": [f"{self.alias}-*"], "template": body}
-        self._wire.send("PUT", f"/_index_template/{self.alias}", template, timeout=_SECONDS)
-        self._wire.send("PUT", f"/{name}", {"aliases": {alias: {}}}, timeout=_SECONDS)
+        self._of.put_index_template(name=self.alias, body=template, request_timeout=_soon())
+        self._of.create(index=name, body={"aliases": {alias: {}}}, request_timeout=_soon())
 
     def switch(self) -> str | None:
         """Search the index that was built; answers the name of the one before. Raises NotFound when there is none."""
@@ -98,7 +101,7 @@ class Indices:
         old = self._behind(self.alias)
         actions: list[dict[str, Any]] = [{"remove": {"index": name, "alias": self.alias}} for name in old]
         actions += [{"remove": {"index": new, "alias": self.next}}, {"add": {"index": new, "alias": self.alias}}]
-        self._wire.send("POST", "/_aliases", {"actions": actions}, timeout=_SECONDS)
+        self._of.update_aliases(body={"actions": actions}, request_timeout=_soon())
         self.relearn()
         return old[0] if old else None
 
@@ -106,14 +109,14 @@ class Indices:
         """Remove an index that is not searched. Raises Conflict for the one that is."""
         if name in self._behind(self.alias):
             raise Conflict(f"{name} is the index that is searched.")
-        self._wire.send("DELETE", f"/{name}", timeout=_SECONDS, absent=True)
+        self._of.delete(index=name, ignore=_MISSING, request_timeout=_soon())
         self.relearn()
 
     def remove(self) -> None:
         """Remove every index of the alias, the one that is searched too, and the template."""
         for name in {*self._behind(self.alias), *self._behind(self.next)}:
-            self._wire.send("DELETE", f"/{name}", timeout=_SECONDS, absent=True)
-        self._wire.send("DELETE", f"/_index_template/{self.alias}", timeout=_SECONDS, absent=True)
+            self._of.delete(index=name, ignore=_MISSING, request_timeout=_soon())
+        self._of.delete_index_template(name=self.alias, ignore=_MISSING, request_timeout=_soon())
         self.relearn()
 
     def current(self) -> Built | None:
@@ -128,14 +131,14 @@ class Indices:
         """Keep in the index that is being built how far that is."""
         meta = {key: getattr(built, key) for key in _META}
         body = {"_meta": {**meta, "reached": place}}
-        self._wire.send("PUT", f"/{built.name}/_mapping", body, timeout=_SECONDS)
+        self._of.put_mapping(index=built.name, body=body, request_timeout=_soon())
 
-    def write_set(self, *, timeout: float = _SECONDS) -> tuple[str, ...]:
+    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
         """The aliases to write to: the one that is searched, and the one that is being built."""
         with self._lock:
             learned = self._learned
         if learned is None or time.monotonic() - learned[0] > LEARNED_SECONDS:
-            both = (self.alias, self.next) if self._behind(self.next, timeout) else (self.alias,)
+            both = (self.alias, self.next) if self._behind(self.next, until) else (self.alias,)
             learned = (time.monotonic(), both)
             with self._lock:
                 self._learned = learned
@@ -144,10 +147,10 @@ class Indices:
     def refresh(self) -> None:
         """Make all that was written findable now."""
         for alias in self.write_set():
-            self._wire.send("POST", f"/{alias}/_refresh", timeout=_SECONDS)
+            self._of.refresh(index=alias, request_timeout=_soon())
 
     def _built(self, alias: str) -> Built | None:
-        answer = self._wire.send("GET", f"/{alias}/_mapping", timeout=_SECONDS, absent=True)
+        answer = self._of.get_mapping(index=alias, ignore=_MISSING, request_timeout=_soon())
         if "error" in answer:
             return None
         [(name, found)] = answer.items()
@@ -155,12 +158,12 @@ class Indices:
         meta = {"similarity": "scripted", "filterable": {}} | found["mappings"]["_meta"]
         return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
 
-    def _behind(self, alias: str, timeout: float = _SECONDS) -> list[str]:
-        answer = self._wire.send("GET", f"/_alias/{alias}", timeout=timeout, absent=True)
+    def _behind(self, alias: str, until: Until | None = None) -> list[str]:
+        answer = self._of.get_alias(name=alias, ignore=_MISSING, request_timeout=until or _soon())
         return [] if "error" in answer else sorted(answer)
 
     def _all(self) -> list[str]:
-        return sorted(self._wire.send("GET", f"/{self.alias}-*/_alias", timeout=_SECONDS))
+        return sorted(self._of.get_alias(index=f"{self.alias}-*", request_timeout=_soon()))
 
     def _number(self, name: str) -> int:
         end = name.removeprefix(f"{self.alias}-")
@@ -170,3 +173,7 @@ class Indices:
         """Ask anew which indices to write to."""
         with self._lock:
             self._learned = None
+
+
+def _soon() -> Until:
+    return Until.after(_SECONDS)

@@ -5,15 +5,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
+from opensearchpy import OpenSearch
+
 from ...errors import IndexUnavailable, SteeltrapError
 from ...model import FILTERABLE
 from ...ports import Document, Held, Tombstone
+from .client import Until, bulk
 from .documents import LONG_AGO
 from .errors import STALE, refusal
 from .index import OpenSearchIndex
 from .indices import LEARNED_SECONDS, Built, Indices
 from .mapping import VERSION, Engine
-from .wire import Wire, bulk
 
 _SECONDS: Final = 60.0
 _BLOCK: Final = 10_000
@@ -30,7 +32,7 @@ class OpenSearchUpkeep:
 
     def __init__(
         self,
-        wire: Wire,
+        client: OpenSearch,
         alias: str,
         *,
         embedder: str,
@@ -38,10 +40,10 @@ class OpenSearchUpkeep:
         engine: Engine = "lucene",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self._wire = wire
-        self._indices = Indices(wire, alias)
-        self._new = OpenSearchIndex(wire, _NewOnly(wire, alias))
-        self._searched = OpenSearchIndex(wire, _SearchedOnly(wire, alias))
+        self._client = client
+        self._indices = Indices(client, alias)
+        self._new = OpenSearchIndex(client, _NewOnly(client, alias))
+        self._searched = OpenSearchIndex(client, _SearchedOnly(client, alias))
         self._embedder = embedder
         self._dimension = dimension
         self._engine: Engine = engine
@@ -104,7 +106,7 @@ class OpenSearchUpkeep:
             "sort": [{"id": "asc"}],
         }
         while True:
-            hits = self._search(body, {"routing": user})["hits"]["hits"]
+            hits = self._search(body, routing=user)["hits"]["hits"]
             for hit in hits:
                 fields = {name: values[0] for name, values in hit["fields"].items()}
                 held[fields["id"]] = Held(fields["index_version"], fields["expires_at"] != LONG_AGO)
@@ -113,12 +115,12 @@ class OpenSearchUpkeep:
             body["search_after"] = hits[-1]["sort"]
 
     def refresh(self) -> None:
-        self._wire.send("POST", f"/{self._indices.alias}/_refresh", timeout=_SECONDS)
+        self._client.indices.refresh(index=self._indices.alias, request_timeout=Until.after(_SECONDS))
 
     def count(self, *, before: int) -> int:
         live = [{"range": {"index_version": {"lt": before}}}, {"range": {"expires_at": {"gt": LONG_AGO}}}]
         body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": live}}}
-        return int(self._search(body, {})["hits"]["total"]["value"])
+        return int(self._search(body)["hits"]["total"]["value"])
 
     def drop_tombstones(self, *, before: int, known: Callable[[str, Sequence[str]], Collection[str]]) -> int:
         old = [{"term": {"expires_at": LONG_AGO}}, {"range": {"index_version": {"lt": before}}}]
@@ -129,7 +131,7 @@ class OpenSearchUpkeep:
             "sort": [{"index_version": "asc"}, {"id": "asc"}],
         }
         dropped = 0
-        while hits := self._search(body, {})["hits"]["hits"]:
+        while hits := self._search(body)["hits"]["hits"]:
             dropped += self._drop(_unknown(hits, known))
             body["search_after"] = hits[-1]["sort"]
         return dropped
@@ -139,15 +141,20 @@ class OpenSearchUpkeep:
         if not tombstones:
             return 0
         lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
-        done = bulk(self._wire, lines, timeout=_SECONDS)
+        done = bulk(self._client, lines, len(tombstones), until=Until.after(_SECONDS))
         for one in done:
             if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):
                 raise refusal(one["status"], one.get("error", {}).get("type", ""))
         return sum(one["status"] < 300 for one in done)
 
-    def _search(self, body: Mapping[str, Any], params: Mapping[str, str]) -> Any:
-        whole = {"allow_partial_search_results": "false", **params}
-        return self._wire.send("POST", f"/{self._indices.alias}/_search", body, timeout=_SECONDS, params=whole)
+    def _search(self, body: Mapping[str, Any], **where: str) -> Any:
+        return self._client.search(
+            index=self._indices.alias,
+            body=body,
+            allow_partial_search_results=False,
+            request_timeout=Until.after(_SECONDS),
+            **where,
+        )
 
     def _build(self) -> None:
         self._indices.build(self._dimension, self._embedder, engine=self._engine, settings=self._settings)
@@ -191,12 +198,12 @@ def _deletion(hit: Hit, alias: str) -> str:
 class _NewOnly(Indices):
     """Writes to the index that is being built, and to no other."""
 
-    def write_set(self, *, timeout: float = _SECONDS) -> tuple[str, ...]:
+    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
         return (self.next,)
 
 
 class _SearchedOnly(Indices):
     """Writes to the index that is searched, and to no other."""
 
-    def write_set(self, *, timeout: float = _SECONDS) -> tuple[str, ...]:
+    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
         return (self.alias,)

@@ -37,9 +37,11 @@ class Commands(TyperGroup):
 
 
 def _installed_by(package: str) -> str:
-    if package in ("awslambdaric", "opensearchpy"):
+    if package == "awslambdaric":
         return "`pip install --group bench` in the project's folder"
-    extra = {"boto3": "[aws]", "botocore": "[aws]", "fastembed": "[fastembed]"}.get(package, "")
+    extra = {"boto3": "[aws]", "botocore": "[aws]", "opensearchpy": "[aws]", "fastembed": "[fastembed]"}.get(
+        package, ""
+    )
     return f'`pip install "steeltrap{extra}"`'
 
 

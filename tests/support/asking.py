@@ -1,0 +1,21 @@
+"""Any request to OpenSearch, by the client that the product has."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from steeltrap.adapters.opensearch import OpenSearch
+from steeltrap.adapters.opensearch.client import Until
+
+
+def send_to_index(
+    client: OpenSearch,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    timeout: float = 30,
+    params: Mapping[str, str] | None = None,
+) -> Any:
+    """What the index answers, within `timeout` seconds."""
+    named = dict(params) if params else None
+    return client.transport.perform_request(method, path, params=named, body=body, timeout=Until.after(timeout))
