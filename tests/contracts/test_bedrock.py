@@ -44,8 +44,7 @@ from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     novel_level,
     unrelated_level,
 )
-from steeltrap.adapters.embedders.crew import Crew  # noqa: E402
-from steeltrap.adapters.embedders.post import OutOfTime  # noqa: E402
+from steeltrap.adapters.embedders.crew import Crew, OutOfTime  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
 from steeltrap.rules.vectors import cosine, mean_vector, unit_vector  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402

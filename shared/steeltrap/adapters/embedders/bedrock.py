@@ -20,13 +20,14 @@ from ...errors import Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
 from ...rules.vectors import mean_vector
-from .bedrock_crossing import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, Failure, crossing
+from .bedrock_crossing import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, crossing
 from .bedrock_models import MODELS, Purpose, find_dimension, find_model, read_vectors
-from .calibration import Calibration
-from .crew import Crew
-from .post import OutOfTime
+from .calibration import Calibrated, Calibration
+from .crew import Crew, OutOfTime
+from .failure import Failure
 from .vectors import placed, worded
 
+SERVICE: Final = "Amazon Bedrock"
 SLOTS: Final = 16
 """Requests at once."""
 
@@ -50,7 +51,7 @@ class TooLong(Exception):
     """A text has more tokens or characters than the model takes."""
 
 
-class BedrockEmbedder:
+class BedrockEmbedder(Calibrated):
     """Embeds by a model of Bedrock, named by its id, an ARN or an inference profile; "" is Titan.
 
     `dimension` 0 is the model's own size. Levels that aren't given are learned from the first call, by
@@ -75,11 +76,11 @@ class BedrockEmbedder:
     ) -> None:
         self._asked_model = model or MODELS[0].id
         self._model = find_model(self._asked_model)
-        self.dimension = find_dimension(self._model, dimension)
-        self.name = f"bedrock/{self._model.id}/{self.dimension}"
+        size = find_dimension(self._model, dimension)
+        self.name = f"bedrock/{self._model.id}/{size}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
-        self._calibration = Calibration(
-            dimension=self.dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel
+        super().__init__(
+            Calibration(dimension=size, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
         )
         self._crew: Crew[list[Embedding]] = Crew(slots)
         self._connect = connect or partial(open_client, slots)
@@ -92,27 +93,6 @@ class BedrockEmbedder:
         """Learn the levels from other processes where they have them, and tell them."""
         self._calibration.share(shared, self.name, self._prefixes["document"])
 
-    @property
-    def unrelated(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated is None:
-            self._embed([], "document", self._monotonic() + PATIENCE)
-        return self._calibration.unrelated or 0.0
-
-    @property
-    def unrelated_japanese(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.unrelated_japanese is None:
-            self._embed([], "document", self._monotonic() + PATIENCE)
-        return self._calibration.unrelated_japanese or 0.0
-
-    @property
-    def novel(self) -> float:
-        """Measured by the model when nothing was embedded yet. Raises Unavailable."""
-        if self._calibration.novel is None:
-            self._embed([], "document", self._monotonic() + PATIENCE)
-        return self._calibration.novel or 0.0
-
     def embed(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Embedding]:
         """One embedding a text, in order. Raises Unavailable when Bedrock can't be reached in time or
         refuses; throttling, 5xx and lost connections are tried again first.
@@ -123,6 +103,9 @@ class BedrockEmbedder:
         positions = worded(texts)
         vectors = self._embed([texts[position] for position in positions], purpose, ends) if positions else []
         return placed(vectors, positions, len(texts), self.dimension)
+
+    def _calibrate(self) -> None:
+        self._embed([], "document", self._monotonic() + PATIENCE)
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
         asked = self._calibration.due() if texts else self._calibration.probes()
@@ -138,7 +121,7 @@ class BedrockEmbedder:
         try:
             answers = iter(chain.from_iterable(self._crew.run(asks, ends - self._monotonic())))
         except OutOfTime:
-            raise OUT_OF_TIME.error() from None
+            raise OUT_OF_TIME.error(SERVICE) from None
         vectors = [_whole(of_text, list(islice(answers, len(of_text)))) for of_text in split]
         self._calibration.check(vectors)
         self._calibration.learn(vectors[: len(probes)])
@@ -159,7 +142,7 @@ class BedrockEmbedder:
                 middle = len(texts) // 2
                 return self._ask(texts[:middle], purpose, ends) + self._ask(texts[middle:], purpose, ends)
             if len(texts[0]) <= SHORTEST:
-                raise TOO_LONG.error() from None
+                raise TOO_LONG.error(SERVICE) from None
         smaller = halves(texts[0])
         return [_whole(smaller, [vector for half in smaller for vector in self._ask([half], purpose, ends)])]
 
@@ -177,7 +160,7 @@ class BedrockEmbedder:
                 break
             self._sleep(pause)
             longest *= 2
-        raise failure.error() from failure.cause
+        raise failure.error(SERVICE) from failure.cause
 
     def _attempt(self, request: bytes, ends: float) -> bytes | Failure:
         if self._monotonic() >= ends:

@@ -7,30 +7,10 @@ neither     a later call may succeed
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from ...errors import Unavailable
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an attempt failed, as the end of a sentence.
-
-    `quotes` says that the foreign error may have what was sent in it, and must not be kept as the cause.
-    """
-
-    reason: str
-    passing: bool = False
-    lasting: bool = False
-    quotes: bool = False
-    cause: Exception | None = None
-
-    def error(self) -> Unavailable:
-        """The error of ours; raise it from `cause`."""
-        return Unavailable(f"Amazon Bedrock {self.reason}.", retryable=not self.lasting, part="embedder")
-
+from .failure import Failure
 
 OUT_OF_TIME: Final = Failure("did not answer in time; try again")
 SLOW: Final = Failure("did not answer in time; try again", passing=True)

@@ -12,9 +12,11 @@ from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Event, Thread
 from typing import Generic, TypeVar
 
-from .post import OutOfTime
-
 Result = TypeVar("Result")
+
+
+class OutOfTime(Exception):
+    """The time was over before all was done."""
 
 
 class Crew(Generic[Result]):

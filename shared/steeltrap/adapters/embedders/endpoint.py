@@ -7,7 +7,7 @@ wrote, and not even a traceback has the key.
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from typing import Final, Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -17,7 +17,9 @@ from ...model import Embedding
 from ...ports import SharedLevels
 from ...rules.vectors import unit_vector
 from .calibration import Calibrated, Calibration
-from .post import SLOTS, Answer, AnswerTooLarge, OutOfTime, Poster
+from .crew import OutOfTime
+from .failure import Failure
+from .post import SLOTS, Answer, AnswerTooLarge, Poster
 from .vectors import placed, worded
 
 BATCH: Final = 128
@@ -27,16 +29,6 @@ FIRST_PAUSE: Final = 0.25
 
 PATIENCE: Final = 10.0
 """Seconds for learning the model's size and levels when they are read before anything was embedded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an attempt failed, as the end of a sentence, and whether the next one may do better."""
-
-    reason: str
-    passing: bool = False
-    pause: float = 0.0
-    cause: Exception | None = None
 
 
 class EndpointEmbedder(Calibrated):
@@ -126,7 +118,7 @@ class EndpointEmbedder(Calibrated):
                 break
             self._sleep(pause)
             pause *= 2
-        raise Unavailable(f"The embedding endpoint {failure.reason}.", part="embedder") from failure.cause
+        raise failure.error("The embedding endpoint") from failure.cause
 
     def _attempt(self, body: bytes, left: float) -> bytes | Failure:
         if left <= 0:
@@ -141,7 +133,7 @@ class EndpointEmbedder(Calibrated):
             failure = crossing(error)
             if failure is None:
                 raise
-            return Failure(failure.reason, failure.passing, cause=error)
+            return replace(failure, cause=error)
         return answer.body if answer.status == 200 else refusal(answer, self._model)
 
 

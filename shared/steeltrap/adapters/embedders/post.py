@@ -11,10 +11,12 @@ costs a bounded number of threads.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Lock, Thread
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+from .crew import Crew, OutOfTime
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
 SLOTS: Final = 16
 MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
 _READ_BYTES: Final = 64 * 1024
-
-
-class OutOfTime(Exception):
-    """The deadline passed before the answer was complete."""
 
 
 class AnswerTooLarge(Exception):
@@ -47,7 +45,7 @@ class Poster:
     def __init__(self, url: str, headers: Mapping[str, str], *, slots: int = SLOTS) -> None:
         self._url = url
         self._headers = dict(headers)
-        self._slots = BoundedSemaphore(slots)
+        self._crew: Crew[Answer] = Crew(slots)
         self._size = slots
         self._opening = Lock()
         self._pool: HTTPConnectionPool | None = None
@@ -55,30 +53,8 @@ class Poster:
     def post(self, body: bytes, timeout: float) -> Answer:
         """The answer, within `timeout` seconds. Raises OutOfTime, AnswerTooLarge, and what urllib3 raises."""
         ends = time.monotonic() + timeout
-        if not self._slots.acquire(timeout=timeout):
-            raise OutOfTime
-        outcome: SimpleQueue[Answer | Exception] = SimpleQueue()
-        worker = Thread(target=self._work, args=(body, ends, outcome), name="steeltrap-post", daemon=True)
-        try:
-            worker.start()
-        except RuntimeError:
-            self._slots.release()
-            raise
-        try:
-            answer = outcome.get(timeout=max(0.0, ends - time.monotonic()))
-        except Empty:
-            raise OutOfTime from None
-        if isinstance(answer, Exception):
-            raise answer
+        [answer] = self._crew.run([partial(self._exchange, body, ends)], timeout)
         return answer
-
-    def _work(self, body: bytes, ends: float, outcome: "SimpleQueue[Answer | Exception]") -> None:
-        try:
-            outcome.put(self._exchange(body, ends))
-        except Exception as error:
-            outcome.put(error)
-        finally:
-            self._slots.release()
 
     def _exchange(self, body: bytes, ends: float) -> Answer:
         from urllib3 import Timeout
