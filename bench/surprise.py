@@ -42,7 +42,7 @@ def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     }
     return {
         "turns": {
-            "LoCoMo, a space a conversation": _distribution([value for turns in apart for value in turns]),
+            "LoCoMo, one space per conversation": _distribution([value for turns in apart for value in turns]),
             "LoCoMo, all in one space": _distribution(together),
             "LoCoMo, without speakers' names": _distribution([value for turns in without_names for value in turns]),
         },

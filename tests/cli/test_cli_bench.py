@@ -99,7 +99,7 @@ def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, mon
     assert {row["texts"] for row in turns.values()} == {84}
     assert [sizes["texts"] for sizes in figures["turns_by_memories_stored"].values()] == [20, 64]
     # The second conversation is the first again, and nearly all of both is one sentence.
-    assert turns["LoCoMo, all in one space"]["familiar"] > turns["LoCoMo, a space a conversation"]["familiar"] > 80
+    assert turns["LoCoMo, all in one space"]["familiar"] > turns["LoCoMo, one space per conversation"]["familiar"] > 80
     again = figures["said_again"]
     paraphrases = again.pop("in other words")
     assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 0)
@@ -113,7 +113,7 @@ def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, mon
 def test_surprise_is_shown_to_people_as_tables(run, locomo):
     lines = run("bench", "surprise", locomo, "--limit-conversations", "1").stdout.splitlines()
     assert [line.partition(" |")[0] for line in lines if line.startswith("| LoCoMo")] == [
-        "| LoCoMo, a space a conversation",
+        "| LoCoMo, one space per conversation",
         "| LoCoMo, all in one space",
         "| LoCoMo, without speakers' names",
         "| LoCoMo, by memories stored before",
