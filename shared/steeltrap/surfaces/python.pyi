@@ -83,7 +83,7 @@ class CoreAssociationsView(TypedDict):
     associations: builtins.list[CoreAssociationView]
 
 class CoreMessageInput(TypedDict):
-    """One thing said."""
+    """One message."""
 
     role: str
     content: str
@@ -91,7 +91,7 @@ class CoreMessageInput(TypedDict):
     speaker: NotRequired[str | None]
 
 class CoreSavedView(TypedDict):
-    """The saved memory's id, and the nearest one that was there before."""
+    """The saved memory, and the most similar one stored before it."""
 
     id: str
     version: int
@@ -124,14 +124,14 @@ class CoreMemoryInput(TypedDict):
     pinned: NotRequired[bool]
 
 class CoreItemError(TypedDict):
-    """Why one item of a batch was not written."""
+    """Why an item was not written."""
 
     index: int
     code: str
     message: str
 
 class CoreBatchView(TypedDict):
-    """What a batch wrote, in order."""
+    """The ids written, in order, and the items that failed."""
 
     ids: builtins.list[str]
     errors: builtins.list[CoreItemError]
@@ -153,10 +153,10 @@ class CoreLinkView(TypedDict):
     manual: bool
 
 class CoreMemoryView(TypedDict):
-    """A memory. A field that is left out has its default.
+    """A memory. Omitted fields have their default.
 
-    `agent_id` is the agent that wrote it, `updated_by` the one that changed it last. With `imported_at`, the times and
-    the history are as the import told them.
+    The agent `agent_id` wrote it; the agent `updated_by` last changed it. With `imported_at`, its times and history
+    come from the imported record.
     """
 
     id: str
@@ -190,7 +190,7 @@ class CoreMemoryView(TypedDict):
     links: NotRequired[builtins.list[CoreLinkView]]
 
 class CoreEditInput(TypedDict):
-    """What to change; fields left out stay as they are."""
+    """What to change; omitted fields stay as they are."""
 
     id: str
     content: NotRequired[str | None]
@@ -210,33 +210,33 @@ class CoreEditInput(TypedDict):
     pinned: NotRequired[bool | None]
 
 class CoreMovedView(TypedDict):
-    """Which memories moved and which could not."""
+    """The ids moved, and the memories that could not be moved."""
 
     moved: builtins.list[str]
     failed: builtins.list[CoreItemError]
 
 class CoreAppendedView(TypedDict):
-    """The turns that were kept, and the memories that now sum up what was over, of other conversations too."""
+    """The ids of the stored messages, and of episodes made now, also from other conversations."""
 
     conversation_id: str
     ids: builtins.list[str]
     episodes: NotRequired[builtins.list[str]]
 
 class CoreDeletedView(TypedDict):
-    """The memories that were deleted; `more` when time ran out: call again to go on."""
+    """The ids of the deleted memories. `more` is true if time ran out: call again to continue."""
 
     deleted: builtins.list[str]
     more: NotRequired[bool]
 
 class CoreReceiptView(TypedDict):
-    """Proof that it is gone."""
+    """Confirms that the memory is erased."""
 
     id: str
     forgotten_at: str
     verified: bool
 
 class CoreWhyView(TypedDict):
-    """Why a hit is there: its raw scores, and what each leg and rule added."""
+    """Why a result was found: its raw scores, its scaled scores, and what ranking rules added."""
 
     similarity: NotRequired[float]
     bm25: NotRequired[float]
@@ -279,39 +279,39 @@ class CoreHitView(TypedDict):
     why: NotRequired[CoreWhyView]
 
 class CoreOutcomeView(TypedDict):
-    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+    """How the search ended: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
 
     kind: str
     message: str
     best_score: NotRequired[float]
 
 class CoreSearchView(TypedDict):
-    """The results, best first, and what happened."""
+    """The results, best first, and the outcome of the search."""
 
     results: builtins.list[CoreHitView]
     outcome: CoreOutcomeView
 
 class CoreListView(TypedDict):
-    """A page, newest first, and how many there are in all."""
+    """A page of memories, newest first, and the total number."""
 
     memories: builtins.list[CoreMemoryView]
     total: int
 
 class CoreRevisionView(TypedDict):
-    """One image of a memory; `replaced_at` and `replaced_by` are left out of the current one."""
+    """One version of a memory. The current one has no `replaced_at` or `replaced_by`."""
 
     memory: CoreMemoryView
     replaced_at: NotRequired[str]
     replaced_by: NotRequired[str]
 
 class CoreHistoryView(TypedDict):
-    """Versions of a memory; `next` continues, and is left out when the current one is there."""
+    """Versions of a memory. There is no `next` once the current version is included."""
 
     revisions: builtins.list[CoreRevisionView]
     next: NotRequired[int]
 
 class CoreStatsView(TypedDict):
-    """How much is stored. `bytes` is the size on disk, `record_bytes` that of all records, which a quota counts."""
+    """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
 
     memories: int
     turns: int
@@ -321,8 +321,8 @@ class CoreStatsView(TypedDict):
     record_bytes: int
 
 class CoreDecayView(TypedDict):
-    """How well a memory is remembered, 0 to 1, at a time, and since when it is below 0.9 and 0.5 if nobody recalls
-    it; what is pinned never fades.
+    """How well a memory is remembered at a time, 0 to 1, and when that falls below 0.9 and 0.5 if nobody recalls it.
+    Pinned memories never fade.
     """
 
     id: str
@@ -337,7 +337,7 @@ class CoreScopeView(TypedDict):
     last_written_at: str
 
 class CoreScopesView(TypedDict):
-    """The scopes that have memories, by name, each with how many lie directly in it."""
+    """The scopes that have memories, sorted by name. `memories` counts those directly in the scope."""
 
     scopes: builtins.list[CoreScopeView]
 
@@ -346,8 +346,8 @@ class CoreGuessView(TypedDict):
     confidence: float
 
 class CoreSuggestionView(TypedDict):
-    """The scope to file a text under, how sure that is (0 to 1), and what it stands on: stored_memories,
-    described_scopes (common ones, while nothing like the text is stored), current_scope or default.
+    """The suggested scope, the confidence (0 to 1) and the basis: stored_memories, described_scopes (common scopes,
+    used if no similar memory is stored), current_scope or default.
     """
 
     scope: str
@@ -365,7 +365,7 @@ class CoreCreatedSessionView(TypedDict):
     existed: bool
 
 class CoreSessionView(TypedDict):
-    """A session: its memories have the scope `session/{id}`. `created_at` is left out where nobody created it."""
+    """A session. Its memories have the scope `session/{id}`. There is no `created_at` if nobody created it."""
 
     id: str
     scope: str
@@ -375,12 +375,12 @@ class CoreSessionView(TypedDict):
     total: int
 
 class CoreSessionsView(TypedDict):
-    """The sessions, the last active first."""
+    """The sessions, most recently active first."""
 
     sessions: builtins.list[CoreSessionView]
 
 class CoreCleanedUpView(TypedDict):
-    """The sessions that were ended and the memories that were deleted; `more` says that time ran out: call again."""
+    """The ended sessions and the deleted memories. `more` is true if time ran out: call again to continue."""
 
     sessions: builtins.list[str]
     deleted: builtins.list[str]
@@ -388,7 +388,7 @@ class CoreCleanedUpView(TypedDict):
     more: bool
 
 class CoreScoreView(TypedDict):
-    """How important a memory is, 0 to 1. `reason` and `set_at` are there when it was set by hand."""
+    """How important a memory is, 0 to 1. `reason` and `set_at` are present if it was set manually."""
 
     id: str
     score: float
@@ -398,7 +398,7 @@ class CoreScoreView(TypedDict):
     set_at: NotRequired[str]
 
 class CoreRescoredView(TypedDict):
-    """The score before and now."""
+    """The previous score and the new one."""
 
     id: str
     version: int
@@ -406,13 +406,13 @@ class CoreRescoredView(TypedDict):
     score: float
 
 class CoreExportView(TypedDict):
-    """Whole records, which `import` takes; `next` continues, and is left out at the end."""
+    """Complete records for `import`. The last page has no `next`."""
 
     records: builtins.list[builtins.dict[str, Any]]
     next: NotRequired[str]
 
 class CoreImportView(TypedDict):
-    """How many were written, how many were there already, and what did not fit."""
+    """The number written, the number that already existed, and the records that failed."""
 
     written: int
     skipped: int
@@ -422,12 +422,12 @@ class Core:
     """Everything steeltrap can do: save, find, correct, merge, link, forget and move memories."""
 
     def associate(self, *, id: str, target_id: str, strength: float = 1.0) -> CoreAssociationsView:
-        """Link two memories that belong together. Similar memories of a scope are linked on their own."""
+        """Link two related memories. Similar memories in the same scope are linked automatically."""
 
     def associations(
         self, *, id: str, limit: int = 10, discover: bool = False, threshold: float = 0.1
     ) -> CoreAssociationsView:
-        """Show the memories linked to one, strongest first; links count in both directions."""
+        """List the memories linked to a memory, strongest first. Links work in both directions."""
 
     def save(
         self,
@@ -455,8 +455,8 @@ class Core:
     ) -> CoreSavedView:
         """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
 
-        Write it as a full sentence that makes sense on its own. The answer names the nearest memory that was
-        there already: when the new one corrects it, update that one instead of keeping both.
+        Write it as a full sentence that makes sense on its own. The answer names the most similar older memory: if the new
+        one corrects it, update the older one instead of keeping both.
         """
 
     def batch_save(
@@ -485,17 +485,17 @@ class Core:
         pinned: bool | None = None,
         version: int | None = None,
     ) -> CoreMemoryView:
-        """Correct or extend a memory. The old version stays in its history and can be brought back with undo.
+        """Correct or extend a memory. The old version stays in its history; undo restores it.
 
-        A new text for an episode replaces its messages too.
+        New content for an episode also replaces its messages.
         """
 
     def batch_update(
         self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
     ) -> CoreBatchView:
-        """Edit up to 100 memories in one call, by default all or nothing.
+        """Update up to 100 memories in one call, by default all or nothing.
 
-        Some stores write at most 50 all or nothing; the error then says so.
+        Some stores take at most 50 with rollback; the error then says so.
         """
 
     def consolidate(
@@ -508,19 +508,19 @@ class Core:
     ) -> CoreMemoryView:
         """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
 
-        Up to 4,000 characters are kept word for word; of more, the sentences that say most.
+        Up to 4,000 characters, all text is kept; beyond that, only the most informative sentences.
         """
 
     def move(self, *, ids: Sequence[str], scope: str) -> CoreMovedView:
-        """File memories under another scope. Those that can't be moved are listed with the reason."""
+        """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
 
     def append_messages(
         self, *, messages: Sequence[CoreMessageInput], conversation_id: str | None = None
     ) -> CoreAppendedView:
-        """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation.
+        """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-        What belongs together becomes an episode, a memory like any other: at a shift of topic, after 50 messages, and
-        when nothing was said for 15 minutes.
+        Related messages become an episode, a memory like any other: when the topic changes, after 50 messages, or after 15
+        minutes without a message.
         """
 
     def delete(
@@ -535,19 +535,19 @@ class Core:
         include_child_scopes: bool = False,
         tags: Sequence[str] | None = None,
     ) -> CoreDeletedView:
-        """Delete a memory by `id`, several by `ids`, or all that meet every criterion given. Undo brings them back.
+        """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
-        An unknown `id` is an error; unknown `ids` are left out of the answer. Criteria spare pinned memories.
+        An unknown `id` is an error; unknown `ids` are skipped. Deleting by criteria skips pinned memories.
         """
 
     def undo(self, *, id: str) -> CoreMemoryView:
-        """Take back the last change of a memory: bring it back after a delete, or the text before an update.
+        """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
 
-        Undo again to go one version further back. Nothing is lost: every image stays in the history.
+        Call again to go back one more version. Nothing is lost: every version stays in the history.
         """
 
     def forget(self, *, id: str) -> CoreReceiptView:
-        """Erase a memory for good: text, vectors, history and links to it. It can't be undone; to hide it, delete it."""
+        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can."""
 
     def search(
         self,
@@ -578,10 +578,10 @@ class Core:
         max_tokens: int | None = None,
         why: bool = False,
     ) -> CoreSearchView:
-        """Search memories by meaning and by words. Use it before answering from what you might have learned earlier.
+        """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-        Results are ranked, best first. An empty answer says why: nothing stored, nothing matched, all below the
-        threshold, or filtered out.
+        The best results come first. An empty result says why: nothing stored, nothing matched, all below the threshold, or
+        filtered out.
         """
 
     def get(self, *, id: str) -> CoreMemoryView:
@@ -605,16 +605,16 @@ class Core:
         limit: int = 50,
         offset: int = 0,
     ) -> CoreListView:
-        """List memories, newest first, with the exact total. To find something, search instead."""
+        """List memories, newest first, with the exact total. To find something, use search."""
 
     def history(self, *, id: str, limit: int = 100, after: int = 0) -> CoreHistoryView:
-        """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged.
+        """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
 
-        An answer ends at the limit, or earlier when it fills 4 MiB. When `next` is there, call again with it as `after`.
+        An answer ends at `limit` versions or 4 MiB. If it has `next`, call again with that value as `after`.
         """
 
     def stats(self) -> CoreStatsView:
-        """Say how much is stored: memories, conversation turns, deleted or expired memories not purged yet, size."""
+        """Count what is stored: memories, conversation turns, deleted or expired memories not purged yet, and bytes."""
 
     def retrieve_memory(
         self,
@@ -636,44 +636,45 @@ class Core:
         detail_limit: int | None = None,
         detail: Literal["auto", "none", "low", "high"] | None = None,
     ) -> str:
-        """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
+        """Recall relevant memories as Markdown: what was learned, how long ago, and how relevant it is.
 
-        Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
-        and recalling a memory strengthens it.
+        Memories fade unless they are recalled. The score is relevance times how well a memory is still remembered;
+        recalling a memory strengthens it.
         """
 
     def review(self, *, id: str, grade: Literal["again", "hard", "good", "easy"]) -> CoreDecayView:
-        """Say how well a memory was remembered, or how much it helped: that decides how soon it fades from retrieve_memory.
+        """Grade how well a memory was remembered or how much it helped.
 
-        Each grade counts, also several a day. A retrieval counts as a review graded good, at most once a day.
+        The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
+        retrieval counts as a review with grade good, at most once per day.
         """
 
     def simulate_decay(self, *, id: str, at: str | datetime) -> CoreDecayView:
-        """Tell how well a memory will be remembered on a date if nobody recalls it until then. Changes nothing."""
+        """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
 
     def list_scopes(self, *, parent: str | None = None) -> CoreScopesView:
-        """List the scopes that memories are filed under, with how many each has and when it was last written."""
+        """List the scopes that have memories, each with its number of memories and the time of its last write."""
 
     def suggest_scope(self, *, content: str, current_scope: str | None = None) -> CoreSuggestionView:
-        """Suggest the scope to file a text under: where the memories like it are, else a common place for such texts."""
+        """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
 
     def create_session(self, *, session_id: str | None = None) -> CoreCreatedSessionView:
-        """Begin a session, a scope for what matters only to the work at hand; cleanup_sessions ends it when it is idle."""
+        """Create a session: a scope for memories of the current task only. cleanup_sessions ends it once it is idle."""
 
     def list_sessions(self) -> CoreSessionsView:
-        """List the sessions with how much lies in each and when it was last active."""
+        """List the sessions, each with its number of memories and its last activity."""
 
     def cleanup_sessions(self, *, max_age_days: float = 7, session_id: str | None = None) -> CoreCleanedUpView:
-        """End sessions that have been idle: their memories are deleted, which undo takes back; pinned ones stay."""
+        """End idle sessions and delete their memories, except pinned ones. undo restores deleted memories."""
 
     def score(self, *, id: str) -> CoreScoreView:
-        """Say how important a memory is, 0 to 1: as it was set by hand, else by how often and how lately it was read.
+        """Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
 
-        Asking does not count as reading it.
+        This call does not count as a read.
         """
 
     def set_score(self, *, id: str, score: float, reason: str = "Manual override") -> CoreRescoredView:
-        """Set how important a memory is. It stays as set, whatever is read, until it is set again or undone."""
+        """Set the importance of a memory. Reads don't change it; it stays until it is set again or undone."""
 
     def export(
         self,
@@ -683,17 +684,16 @@ class Core:
         include_conversations: bool = True,
         include_history: bool = True,
     ) -> CoreExportView:
-        """Export memories as whole records, page by page: text, times, versions, links and history.
+        """Export memories as complete records, page by page: text, times, versions, links and history.
 
-        A page ends at the limit, or earlier when its records fill 4 MiB. When `next` is there, call again with it as
-        `after`.
+        A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
         """
 
     def import_(self, *, records: Sequence[Mapping[str, Any]]) -> CoreImportView:
-        """Import records that an export made, under their own ids; those that are there already are left as they are.
+        """Import records from an export, under their own ids. Records that already exist are skipped.
 
-        Each is yours from then on: `agent_id` and `imported_by` are the calling agent, `imported_at` says when. Another
-        agent's name in a record stays as `agent_label`.
+        The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
+        agent's name in a record is kept as `agent_label`.
         """
 
 class NotesNoteView(TypedDict):

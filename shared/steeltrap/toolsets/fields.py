@@ -24,23 +24,21 @@ Time = Annotated[datetime, BeforeValidator(_time)]
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
 ]
-MemoryId = Annotated[
-    str, Field(min_length=1, max_length=64, description="The memory's id, as a save or search gave it.")
-]
-MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of memories.")]
+MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id, from save or search.")]
+MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
 AnyText = Annotated[str, Holds(MAX_CONTENT_BYTES)]
 """A text whose schema says no length, since a document's schema doesn't; the engine's sentence does."""
 
 Metadata = Annotated[JsonObject, Holds(MAX_METADATA_BYTES)]
 TagList = Annotated[list[str], Holds(MAX_TAGS * MAX_TAG_CHARACTERS)]
-Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; compared without regard to case.")]
+Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; case is ignored.")]
 Scope = Annotated[
     str,
     Field(
         min_length=1,
         max_length=512,
-        description="Path that the memory is filed under, such as 'work/project-x'.",
+        description="Path to file the memory under, such as 'work/project-x'.",
     ),
 ]
 Unit = Annotated[float, Field(ge=0, le=1)]

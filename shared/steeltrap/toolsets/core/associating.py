@@ -13,7 +13,7 @@ from .toolset import CORE
 class AssociateInput(Input):
     id: MemoryId
     target_id: MemoryId = Field(description="The memory to link it to.")
-    strength: Unit = Field(1.0, description="How strong the link is, 0 to 1.")
+    strength: Unit = Field(1.0, description="Strength of the link, 0 to 1.")
 
 
 class AssociationView(Answer):
@@ -44,21 +44,21 @@ class AssociationsView(Answer):
     ),
 )
 def associate(call: Call, input: AssociateInput) -> AssociationsView:
-    """Link two memories that belong together. Similar memories of a scope are linked on their own."""
+    """Link two related memories. Similar memories in the same scope are linked automatically."""
     memory = associating.associate(call, input.id, input.target_id, input.strength)
     return _view(associating.associations(call, memory.id, limit=100))
 
 
 class AssociationsInput(Input):
     id: MemoryId
-    limit: int = Field(10, ge=1, le=100, description="How many at most.")
-    discover: bool = Field(False, description="Look for similar memories anywhere now, linked or not.")
-    threshold: Unit = Field(0.1, description="With `discover`: the least similarity, 0 to 1.")
+    limit: int = Field(10, ge=1, le=100, description="Maximum number to return.")
+    discover: bool = Field(False, description="Instead search all scopes for similar memories, linked or not.")
+    threshold: Unit = Field(0.1, description="With `discover`: minimum similarity, 0 to 1.")
 
 
 @CORE.tool("associations", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "limit": 5},))
 def associations(call: Call, input: AssociationsInput) -> AssociationsView:
-    """Show the memories linked to one, strongest first; links count in both directions."""
+    """List the memories linked to a memory, strongest first. Links work in both directions."""
     if input.discover:
         return _view(associating.discover(call, input.id, limit=input.limit, threshold=input.threshold))
     return _view(associating.associations(call, input.id, input.limit))

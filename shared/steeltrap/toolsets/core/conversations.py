@@ -10,14 +10,14 @@ from .toolset import CORE
 
 
 class AppendInput(Input):
-    messages: list[MessageInput] = Field(min_length=1, max_length=100, description="What was said, in order.")
+    messages: list[MessageInput] = Field(min_length=1, max_length=100, description="The messages, in order.")
     conversation_id: str | None = Field(
-        None, min_length=1, max_length=512, description="The conversation; left out: the current one."
+        None, min_length=1, max_length=512, description="The conversation. Default: the current one."
     )
 
 
 class AppendedView(Answer):
-    """The turns that were kept, and the memories that now sum up what was over, of other conversations too."""
+    """The ids of the stored messages, and of episodes made now, also from other conversations."""
 
     conversation_id: str
     ids: list[str]
@@ -39,10 +39,10 @@ class AppendedView(Answer):
     ),
 )
 def append_messages(call: Call, input: AppendInput) -> AppendedView:
-    """Keep what was said in a conversation, in order. It is searched only when a search asks for the conversation.
+    """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-    What belongs together becomes an episode, a memory like any other: at a shift of topic, after 50 messages, and
-    when nothing was said for 15 minutes.
+    Related messages become an episode, a memory like any other: when the topic changes, after 50 messages, or after 15
+    minutes without a message.
     """
     said = [message.to_message() for message in input.messages]
     appended = appending.append_messages(call, said, input.conversation_id)

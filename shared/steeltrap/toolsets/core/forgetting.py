@@ -19,12 +19,12 @@ from .views import MemoryView, memory_view
 class DeleteInput(Input):
     id: MemoryId | None = None
     ids: MemoryIds | None = None
-    version: int | None = Field(None, ge=1, description="With `id`: delete it only if it is still at this version.")
-    tier: Tier | None = Field(None, description="Delete all of this tier.")
-    older_than: Time | None = Field(None, description="Delete what was saved before this time.")
-    scope: Scope | None = Field(None, description="Delete all of this scope.")
-    include_child_scopes: bool = Field(False, description="With `scope`: of the scopes below it too.")
-    tags: Tags | None = Field(None, description="Delete what has all of these tags.")
+    version: int | None = Field(None, ge=1, description="With `id`: delete only if this is still its version.")
+    tier: Tier | None = Field(None, description="Delete memories of this tier.")
+    older_than: Time | None = Field(None, description="Delete memories saved before this time.")
+    scope: Scope | None = Field(None, description="Delete memories in this scope.")
+    include_child_scopes: bool = Field(False, description="With `scope`: also in the scopes below it.")
+    tags: Tags | None = Field(None, description="Delete memories that have all of these tags.")
 
     def criteria(self) -> deleting.Criteria:
         return deleting.Criteria(
@@ -37,7 +37,7 @@ class DeleteInput(Input):
 
 
 class DeletedView(Answer):
-    """The memories that were deleted; `more` when time ran out: call again to go on."""
+    """The ids of the deleted memories. `more` is true if time ran out: call again to continue."""
 
     deleted: list[str]
     more: bool | None = None
@@ -55,9 +55,9 @@ class DeletedView(Answer):
     ),
 )
 def delete(call: Call, input: DeleteInput) -> DeletedView:
-    """Delete a memory by `id`, several by `ids`, or all that meet every criterion given. Undo brings them back.
+    """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
-    An unknown `id` is an error; unknown `ids` are left out of the answer. Criteria spare pinned memories.
+    An unknown `id` is an error; unknown `ids` are skipped. Deleting by criteria skips pinned memories.
     """
     criteria = input.criteria()
     ways = [input.id is not None, input.ids is not None, not criteria.is_empty()]
@@ -79,9 +79,9 @@ class UndoInput(Input):
 
 @CORE.tool("undo", "write", needs="embedder", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def undo(call: Call, input: UndoInput) -> MemoryView:
-    """Take back the last change of a memory: bring it back after a delete, or the text before an update.
+    """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
 
-    Undo again to go one version further back. Nothing is lost: every image stays in the history.
+    Call again to go back one more version. Nothing is lost: every version stays in the history.
     """
     return memory_view(undoing.undo(call, input.id))
 
@@ -91,7 +91,7 @@ class ForgetInput(Input):
 
 
 class ReceiptView(Answer):
-    """Proof that it is gone."""
+    """Confirms that the memory is erased."""
 
     id: str
     forgotten_at: datetime
@@ -100,6 +100,6 @@ class ReceiptView(Answer):
 
 @CORE.tool("forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def forget(call: Call, input: ForgetInput) -> ReceiptView:
-    """Erase a memory for good: text, vectors, history and links to it. It can't be undone; to hide it, delete it."""
+    """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can."""
     receipt = purging.forget(call, input.id)
     return ReceiptView(id=receipt.id, forgotten_at=receipt.forgotten_at, verified=receipt.verified)

@@ -18,19 +18,19 @@ _AROUND_A_MESSAGE: Final = 128
 """Bytes for the names of its fields, its time and the marks between them."""
 
 Seconds = Annotated[
-    int, Field(ge=0, le=10**10, description="Seconds until it expires; left out: never (short_term: a day).")
+    int, Field(ge=0, le=10**10, description="Seconds until it expires. Default: never (short_term: one day).")
 ]
-Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to keep beside the text, up to 16 KiB.")]
+Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to store with the text, up to 16 KiB.")]
 
 
 class MessageInput(Input):
-    """One thing said."""
+    """One message."""
 
     role: str = Field(
         min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
     )
-    content: str = Field(min_length=1, max_length=32768, description="What was said.")
-    time: Time | None = Field(None, description="When it was said.")
+    content: str = Field(min_length=1, max_length=32768, description="Text of the message.")
+    time: Time | None = Field(None, description="When it was sent.")
     speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
 
     def to_message(self) -> Message:
@@ -42,25 +42,25 @@ class MemoryInput(Input):
 
     content: Content
     messages: Annotated[list[MessageInput], Holds(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
-        [], max_length=MAX_MESSAGES, description="The conversation it sums up, if any."
+        [], max_length=MAX_MESSAGES, description="The messages that it summarises, if any."
     )
-    content_type: ContentType = Field("text", description="What the content is.")
-    tier: Tier = Field("long_term", description="short_term expires, long_term stays, working is for the task at hand.")
-    category: str | None = Field(None, max_length=256, description="Free category, such as 'fact' or 'preference'.")
+    content_type: ContentType = Field("text", description="Type of the content.")
+    tier: Tier = Field("long_term", description="short_term expires; long_term stays; working is for the current task.")
+    category: str | None = Field(None, max_length=256, description="Any category, such as 'fact' or 'preference'.")
     context: str | None = Field(None, max_length=4096, description="When or why this matters.")
-    confidence: Unit = Field(1.0, description="How sure it is, 0 to 1.")
+    confidence: Unit = Field(1.0, description="How certain it is, 0 to 1.")
     tags: Tags = []
     metadata: Metadata = {}
     scope: Scope = "user/default"
-    agent_label: str | None = Field(None, max_length=256, description="A label for the agent it is about.")
+    agent_label: str | None = Field(None, max_length=256, description="Label of the agent that it is about.")
     conversation_id: str | None = Field(None, min_length=1, max_length=512, description="The conversation it is from.")
-    occurred_at: Time | None = Field(None, description="When what it tells happened, if not now.")
-    occurred_until: Time | None = Field(None, description="When that ended.")
+    occurred_at: Time | None = Field(None, description="When the event happened, if not now.")
+    occurred_until: Time | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None
     surprise: Unit | None = Field(
-        None, description="How surprising it is, 0 to 1; left out: computed from what is stored."
+        None, description="How surprising it is, 0 to 1. Default: computed from stored memories."
     )
-    pinned: bool = Field(False, description="Never decays and is spared when memories are deleted by criteria.")
+    pinned: bool = Field(False, description="Pinned: it never decays, and deleting by criteria skips it.")
 
     def to_draft(self) -> Draft:
         values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
@@ -70,26 +70,24 @@ class MemoryInput(Input):
 
 
 class EditInput(Input):
-    """What to change; fields left out stay as they are."""
+    """What to change; omitted fields stay as they are."""
 
     id: MemoryId
     content: Content | None = None
-    tags: Tags | None = Field(None, description="New tags, in place of the old ones.")
-    metadata: Metadata | None = Field(
-        None, description="Merged into the stored metadata; a key set to null is removed."
-    )
-    content_type: ContentType | None = Field(None, description="What the content is.")
-    tier: Tier | None = Field(None, description="The new tier; leaving short_term clears the expiry.")
+    tags: Tags | None = Field(None, description="New tags; they replace the old ones.")
+    metadata: Metadata | None = Field(None, description="Merged into the stored metadata; null removes a key.")
+    content_type: ContentType | None = Field(None, description="Type of the content.")
+    tier: Tier | None = Field(None, description="The new tier; changing it from short_term removes the expiry.")
     category: str | None = Field(None, max_length=256, description="The new category.")
     context: str | None = Field(None, max_length=4096, description="The new context.")
-    confidence: Unit | None = Field(None, description="How sure it is, 0 to 1.")
+    confidence: Unit | None = Field(None, description="How certain it is, 0 to 1.")
     scope: Scope | None = None
     agent_label: str | None = Field(None, max_length=256, description="The new label.")
-    occurred_at: Time | None = Field(None, description="When what it tells happened.")
-    occurred_until: Time | None = Field(None, description="When that ended.")
+    occurred_at: Time | None = Field(None, description="When the event happened.")
+    occurred_until: Time | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None
     surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1.")
-    pinned: bool | None = Field(None, description="Whether it never decays.")
+    pinned: bool | None = Field(None, description="Pinned: it never decays, and deleting by criteria skips it.")
 
     def to_edit(self) -> Edit:
         values: dict[str, Any] = {

@@ -26,14 +26,14 @@ class FilterInput(Input):
     category: str | None = Field(None, max_length=256, description="Only this category.")
     content_type: ContentType | None = Field(None, description="Only this type of content.")
     scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
-    include_child_scopes: bool = Field(True, description="With `scope`: the scopes below it too.")
+    include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
     agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
-    created_after: Time | None = Field(None, description="Only those saved at or after this time.")
-    created_before: Time | None = Field(None, description="Only those saved before this time.")
-    occurred_after: Time | None = Field(None, description="Only those about this time or later.")
-    occurred_before: Time | None = Field(None, description="Only those about a time before this.")
+    created_after: Time | None = Field(None, description="Only memories saved at or after this time.")
+    created_before: Time | None = Field(None, description="Only memories saved before this time.")
+    occurred_after: Time | None = Field(None, description="Only memories of events at or after this time.")
+    occurred_before: Time | None = Field(None, description="Only memories of events before this time.")
     metadata: Metadata | None = Field(
-        None, description="Only those whose metadata has these keys and plain values; at most 64."
+        None, description="Only memories with these metadata keys and plain values; at most 64."
     )
 
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
@@ -51,39 +51,42 @@ class FilterInput(Input):
 
 class SearchInput(FilterInput):
     query: Query
-    limit: int = Field(10, ge=1, le=1000, description="How many results at most.")
+    limit: int = Field(10, ge=1, le=1000, description="Maximum number of results.")
     mode: searching.Mode = Field(
-        "hybrid", description="By meaning and words (hybrid), by meaning only (semantic), by words only (keyword)."
+        "hybrid", description="hybrid: by meaning and keywords; semantic: by meaning only; keyword: by keywords only."
     )
     vector_weight: Unit | None = Field(
-        None, description="Weight of meaning against words in hybrid mode; left out: chosen for you."
+        None, description="Weight of meaning in hybrid mode; keywords have the rest. Default: automatic."
     )
     min_similarity: Unit = Field(
-        0.0, description="Leave out what is less similar, unless it shares words with the query."
+        0.0, description="Leave out results less similar than this, unless they share words with the query."
     )
     related_only: bool = Field(
         False,
-        description="Leave out what shares no word with the query and is no nearer in meaning than any other text.",
+        description="Leave out results that share no words with the query and are as far in meaning as unrelated text.",
     )
-    include_conversation: bool = Field(False, description="Also search what was said in conversations.")
+    include_conversation: bool = Field(False, description="Also search the messages of conversations.")
     conversation_id: str | None = Field(
-        None, min_length=1, max_length=512, description="Which conversation; left out: the current one, or all."
+        None,
+        min_length=1,
+        max_length=512,
+        description="The conversation to search. Default: the current one; if there is none, all.",
     )
     sort_by: searching.SortBy = Field(
-        "relevance", description="What orders the results: how well they answer, how important they are, or how new."
+        "relevance", description="Order of the results: by relevance, by importance, or newest first."
     )
     importance_weight: Unit = Field(
-        0.0, description="Share of a memory's importance in its score, 0 to 1; the rest is how well it answers."
+        0.0, description="Weight of importance in the score, 0 to 1; relevance has the rest."
     )
     diversity_threshold: Unit | None = Field(
-        None, description="Leave out what is at least this similar to a better result, 0 to 1; left out: keep all."
+        None, description="Leave out results at least this similar to a better one, 0 to 1. Default: keep all."
     )
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Cut the answer to about this many tokens.")
-    why: bool = Field(False, description="Say for each result why it is there.")
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Limit the answer to about this many tokens.")
+    why: bool = Field(False, description="Explain why each result was found.")
 
 
 class SearchView(Answer):
-    """The results, best first, and what happened."""
+    """The results, best first, and the outcome of the search."""
 
     results: list[HitView]
     outcome: OutcomeView
@@ -99,10 +102,10 @@ class SearchView(Answer):
     ),
 )
 def search(call: Call, input: SearchInput) -> SearchView:
-    """Search memories by meaning and by words. Use it before answering from what you might have learned earlier.
+    """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-    Results are ranked, best first. An empty answer says why: nothing stored, nothing matched, all below the
-    threshold, or filtered out.
+    The best results come first. An empty result says why: nothing stored, nothing matched, all below the threshold, or
+    filtered out.
     """
     found = searching.search(
         call,
@@ -137,12 +140,12 @@ def get(call: Call, input: GetInput) -> MemoryView:
 
 
 class ListInput(FilterInput):
-    limit: int = Field(50, ge=1, le=1000, description="How many at most.")
-    offset: int = Field(0, ge=0, le=10**9, description="How many to skip.")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number to return.")
+    offset: int = Field(0, ge=0, le=10**9, description="Number to skip.")
 
 
 class ListView(Answer):
-    """A page, newest first, and how many there are in all."""
+    """A page of memories, newest first, and the total number."""
 
     memories: list[MemoryView]
     total: int
@@ -150,21 +153,21 @@ class ListView(Answer):
 
 @CORE.tool("list", "read", name="list", examples=({"scope": "work", "limit": 20},))
 def list_(call: Call, input: ListInput) -> ListView:
-    """List memories, newest first, with the exact total. To find something, search instead."""
+    """List memories, newest first, with the exact total. To find something, use search."""
     page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
 
 
 class HistoryInput(Input):
     id: MemoryId
-    limit: int = Field(100, ge=1, le=1000, description="How many versions at most.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of versions.")
     after: int = Field(
-        0, ge=0, le=MAX_VERSION, description="Continue behind this version: `next` of the answer before."
+        0, ge=0, le=MAX_VERSION, description="Continue after this version: `next` from the previous answer."
     )
 
 
 class RevisionView(Answer):
-    """One image of a memory; `replaced_at` and `replaced_by` are left out of the current one."""
+    """One version of a memory. The current one has no `replaced_at` or `replaced_by`."""
 
     memory: MemoryView
     replaced_at: datetime | None = None
@@ -172,7 +175,7 @@ class RevisionView(Answer):
 
 
 class HistoryView(Answer):
-    """Versions of a memory; `next` continues, and is left out when the current one is there."""
+    """Versions of a memory. There is no `next` once the current version is included."""
 
     revisions: list[RevisionView]
     next: int | None = None
@@ -180,9 +183,9 @@ class HistoryView(Answer):
 
 @CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def history(call: Call, input: HistoryInput) -> HistoryView:
-    """Show every version of a memory, oldest first, the current one last; deleted ones too until they are purged.
+    """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
 
-    An answer ends at the limit, or earlier when it fills 4 MiB. When `next` is there, call again with it as `after`.
+    An answer ends at `limit` versions or 4 MiB. If it has `next`, call again with that value as `after`.
     """
     page = remembering.history(call, input.id, limit=input.limit, after=input.after)
     views = [
@@ -195,11 +198,11 @@ def history(call: Call, input: HistoryInput) -> HistoryView:
 
 
 class StatsInput(Input):
-    """Takes nothing."""
+    """No arguments."""
 
 
 class StatsView(Answer):
-    """How much is stored. `bytes` is the size on disk, `record_bytes` that of all records, which a quota counts."""
+    """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
 
     memories: int
     turns: int
@@ -211,5 +214,5 @@ class StatsView(Answer):
 
 @CORE.tool("list", "read", examples=({},))
 def stats(call: Call, input: StatsInput) -> StatsView:
-    """Say how much is stored: memories, conversation turns, deleted or expired memories not purged yet, size."""
+    """Count what is stored: memories, conversation turns, deleted or expired memories not purged yet, and bytes."""
     return StatsView(**call.space.statistics())

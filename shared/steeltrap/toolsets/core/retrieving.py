@@ -14,11 +14,11 @@ from .toolset import CORE
 
 class RetrieveInput(FilterInput):
     query: Query
-    limit: int = Field(5, ge=1, le=100, description="How many memories at most.")
+    limit: int = Field(5, ge=1, le=100, description="Maximum number of memories.")
     detail_limit: int | None = Field(
         None,
         ge=0,
-        description="How many may come with what was said; left out: the first two if surprising and relevant.",
+        description="How many memories to show with messages. Default: the first two, if surprising and relevant.",
     )
     detail: Detail | None = Field(
         None,
@@ -36,10 +36,10 @@ class RetrieveInput(FilterInput):
     examples=({"query": "what should I learn next", "limit": 3}, {"query": "the move to Lisbon", "detail": "high"}),
 )
 def retrieve_memory(call: Call, input: RetrieveInput) -> str:
-    """Recall what is relevant right now as Markdown to read: what was learned, how long ago, how relevant.
+    """Recall relevant memories as Markdown: what was learned, how long ago, and how relevant it is.
 
-    Memories fade unless they are recalled: the score is relevance times how well each is still remembered,
-    and recalling a memory strengthens it.
+    Memories fade unless they are recalled. The score is relevance times how well a memory is still remembered;
+    recalling a memory strengthens it.
     """
     wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
     request = Search(query=input.query, limit=input.limit, filter=input.to_filter(call))

@@ -15,8 +15,8 @@ from .toolset import CORE
 
 
 class DecayView(Answer):
-    """How well a memory is remembered, 0 to 1, at a time, and since when it is below 0.9 and 0.5 if nobody recalls
-    it; what is pinned never fades."""
+    """How well a memory is remembered at a time, 0 to 1, and when that falls below 0.9 and 0.5 if nobody recalls it.
+    Pinned memories never fade."""
 
     id: str
     at: datetime
@@ -27,26 +27,27 @@ class DecayView(Answer):
 
 class ReviewInput(Input):
     id: MemoryId
-    grade: Grade = Field(description="How well it was remembered: again (forgotten or of no use), hard, good, easy.")
+    grade: Grade = Field(description="How well it was remembered: again (forgotten or not useful), hard, good or easy.")
 
 
 @CORE.tool("review", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "grade": "easy"},))
 def review(call: Call, input: ReviewInput) -> DecayView:
-    """Say how well a memory was remembered, or how much it helped: that decides how soon it fades from retrieve_memory.
+    """Grade how well a memory was remembered or how much it helped.
 
-    Each grade counts, also several a day. A retrieval counts as a review graded good, at most once a day.
+    The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
+    retrieval counts as a review with grade good, at most once per day.
     """
     return _view(reviewing.review(call, input.id, input.grade))
 
 
 class SimulateInput(Input):
     id: MemoryId
-    at: Time = Field(description="The date or time to look at.")
+    at: Time = Field(description="The date or time to predict for.")
 
 
 @CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "at": "2027-01-31"},))
 def simulate_decay(call: Call, input: SimulateInput) -> DecayView:
-    """Tell how well a memory will be remembered on a date if nobody recalls it until then. Changes nothing."""
+    """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
     return _view(simulating.simulate_decay(call, input.id, input.at))
 
 

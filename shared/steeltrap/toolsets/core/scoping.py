@@ -17,7 +17,7 @@ from .toolset import CORE
 
 
 class ListScopesInput(Input):
-    parent: Scope | None = Field(None, description="Only this scope and those below it.")
+    parent: Scope | None = Field(None, description="Only this scope and the scopes below it.")
 
 
 class ScopeView(Answer):
@@ -27,14 +27,14 @@ class ScopeView(Answer):
 
 
 class ScopesView(Answer):
-    """The scopes that have memories, by name, each with how many lie directly in it."""
+    """The scopes that have memories, sorted by name. `memories` counts those directly in the scope."""
 
     scopes: list[ScopeView]
 
 
 @CORE.tool("list", "read", examples=({}, {"parent": "work"}))
 def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
-    """List the scopes that memories are filed under, with how many each has and when it was last written."""
+    """List the scopes that have memories, each with its number of memories and the time of its last write."""
     used = listing.list_scopes(call, None if input.parent is None else check_scope(input.parent))
     return ScopesView(
         scopes=[
@@ -45,8 +45,10 @@ def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
 
 
 class SuggestScopeInput(Input):
-    content: Content = Field(description="The text that is to be filed.")
-    current_scope: Scope | None = Field(None, description="The scope of the work at hand; it wins a close call.")
+    content: Content = Field(description="The text to file.")
+    current_scope: Scope | None = Field(
+        None, description="The scope of the current task; preferred if the choice is close."
+    )
 
 
 class GuessView(Answer):
@@ -55,8 +57,8 @@ class GuessView(Answer):
 
 
 class SuggestionView(Answer):
-    """The scope to file a text under, how sure that is (0 to 1), and what it stands on: stored_memories,
-    described_scopes (common ones, while nothing like the text is stored), current_scope or default."""
+    """The suggested scope, the confidence (0 to 1) and the basis: stored_memories, described_scopes (common scopes,
+    used if no similar memory is stored), current_scope or default."""
 
     scope: str
     confidence: float
@@ -68,7 +70,7 @@ class SuggestionView(Answer):
     "suggest_scope", "read", needs="index", examples=({"content": "The login page crashes on an empty password."},)
 )
 def suggest_scope(call: Call, input: SuggestScopeInput) -> SuggestionView:
-    """Suggest the scope to file a text under: where the memories like it are, else a common place for such texts."""
+    """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
     suggested = suggesting.suggest_scope(call, input.content, input.current_scope)
     return SuggestionView(
         scope=suggested.scope,
@@ -79,14 +81,14 @@ def suggest_scope(call: Call, input: SuggestScopeInput) -> SuggestionView:
 
 
 class SessionView(Answer):
-    """A session: its memories have the scope `session/{id}`. `created_at` is left out where nobody created it."""
+    """A session. Its memories have the scope `session/{id}`. There is no `created_at` if nobody created it."""
 
     id: str
     scope: str
     created_at: datetime | None = None
     last_activity: datetime
-    memories: int = Field(description="How many lie directly in its scope.")
-    total: int = Field(description="How many lie in its scope and those below.")
+    memories: int = Field(description="Number of memories directly in its scope.")
+    total: int = Field(description="Number in its scope and the scopes below.")
 
 
 class CreateSessionInput(Input):
@@ -94,59 +96,59 @@ class CreateSessionInput(Input):
         None,
         min_length=1,
         max_length=sessions.MAX_ID_CHARACTERS,
-        description="Letters, digits, '_' and '-'; left out: session-YYYYMMDD-HHMMSS.",
+        description="Letters, digits, '_' and '-'. Default: session-YYYYMMDD-HHMMSS.",
     )
 
 
 class CreatedSessionView(SessionView):
-    existed: bool = Field(description="True when it was there already; it is left as it was.")
+    existed: bool = Field(description="True if it already existed; it was not changed.")
 
 
 @CORE.tool("sessions", "write", examples=({}, {"session_id": "release-42"}))
 def create_session(call: Call, input: CreateSessionInput) -> CreatedSessionView:
-    """Begin a session, a scope for what matters only to the work at hand; cleanup_sessions ends it when it is idle."""
+    """Create a session: a scope for memories of the current task only. cleanup_sessions ends it once it is idle."""
     session, fresh = sessions.create_session(call, input.session_id)
     return CreatedSessionView(**_fields(session), existed=not fresh)
 
 
 class ListSessionsInput(Input):
-    """Takes nothing."""
+    """No arguments."""
 
 
 class SessionsView(Answer):
-    """The sessions, the last active first."""
+    """The sessions, most recently active first."""
 
     sessions: list[SessionView]
 
 
 @CORE.tool("list", "read", examples=({},))
 def list_sessions(call: Call, input: ListSessionsInput) -> SessionsView:
-    """List the sessions with how much lies in each and when it was last active."""
+    """List the sessions, each with its number of memories and its last activity."""
     return SessionsView(sessions=[SessionView(**_fields(session)) for session in sessions.list_sessions(call)])
 
 
 class CleanupSessionsInput(Input):
-    max_age_days: float = Field(7, ge=0, le=36_500, description="End those without activity for this many days.")
+    max_age_days: float = Field(7, ge=0, le=36_500, description="End sessions without activity for this many days.")
     session_id: str | None = Field(
         None,
         min_length=1,
         max_length=sessions.MAX_ID_CHARACTERS,
-        description="Only this session, if it is that old; left out: every one.",
+        description="Only this session, if it is that old. Default: all sessions.",
     )
 
 
 class CleanedUpView(Answer):
-    """The sessions that were ended and the memories that were deleted; `more` says that time ran out: call again."""
+    """The ended sessions and the deleted memories. `more` is true if time ran out: call again to continue."""
 
     sessions: list[str]
     deleted: list[MemoryId]
-    spared: int = Field(description="How many pinned memories stayed.")
+    spared: int = Field(description="Number of pinned memories kept.")
     more: bool = False
 
 
 @CORE.tool("sessions", "write", destructive=True, timeout=30.0, examples=({"max_age_days": 7},))
 def cleanup_sessions(call: Call, input: CleanupSessionsInput) -> CleanedUpView:
-    """End sessions that have been idle: their memories are deleted, which undo takes back; pinned ones stay."""
+    """End idle sessions and delete their memories, except pinned ones. undo restores deleted memories."""
     done = sessions.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
     ended = [session.id for session in done.sessions]
     return CleanedUpView(sessions=ended, deleted=done.deleted, spared=done.spared, more=done.more)

@@ -17,7 +17,7 @@ class ScoreInput(Input):
 
 
 class ScoreView(Answer):
-    """How important a memory is, 0 to 1. `reason` and `set_at` are there when it was set by hand."""
+    """How important a memory is, 0 to 1. `reason` and `set_at` are present if it was set manually."""
 
     id: str
     score: float
@@ -29,9 +29,9 @@ class ScoreView(Answer):
 
 @CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def score(call: Call, input: ScoreInput) -> ScoreView:
-    """Say how important a memory is, 0 to 1: as it was set by hand, else by how often and how lately it was read.
+    """Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
 
-    Asking does not count as reading it.
+    This call does not count as a read.
     """
     scored = scoring.score(call, input.id)
     by_hand = scored.memory.importance
@@ -48,11 +48,13 @@ def score(call: Call, input: ScoreInput) -> ScoreView:
 class SetScoreInput(Input):
     id: MemoryId
     score: Unit = Field(description="How important it is, 0 to 1.")
-    reason: str = Field("Manual override", max_length=MAX_CONTEXT_CHARACTERS, description="Why, kept with the score.")
+    reason: str = Field(
+        "Manual override", max_length=MAX_CONTEXT_CHARACTERS, description="The reason; it is stored with the score."
+    )
 
 
 class RescoredView(Answer):
-    """The score before and now."""
+    """The previous score and the new one."""
 
     id: str
     version: int
@@ -68,6 +70,6 @@ class RescoredView(Answer):
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "score": 0.9, "reason": "The user insists on it"},),
 )
 def set_score(call: Call, input: SetScoreInput) -> RescoredView:
-    """Set how important a memory is. It stays as set, whatever is read, until it is set again or undone."""
+    """Set the importance of a memory. Reads don't change it; it stays until it is set again or undone."""
     done = scoring.set_score(call, input.id, input.score, input.reason)
     return RescoredView(id=done.memory.id, version=done.memory.version, previous=done.previous, score=input.score)

@@ -14,10 +14,10 @@ CORE = Toolset(
     name="core",
     description="Everything steeltrap can do: save, find, correct, merge, link, forget and move memories.",
     instructions="This is the user's long-term memory; it outlasts this conversation. Call search before you answer "
-    "from what you may have learned earlier; an empty answer says why it is empty. Call save when you learn "
-    "something that will matter later (a preference, a decision, a fact): one full sentence per memory. When something "
-    "changed, find the old memory with search and correct it with update. delete can be undone with undo; forget is "
-    "final, so call it only when the user asks for that.",
+    "anything that you may have learned earlier; an empty result says why it is empty. Call save when you "
+    "learn something that will matter later (a preference, a decision, a fact): one full sentence per "
+    "memory. If something changed, find the old memory with search and correct it with update. undo "
+    "reverses a delete; forget is permanent, so call it only when the user asks for it.",
     render_error=error_body,
     omit_nulls=True,
     standard_errors=True,

@@ -13,14 +13,14 @@ from .writing import ItemError
 
 
 class ExportInput(Input):
-    limit: int = Field(100, ge=1, le=1000, description="How many records at most.")
-    after: MemoryId | None = Field(None, description="Continue behind this id: `next` of the answer before.")
-    include_conversations: bool = Field(True, description="The turns of conversations too.")
-    include_history: bool = Field(True, description="The versions that updates replaced too.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of records.")
+    after: MemoryId | None = Field(None, description="Continue after this id: `next` from the previous answer.")
+    include_conversations: bool = Field(True, description="Include the messages of conversations.")
+    include_history: bool = Field(True, description="Include the versions that updates replaced.")
 
 
 class ExportView(Answer):
-    """Whole records, which `import` takes; `next` continues, and is left out at the end."""
+    """Complete records for `import`. The last page has no `next`."""
 
     records: list[JsonObject]
     next: str | None = None
@@ -28,10 +28,9 @@ class ExportView(Answer):
 
 @CORE.tool("export", "read", timeout=60.0, examples=({"limit": 100},))
 def export(call: Call, input: ExportInput) -> ExportView:
-    """Export memories as whole records, page by page: text, times, versions, links and history.
+    """Export memories as complete records, page by page: text, times, versions, links and history.
 
-    A page ends at the limit, or earlier when its records fill 4 MiB. When `next` is there, call again with it as
-    `after`.
+    A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
     """
     page = exporting.export_page(
         call,
@@ -44,11 +43,11 @@ def export(call: Call, input: ExportInput) -> ExportView:
 
 
 class ImportInput(Input):
-    records: list[JsonObject] = Field(min_length=1, max_length=1000, description="Records that an export made.")
+    records: list[JsonObject] = Field(min_length=1, max_length=1000, description="Records from an export.")
 
 
 class ImportView(Answer):
-    """How many were written, how many were there already, and what did not fit."""
+    """The number written, the number that already existed, and the records that failed."""
 
     written: int
     skipped: int
@@ -77,10 +76,10 @@ class ImportView(Answer):
     ),
 )
 def import_(call: Call, input: ImportInput) -> ImportView:
-    """Import records that an export made, under their own ids; those that are there already are left as they are.
+    """Import records from an export, under their own ids. Records that already exist are skipped.
 
-    Each is yours from then on: `agent_id` and `imported_by` are the calling agent, `imported_at` says when. Another
-    agent's name in a record stays as `agent_label`.
+    The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
+    agent's name in a record is kept as `agent_label`.
     """
     done = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in done.errors.items()]

@@ -30,10 +30,10 @@ class LinkView(Answer):
 
 
 class MemoryView(Answer):
-    """A memory. A field that is left out has its default.
+    """A memory. Omitted fields have their default.
 
-    `agent_id` is the agent that wrote it, `updated_by` the one that changed it last. With `imported_at`, the times and
-    the history are as the import told them.
+    The agent `agent_id` wrote it; the agent `updated_by` last changed it. With `imported_at`, its times and history
+    come from the imported record.
     """
 
     id: str
@@ -68,14 +68,16 @@ class MemoryView(Answer):
 
 
 class WhyView(Answer):
-    """Why a hit is there: its raw scores, and what each leg and rule added."""
+    """Why a result was found: its raw scores, its scaled scores, and what ranking rules added."""
 
-    similarity: float | None = Field(None, description="Cosine of query and memory.")
+    similarity: float | None = Field(None, description="Cosine similarity of query and memory.")
     bm25: float | None = Field(None, description="BM25 score of the words they share.")
-    semantic: float = Field(description="Share of the best semantic match, 0 to 1.")
-    keyword: float = Field(description="Share of the best keyword match, 0 to 1.")
-    boosts: dict[str, float] | None = Field(None, description="What ranking rules added.")
-    importance: float | None = Field(None, description="How important it is, 0 to 1, where that was asked for.")
+    semantic: float = Field(description="`similarity` scaled: 0 for unrelated texts, 1 for the same text.")
+    keyword: float = Field(description="`bm25` scaled: 1 for the best keyword match.")
+    boosts: dict[str, float] | None = Field(None, description="What each ranking rule added to the score.")
+    importance: float | None = Field(
+        None, description="Importance, 0 to 1, if `importance_weight` or `sort_by` asks for it."
+    )
 
 
 class HitView(MemoryView):
@@ -84,7 +86,7 @@ class HitView(MemoryView):
 
 
 class OutcomeView(Answer):
-    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+    """How the search ended: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
 
     kind: str
     message: str

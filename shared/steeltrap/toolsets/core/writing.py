@@ -24,25 +24,27 @@ from .views import MemoryView, memory_view
 
 class SaveInput(MemoryInput):
     duplicate_threshold: Unit | None = Field(
-        None, description="Refuse to save when the same scope has a memory at least this similar, 0 to 1."
+        None, description="Refuse to save if the scope has a memory at least this similar, 0 to 1."
     )
     fold_duplicates: bool = Field(
-        False, description="When the scope has the same text already, answer that memory and save nothing."
+        False, description="If the scope already has the same text, return that memory and save nothing."
     )
-    associate: bool = Field(True, description="Link it to similar memories of its scope.")
+    associate: bool = Field(True, description="Link it to similar memories in its scope.")
 
 
 class SavedView(Answer):
-    """The saved memory's id, and the nearest one that was there before."""
+    """The saved memory, and the most similar one stored before it."""
 
     id: str
     version: int
     scope: str
     surprise: float | None = None
-    links: int = Field(description="How many similar memories of the scope it was linked to.")
-    existed: bool = Field(description="True when this idempotency key had saved it before, or its text was folded.")
-    nearest_id: str | None = Field(None, description="The nearest memory anywhere: is this an update of it?")
-    similarity: float | None = Field(None, description="Cosine to that one.")
+    links: int = Field(description="Number of similar memories in its scope that it was linked to.")
+    existed: bool = Field(description="True if nothing was saved: the idempotency key or the text was saved before.")
+    nearest_id: str | None = Field(
+        None, description="The most similar memory in any scope: is the new one an update of it?"
+    )
+    similarity: float | None = Field(None, description="Cosine similarity to `nearest_id`.")
 
 
 @CORE.tool(
@@ -57,8 +59,8 @@ class SavedView(Answer):
 def save(call: Call, input: SaveInput) -> SavedView:
     """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
 
-    Write it as a full sentence that makes sense on its own. The answer names the nearest memory that was
-    there already: when the new one corrects it, update that one instead of keeping both.
+    Write it as a full sentence that makes sense on its own. The answer names the most similar older memory: if the new
+    one corrects it, update the older one instead of keeping both.
     """
     if input.fold_duplicates and input.duplicate_threshold is None:
         saved, _ = save_once.save_once(call, input.to_draft())
@@ -79,7 +81,7 @@ def save(call: Call, input: SaveInput) -> SavedView:
 
 
 class ItemError(Answer):
-    """Why one item of a batch was not written."""
+    """Why an item was not written."""
 
     index: int
     code: str
@@ -87,7 +89,7 @@ class ItemError(Answer):
 
 
 class BatchView(Answer):
-    """What a batch wrote, in order."""
+    """The ids written, in order, and the items that failed."""
 
     ids: list[str]
     errors: list[ItemError]
@@ -95,7 +97,9 @@ class BatchView(Answer):
 
 OnErrorField = Annotated[
     OnError,
-    Field(description="rollback: all or nothing; continue: skip what fails; stop: keep what came before the failure."),
+    Field(
+        description="rollback: all or nothing; continue: skip items that fail; stop: keep the items before the failure."
+    ),
 ]
 
 
@@ -118,7 +122,7 @@ def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
 
 class UpdateInput(EditInput):
     version: int | None = Field(
-        None, ge=1, description="Change it only if it is still at this version; left out: change what is stored."
+        None, ge=1, description="Update only if this is still its version. Default: update any version."
     )
 
 
@@ -130,15 +134,15 @@ class UpdateInput(EditInput):
     examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "User prefers light mode since May."},),
 )
 def update(call: Call, input: UpdateInput) -> MemoryView:
-    """Correct or extend a memory. The old version stays in its history and can be brought back with undo.
+    """Correct or extend a memory. The old version stays in its history; undo restores it.
 
-    A new text for an episode replaces its messages too.
+    New content for an episode also replaces its messages.
     """
     return memory_view(updating.update(call, input.id, input.to_edit(), version=input.version))
 
 
 class BatchUpdateInput(Input):
-    updates: list[EditInput] = Field(min_length=1, max_length=100, description="The edits, one a memory.")
+    updates: list[EditInput] = Field(min_length=1, max_length=100, description="The edits, one per memory.")
     on_error: OnErrorField = "rollback"
 
 
@@ -150,9 +154,9 @@ class BatchUpdateInput(Input):
     examples=({"updates": [{"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "tags": ["ui", "reviewed"]}]},),
 )
 def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
-    """Edit up to 100 memories in one call, by default all or nothing.
+    """Update up to 100 memories in one call, by default all or nothing.
 
-    Some stores write at most 50 all or nothing; the error then says so.
+    Some stores take at most 50 with rollback; the error then says so.
     """
     edits = [(item.id, item.to_edit()) for item in input.updates]
     return _batch_view(batch_updating.batch_update(call, edits, input.on_error), input.on_error)
@@ -160,8 +164,8 @@ def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
 
 class ConsolidateInput(Input):
     ids: MemoryIds = Field(description="The 2 to 50 memories to merge.")
-    preserve_originals: bool = Field(True, description="Keep the originals; false deletes them afterwards.")
-    tags: Tags | None = Field(None, description="Tags of the result; left out: all tags of the originals.")
+    preserve_originals: bool = Field(True, description="Keep the originals; false deletes them.")
+    tags: Tags | None = Field(None, description="Tags of the result. Default: all tags of the originals.")
     metadata: Metadata | None = None
 
 
@@ -176,7 +180,7 @@ class ConsolidateInput(Input):
 def consolidate(call: Call, input: ConsolidateInput) -> MemoryView:
     """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
 
-    Up to 4,000 characters are kept word for word; of more, the sentences that say most.
+    Up to 4,000 characters, all text is kept; beyond that, only the most informative sentences.
     """
     return memory_view(
         consolidating.consolidate(
@@ -195,7 +199,7 @@ class MoveInput(Input):
 
 
 class MovedView(Answer):
-    """Which memories moved and which could not."""
+    """The ids moved, and the memories that could not be moved."""
 
     moved: list[str]
     failed: list[ItemError]
@@ -210,7 +214,7 @@ class MovedView(Answer):
     examples=({"ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "scope": "archive/2025"},),
 )
 def move(call: Call, input: MoveInput) -> MovedView:
-    """File memories under another scope. Those that can't be moved are listed with the reason."""
+    """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
     moved = moving.move(call, input.ids, input.scope)
     return MovedView(
         moved=[memory.id for memory in moved.memories],
