@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap import arguments
@@ -197,7 +197,6 @@ def test_any_arguments_are_read_or_refused_by_a_sentence(tool: Tool) -> None:
     names = [*tool.input_schema.get("properties", {}), "unknown", "", "\ud83d", "x" * 100]
 
     @given(st.dictionaries(st.sampled_from(names), JSON, max_size=6))
-    @settings(max_examples=60)
     def reads(given_: dict[str, Any]) -> None:
         for each in (given_, {**tool.examples[0], **given_}):
             refusal = _refusal_of(lambda given=each: arguments.read(tool, given))

@@ -135,6 +135,7 @@ def test_a_summary_that_is_the_whole_conversation_needs_no_details() -> None:
     assert "Details" not in render([_retrieved("User: Hi. Bye.", "Hi.", "Bye.")], details("high", None, 5), NOON)
 
 
+@pytest.mark.slow
 def test_long_conversations_are_cut_at_whole_messages_and_the_rest_is_counted() -> None:
     long = [_retrieved(f"m{i}", *(f"message {n} " + "word " * 100 for n in range(200))) for i in range(100)]
     text = render(long, details("high", None, 100), NOON)
