@@ -32,23 +32,23 @@ MIX: Final = {"search": 0.60, "save": 0.25, "update": 0.04, "get": 0.05, "list":
 CHANGES: Final = MIX["save"] + MIX["update"] + MIX["delete"]
 
 PRICES: Final = {
-    "Lambda, arm64, a GB-second": 0.0000133334,
-    "Lambda, a million requests": 0.20,
-    "HTTP API, a million requests": 1.00,
-    "DynamoDB, a million read units": 0.125,
-    "DynamoDB, a million write units": 0.625,
-    "DynamoDB, a GB a month": 0.25,
-    "DynamoDB, point-in-time recovery, a GB a month": 0.20,
-    "OpenSearch, t3.small.search, an hour": 0.036,
-    "OpenSearch, m7g.medium.search, an hour": 0.068,
-    "OpenSearch, r7g.xlarge.search, an hour": 0.356,
-    "OpenSearch, gp3, a GB a month": 0.122,
-    "CloudWatch, a GB of logs taken in": 0.50,
-    "CloudWatch, a metric of one's own a month": 0.30,
-    "CloudWatch, an alarm a month": 0.10,
-    "X-Ray, a million traces": 5.00,
-    "KMS, a key a month": 1.00,
-    "Data to the internet, a GB": 0.09,
+    "Lambda, arm64, per GB-second": 0.0000133334,
+    "Lambda, per million requests": 0.20,
+    "HTTP API, per million requests": 1.00,
+    "DynamoDB, per million read units": 0.125,
+    "DynamoDB, per million write units": 0.625,
+    "DynamoDB, per GB and month": 0.25,
+    "DynamoDB, point-in-time recovery, per GB and month": 0.20,
+    "OpenSearch, t3.small.search, per hour": 0.036,
+    "OpenSearch, m7g.medium.search, per hour": 0.068,
+    "OpenSearch, r7g.xlarge.search, per hour": 0.356,
+    "OpenSearch, gp3, per GB and month": 0.122,
+    "CloudWatch, per GB of logs ingested": 0.50,
+    "CloudWatch, per custom metric and month": 0.30,
+    "CloudWatch, per alarm and month": 0.10,
+    "X-Ray, per million traces": 5.00,
+    "KMS, per key and month": 1.00,
+    "Data to the internet, per GB": 0.09,
 }
 
 GB: Final = 1e9
@@ -106,31 +106,31 @@ def _stored(size: Size) -> float:
 
 
 def _domain(size: Size) -> float:
-    hourly = PRICES[f"OpenSearch, {size.instance}, an hour"]
-    return size.nodes * (HOURS * hourly + size.volume_gb * PRICES["OpenSearch, gp3, a GB a month"])
+    hourly = PRICES[f"OpenSearch, {size.instance}, per hour"]
+    return size.nodes * (HOURS * hourly + size.volume_gb * PRICES["OpenSearch, gp3, per GB and month"])
 
 
 COMPONENTS: Final[dict[str, Callable[[Size], float]]] = {
-    "Lambda, time": lambda size: _seconds(size) * PRICES["Lambda, arm64, a GB-second"],
-    "Lambda, requests": lambda s: s.calls * (1 + CHANGES) / MILLION * PRICES["Lambda, a million requests"],
-    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, a million requests"],
-    "DynamoDB, reads": lambda size: _reads(size) / MILLION * PRICES["DynamoDB, a million read units"],
-    "DynamoDB, writes": lambda size: _writes(size) / MILLION * PRICES["DynamoDB, a million write units"],
-    "DynamoDB, storage": lambda size: _stored(size) * PRICES["DynamoDB, a GB a month"],
-    "DynamoDB, recovery": lambda size: _stored(size) * PRICES["DynamoDB, point-in-time recovery, a GB a month"],
+    "Lambda, time": lambda size: _seconds(size) * PRICES["Lambda, arm64, per GB-second"],
+    "Lambda, requests": lambda s: s.calls * (1 + CHANGES) / MILLION * PRICES["Lambda, per million requests"],
+    "HTTP API": lambda size: size.calls / MILLION * PRICES["HTTP API, per million requests"],
+    "DynamoDB, reads": lambda size: _reads(size) / MILLION * PRICES["DynamoDB, per million read units"],
+    "DynamoDB, writes": lambda size: _writes(size) / MILLION * PRICES["DynamoDB, per million write units"],
+    "DynamoDB, storage": lambda size: _stored(size) * PRICES["DynamoDB, per GB and month"],
+    "DynamoDB, recovery": lambda size: _stored(size) * PRICES["DynamoDB, point-in-time recovery, per GB and month"],
     "OpenSearch domain": _domain,
-    "Logs": lambda size: size.calls * LOG_BYTES / GB * PRICES["CloudWatch, a GB of logs taken in"],
+    "Logs": lambda size: size.calls * LOG_BYTES / GB * PRICES["CloudWatch, per GB of logs ingested"],
     "Metrics and alarms": lambda _: (
-        METRICS * PRICES["CloudWatch, a metric of one's own a month"] + ALARMS * PRICES["CloudWatch, an alarm a month"]
+        METRICS * PRICES["CloudWatch, per custom metric and month"] + ALARMS * PRICES["CloudWatch, per alarm and month"]
     ),
     # One trace a second and 5 % of the rest.
     "Traces": lambda size: (
         (min(size.calls, HOURS * 3600) + 0.05 * max(0, size.calls - HOURS * 3600))
         / MILLION
-        * PRICES["X-Ray, a million traces"]
+        * PRICES["X-Ray, per million traces"]
     ),
-    "Encryption key": lambda _: PRICES["KMS, a key a month"],
-    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, a GB"],
+    "Encryption key": lambda _: PRICES["KMS, per key and month"],
+    "Answers to the internet": lambda size: size.calls * ANSWER_BYTES / GB * PRICES["Data to the internet, per GB"],
 }
 
 
@@ -147,8 +147,8 @@ def page(text: str) -> str:
 
 def _units() -> str:
     rows = [[f"`{name}`", taken.reads, taken.writes, f"{MIX[name]:.0%}"] for name, taken in UNITS.items()]
-    rows.append(["an hour's sweep, a user", SWEEP.reads, SWEEP.writes, ""])
-    return _table(["call", "read units", "write units", "of the calls"], rows)
+    rows.append(["hourly sweep, per user", SWEEP.reads, SWEEP.writes, ""])
+    return _table(["call", "read units", "write units", "share of calls"], rows)
 
 
 def _prices() -> str:
@@ -165,10 +165,10 @@ def _month() -> str:
     head = [f"{size.users:,} users, {size.memories:,} memories, {size.calls:,} calls" for size in SIZES]
     rows = [[name, *(f"{cost(size):,.2f}" for size in SIZES)] for name, cost in COMPONENTS.items()]
     sums = [fsum(cost(size) for cost in COMPONENTS.values()) for size in SIZES]
-    rows.append(["**together**", *(f"**{each:,.0f}**" for each in sums)])
-    a_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
-    rows.append(["a thousand calls", *(f"{each:,.3f}" for each in a_thousand)])
-    return _table(["USD a month", *head], rows)
+    rows.append(["**total**", *(f"**{each:,.0f}**" for each in sums)])
+    per_thousand = [each / size.calls * 1000 for each, size in zip(sums, SIZES, strict=True)]
+    rows.append(["per thousand calls", *(f"{each:,.3f}" for each in per_thousand)])
+    return _table(["USD per month", *head], rows)
 
 
 def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
