@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import boto3
 import pytest
-from botocore import exceptions as foreign_exceptions
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
@@ -33,9 +32,10 @@ from contracts.bedrock_server import (  # noqa: E402
 )
 from contracts.embedder_contract import *  # noqa: E402, F403
 from embedding import HashedWords  # noqa: E402
+from steeltrap.adapters.aws_client import Kind  # noqa: E402
 from steeltrap.adapters.embedders import bedrock, bedrock_crossing, bedrock_models  # noqa: E402
 from steeltrap.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
-from steeltrap.adapters.embedders.bedrock_crossing import CODES, crossing, foreign  # noqa: E402
+from steeltrap.adapters.embedders.bedrock_crossing import CODES, PLACES, crossing  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
@@ -462,13 +462,8 @@ def test_every_error_that_the_service_models_is_placed(both: tuple[BedrockServer
     assert of_the_call <= CODES.keys()
 
 
-def test_every_exception_of_botocore_is_placed() -> None:
-    own = [kind for kind in vars(foreign_exceptions).values() if isinstance(kind, type)]
-    kinds = [kind for kind in own if issubclass(kind, Exception) and kind.__module__ == foreign_exceptions.__name__]
-    kinds = [kind for kind in kinds if not issubclass(kind, Warning | ClientError)]
-    unplaced = {kind.__name__ for kind in kinds if not any(base in foreign() for base in kind.__mro__)}
-    # BotoCoreError is the root: placing it would place whatever comes. ClientError goes by its code.
-    assert unplaced == {"BotoCoreError"}
+def test_every_way_in_which_a_client_fails_is_placed() -> None:
+    assert set(PLACES) == set(get_args(Kind))
 
 
 def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(remote: Remote) -> None:

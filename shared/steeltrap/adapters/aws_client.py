@@ -1,95 +1,95 @@
-"""How a client of AWS fails, beside what the service itself answers. Each adapter that has such a client maps both."""
+"""How a client of AWS fails beside what the service itself answers: the one map, by the names of botocore's exceptions.
 
-from typing import Final
+By name, because each version of botocore has others, and so that nothing of it is imported here. An exception whose
+name is not here counts as the nearest of its base classes that is; without one it is a mistake of ours.
+"""
 
-from botocore import exceptions as foreign
+from collections.abc import Mapping
+from typing import Final, Literal
 
-PASSING: Final[tuple[type[Exception], ...]] = (
-    foreign.ConnectionError,
-    foreign.HTTPClientError,
-    foreign.IncompleteReadError,
-    foreign.ChecksumError,
-    foreign.FlexibleChecksumError,
-)
-"""The network or the service, for now: the same call may succeed later."""
+Kind = Literal[
+    "slow",
+    "lost",
+    "unreachable",
+    "untrusted",
+    "credentials",
+    "profile",
+    "configuration",
+    "proxy",
+    "endpoint",
+    "region",
+    "capacity",
+    "installation",
+    "outdated",
+    "mistake",
+]
 
-SETUP: Final[dict[type[Exception], str]] = {
-    foreign.NoCredentialsError: "the credentials",
-    foreign.NoAuthTokenError: "the credentials",
-    foreign.PartialCredentialsError: "the credentials",
-    foreign.CredentialRetrievalError: "the credentials",
-    foreign.TokenRetrievalError: "the credentials",
-    foreign.UnknownTokenProviderError: "the credentials",
-    foreign.UnknownCredentialError: "the credentials",
-    foreign.RefreshWithMFAUnsupportedError: "the credentials",
-    foreign.MetadataRetrievalError: "the credentials",
-    foreign.SSOError: "the credentials",
-    foreign.LoginError: "the credentials",
-    foreign.InvalidIMDSEndpointError: "the credentials",
-    foreign.InvalidIMDSEndpointModeError: "the credentials",
-    foreign.ProfileNotFound: "the profile",
-    foreign.ConfigNotFound: "the configuration of AWS",
-    foreign.ConfigParseError: "the configuration of AWS",
-    foreign.InvalidConfigError: "the configuration of AWS",
-    foreign.InvalidDefaultsMode: "the configuration of AWS",
-    foreign.InvalidRetryConfigurationError: "the configuration of AWS",
-    foreign.InvalidProxiesConfigError: "the proxy",
-    foreign.InvalidChecksumConfigError: "the configuration of AWS",
-    foreign.InvalidSTSRegionalEndpointsConfigError: "the configuration of AWS",
-    foreign.InvalidS3UsEast1RegionalEndpointConfigError: "the configuration of AWS",
-    foreign.InvalidEndpointConfigurationError: "the endpoint",
-    foreign.InvalidEndpointDiscoveryConfigurationError: "the endpoint",
-    foreign.BaseEndpointResolverError: "the region or the endpoint",
-    foreign.EndpointProviderError: "the region or the endpoint",
-    foreign.UnknownRegionError: "the region",
-    foreign.InvalidRegionError: "the region",
-    foreign.ServiceNotInRegionError: "the region",
-    foreign.CapacityNotAvailableError: "the capacity",
-    foreign.InvalidHostLabelError: "the configuration of AWS",
-    foreign.InvalidDNSNameError: "the configuration of AWS",
-    foreign.InvalidS3AddressingStyleError: "the configuration of AWS",
-    foreign.UnsupportedS3ArnError: "the configuration of AWS",
-    foreign.UnsupportedS3ControlArnError: "the configuration of AWS",
-    foreign.UnsupportedS3ConfigurationError: "the configuration of AWS",
-    foreign.UnsupportedS3AccesspointConfigurationError: "the configuration of AWS",
-    foreign.UnsupportedS3ControlConfigurationError: "the configuration of AWS",
-    foreign.MissingDependencyException: "the installation",
+_NAMES: Final[Mapping[Kind, str]] = {
+    "slow": "ConnectTimeoutError ReadTimeoutError",
+    "lost": "ConnectionError HTTPClientError IncompleteReadError ChecksumError FlexibleChecksumError",
+    "unreachable": "EndpointConnectionError ProxyConnectionError",
+    "untrusted": "SSLError",
+    "credentials": (
+        "NoCredentialsError NoAuthTokenError PartialCredentialsError CredentialRetrievalError TokenRetrievalError "
+        "UnknownTokenProviderError UnknownCredentialError RefreshWithMFAUnsupportedError MetadataRetrievalError "
+        "SSOError LoginError"
+    ),
+    "profile": "ProfileNotFound",
+    "configuration": (
+        "ConfigNotFound ConfigParseError InvalidConfigError InvalidDefaultsMode InvalidRetryConfigurationError "
+        "InvalidChecksumConfigError InvalidSTSRegionalEndpointsConfigError InvalidIMDSEndpointError "
+        "InvalidIMDSEndpointModeError InvalidHostLabelError InvalidDNSNameError InvalidS3AddressingStyleError "
+        "InvalidS3UsEast1RegionalEndpointConfigError UnsupportedS3ArnError UnsupportedS3ControlArnError "
+        "UnsupportedS3ConfigurationError UnsupportedS3AccesspointConfigurationError "
+        "UnsupportedS3ControlConfigurationError"
+    ),
+    "proxy": "InvalidProxiesConfigError",
+    "endpoint": "InvalidEndpointConfigurationError InvalidEndpointDiscoveryConfigurationError",
+    "region": (
+        "BaseEndpointResolverError EndpointProviderError UnknownRegionError InvalidRegionError ServiceNotInRegionError"
+    ),
+    "capacity": "CapacityNotAvailableError",
+    "installation": "MissingDependencyException MD5UnavailableError",
+    "outdated": (
+        "DataNotFoundError ApiVersionNotFoundError UnknownSignatureVersionError UnsupportedSignatureVersionError "
+        "UnsupportedServiceProtocolsError UnknownServiceStyle UndefinedModelAttributeError"
+    ),
 }
-"""What somebody has to set right: no retry helps."""
+KINDS: Final[Mapping[str, Kind]] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
-OURS: Final[tuple[type[Exception], ...]] = (
-    foreign.ValidationError,
-    foreign.ParamValidationError,
-    foreign.MissingParametersError,
-    foreign.InvalidExpressionError,
-    foreign.DataNotFoundError,
-    foreign.ApiVersionNotFoundError,
-    foreign.UnknownSignatureVersionError,
-    foreign.UnsupportedSignatureVersionError,
-    foreign.UnsupportedServiceProtocolsError,
-    foreign.UnknownServiceStyle,
-    foreign.UnknownClientMethodError,
-    foreign.UndefinedModelAttributeError,
-    foreign.PaginationError,
-    foreign.OperationNotPageableError,
-    foreign.UnseekableStreamError,
-    foreign.AwsChunkedWrapperError,
-    foreign.WaiterError,
-    foreign.WaiterConfigError,
-    foreign.StubResponseError,
-    foreign.MD5UnavailableError,
-    foreign.UnsupportedOutpostResourceError,
-)
-"""What only a mistake in an adapter raises."""
+_PASSING: Final = frozenset({"slow", "lost", "unreachable", "untrusted"})
+_TO_MEND: Final[Mapping[Kind, str]] = {
+    "credentials": "the credentials",
+    "profile": "the profile",
+    "configuration": "the configuration of AWS",
+    "proxy": "the proxy",
+    "endpoint": "the endpoint",
+    "region": "the region or the endpoint",
+    "capacity": "the capacity",
+    "installation": "the installation",
+}
+
+
+def kind_of(error: Exception) -> Kind | None:
+    """How a client failed; None for a service's answer, and for what isn't botocore's."""
+    names = [each.__name__ for each in type(error).__mro__ if each.__module__ == "botocore.exceptions"]
+    if not names or "ClientError" in names:
+        return None
+    return next((KINDS[name] for name in names if name in KINDS), "mistake")
+
+
+def passes(error: Exception) -> bool:
+    """Whether it is the network or the service, for now: the same call may succeed later."""
+    return kind_of(error) in _PASSING
+
+
+def to_mend(error: Exception) -> str | None:
+    """What somebody has to set right on this side before the service can be asked: no retry helps."""
+    kind = kind_of(error)
+    return None if kind is None else _TO_MEND.get(kind)
 
 
 def code_of(error: Exception) -> str:
     """The service's code of an error; "" for what isn't its answer."""
-    if not isinstance(error, foreign.ClientError):
-        return ""
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
-def to_mend(error: Exception) -> str | None:
-    """What somebody has to set right on this side before the service can be asked."""
-    return next((what for kind, what in SETUP.items() if isinstance(error, kind)), None)
+    answer = getattr(error, "response", None)
+    return str(answer.get("Error", {}).get("Code", "")) if isinstance(answer, Mapping) else ""

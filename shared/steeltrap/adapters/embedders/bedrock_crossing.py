@@ -7,9 +7,9 @@ neither     a later call may succeed
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Final
 
+from ..aws_client import Kind, kind_of
 from .failure import Failure
 
 OUT_OF_TIME: Final = Failure("did not answer in time; try again")
@@ -81,108 +81,23 @@ _LENGTH: Final = re.compile(r"too long|too many input tokens|maxLength", re.IGNO
 """How Bedrock says that a text is over a limit of its model: it has no code of its own."""
 
 
-@cache
-def foreign() -> Mapping[type[Exception], Failure]:
-    """Every way botocore fails, by the nearest base class.
-
-    Its root, BotoCoreError, is left out on purpose: a branch that a new version grows has to be placed.
-    """
-    from botocore import exceptions as e
-
-    places: Mapping[Failure, tuple[type[Exception], ...]] = {
-        SLOW: (e.ConnectTimeoutError, e.ReadTimeoutError),
-        LOST: (
-            e.HTTPClientError,
-            e.IncompleteReadError,
-            e.ChecksumError,
-            e.FlexibleChecksumError,
-            e.ConnectionError,
-            OSError,
-        ),
-        UNREACHABLE: (e.EndpointConnectionError, e.ProxyConnectionError),
-        UNTRUSTED: (e.SSLError,),
-        NOT_LET_IN: (
-            e.NoCredentialsError,
-            e.NoAuthTokenError,
-            e.PartialCredentialsError,
-            e.CredentialRetrievalError,
-            e.TokenRetrievalError,
-            e.UnknownTokenProviderError,
-            e.UnknownCredentialError,
-            e.RefreshWithMFAUnsupportedError,
-            e.MetadataRetrievalError,
-            e.SSOError,
-        ),
-        NO_REGION: (
-            e.BaseEndpointResolverError,
-            e.EndpointProviderError,
-            e.UnknownRegionError,
-            e.InvalidRegionError,
-            e.ServiceNotInRegionError,
-        ),
-        MISCONFIGURED: (
-            e.ProfileNotFound,
-            e.ConfigNotFound,
-            e.ConfigParseError,
-            e.InvalidConfigError,
-            e.InvalidDefaultsMode,
-            e.InvalidRetryConfigurationError,
-            e.InvalidProxiesConfigError,
-            e.InvalidChecksumConfigError,
-            e.InvalidSTSRegionalEndpointsConfigError,
-            e.InvalidS3UsEast1RegionalEndpointConfigError,
-            e.InvalidS3AddressingStyleError,
-            e.InvalidEndpointConfigurationError,
-            e.InvalidEndpointDiscoveryConfigurationError,
-            e.InvalidIMDSEndpointError,
-            e.InvalidIMDSEndpointModeError,
-            e.MissingDependencyException,
-            e.MD5UnavailableError,
-        ),
-        OUTDATED: (
-            e.DataNotFoundError,
-            e.ApiVersionNotFoundError,
-            e.UnknownSignatureVersionError,
-            e.UnsupportedSignatureVersionError,
-            e.UnknownServiceStyle,
-            e.UndefinedModelAttributeError,
-        ),
-        MISTAKEN: (
-            e.ValidationError,
-            e.ParamValidationError,
-            e.MissingParametersError,
-            e.InvalidExpressionError,
-            e.UnknownClientMethodError,
-            e.PaginationError,
-            e.OperationNotPageableError,
-            e.UnseekableStreamError,
-            e.WaiterError,
-            e.WaiterConfigError,
-            e.StubResponseError,
-            e.InvalidHostLabelError,
-            e.InvalidDNSNameError,
-            e.UnsupportedS3ArnError,
-            e.UnsupportedS3ControlArnError,
-            e.UnsupportedOutpostResourceError,
-            e.UnsupportedS3ConfigurationError,
-            e.UnsupportedS3AccesspointConfigurationError,
-            e.UnsupportedS3ControlConfigurationError,
-        ),
-    }
-    later = {name: place for name, place in _LATER.items() if hasattr(e, name)}
-    return {
-        **{kind: place for place, kinds in places.items() for kind in kinds},
-        **{getattr(e, name): place for name, place in later.items()},
-    }
-
-
-_LATER: Final[Mapping[str, Failure]] = {
-    "AwsChunkedWrapperError": MISTAKEN,
-    "CapacityNotAvailableError": BUSY,
-    "LoginError": NOT_LET_IN,
-    "UnsupportedServiceProtocolsError": OUTDATED,
+PLACES: Final[Mapping[Kind, Failure]] = {
+    "slow": SLOW,
+    "lost": LOST,
+    "unreachable": UNREACHABLE,
+    "untrusted": UNTRUSTED,
+    "credentials": NOT_LET_IN,
+    "profile": MISCONFIGURED,
+    "configuration": MISCONFIGURED,
+    "proxy": MISCONFIGURED,
+    "endpoint": MISCONFIGURED,
+    "region": NO_REGION,
+    "capacity": BUSY,
+    "installation": MISCONFIGURED,
+    "outdated": OUTDATED,
+    "mistake": MISTAKEN,
 }
-"""Those that not every botocore has that will do."""
+"""What the ways in which a client of AWS fails mean here."""
 
 
 def crossing(error: Exception) -> Failure | None:
@@ -191,8 +106,10 @@ def crossing(error: Exception) -> Failure | None:
 
     if isinstance(error, ClientError):
         return refusal(error.response)
-    known = foreign()
-    return next((known[kind] for kind in type(error).__mro__ if kind in known), None)
+    kind = kind_of(error)
+    if kind is not None:
+        return PLACES[kind]
+    return LOST if isinstance(error, OSError) else None
 
 
 def refusal(answer: Mapping[str, Any]) -> Failure:

@@ -8,7 +8,7 @@ from typing import Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ...errors import Internal, SteeltrapError, Throttled, Unavailable
-from ..aws_client import PASSING, code_of, to_mend
+from ..aws_client import code_of, passes, to_mend
 
 _log = logging.getLogger("steeltrap")
 
@@ -68,7 +68,7 @@ def translate(error: BotoCoreError | ClientError) -> SteeltrapError:
         return Throttled(
             "The place of exported files is throttled; try again in a second.", retry_after=1, part="store"
         )
-    if code in BUSY or status >= 500 or isinstance(error, PASSING):
+    if code in BUSY or status >= 500 or passes(error):
         return Unavailable(_SILENT, part="store")
     what = LASTING.get(code) or ("the permissions" if status == 403 else to_mend(error))
     # S3's messages name the bucket and the key.

@@ -4,7 +4,7 @@ import logging
 from typing import Any, Final
 
 from ....errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
-from ...aws_client import PASSING, code_of, to_mend
+from ...aws_client import code_of, passes, to_mend
 
 _log = logging.getLogger("steeltrap")
 
@@ -67,7 +67,7 @@ def codes_of(error: Exception) -> set[str]:
 def may_pass(error: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not code_of(error):
-        return isinstance(error, PASSING)
+        return passes(error)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)  # type: ignore[attr-defined]
     return status >= 500 or codes_of(error) <= THROTTLED | BUSY
 
