@@ -14,6 +14,7 @@ from steeltrap.adapters.opensearch.indices import Indices
 from steeltrap.adapters.opensearch.terms import document_id, token_term
 from steeltrap.model import Embedding
 from steeltrap.ports import Document, Tombstone
+from steeltrap.runtime.clock import SystemClock
 
 _HITS: Final = 100
 _SECONDS: Final = 60.0
@@ -29,7 +30,7 @@ class Bare:
         )
         self._alias = alias
         self._ours = connect_index(url, **signing)
-        self._beside = Indices(self._ours, f"bulk-{alias}")
+        self._beside = Indices(self._ours, f"bulk-{alias}", SystemClock())
 
     def search(self, user: str, tokens: Iterable[str], embedding: Embedding) -> Any:
         """A hundred of a user's documents by words and a hundred by vectors, ids and scores only, in one request."""
@@ -57,7 +58,7 @@ class Bare:
         """The same by our own index."""
 
         def write(index: str) -> None:
-            refused = OpenSearchIndex(self._ours, self._beside).write(documents, timeout=_SECONDS)
+            refused = OpenSearchIndex(self._ours, self._beside).write(documents, self._beside.within(_SECONDS))
             for error in refused.values():
                 raise error
 

@@ -135,6 +135,6 @@ def _tear_down(settings: Settings) -> None:
         client.close()
     client = aws.open_index(settings)
     try:
-        Indices(client, settings.opensearch_index).remove()
+        Indices(client, settings.opensearch_index, SystemClock()).remove()
     finally:
         client.close()

@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from components import check_wanted
+from spaces import in_time
 from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Connect
 from steeltrap.adapters.dynamodb.layout.tables import WRITTEN, memory_table, usage_table
@@ -128,7 +129,7 @@ def tell(store: DynamoStore, index: Index) -> None:
         for user, written in by_user.items():
             ends = tables.within(SECONDS)
             items = list(tables.get(user, written, (), ends).values())
-            assert index.write(list(documents(tables, user, items, ends)), timeout=SECONDS) == {}
+            assert index.write(list(documents(tables, user, items, ends)), deadline=in_time(SECONDS)) == {}
         return answer
 
     tables.call = telling  # type: ignore[method-assign]
@@ -158,8 +159,8 @@ class Apart:
         self._part = part
         self._refresh = refresh
 
-    def write(self, documents: Any, *, timeout: float) -> Any:
-        errors = self._index.write([replace(d, user=self._user(d.user)) for d in documents], timeout=timeout)
+    def write(self, documents: Any, deadline: Deadline) -> Any:
+        errors = self._index.write([replace(d, user=self._user(d.user)) for d in documents], deadline=deadline)
         self._refresh()
         return errors
 

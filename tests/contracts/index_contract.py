@@ -12,6 +12,7 @@ import pytest
 
 from clock import NOON
 from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, memory, probe, query, vector
+from spaces import in_time
 from steeltrap.model import Importance, Message, UserRef, from_micros, to_micros
 from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone
 from steeltrap.rules import bm25
@@ -49,7 +50,7 @@ def gone(id: str = HERON, *, user: str = ANA, index_version: int = 1) -> Tombsto
 
 
 def write(index: Index, settle: Settle, *documents: Document | Tombstone) -> None:
-    assert index.write(documents, timeout=SECONDS) == {}
+    assert index.write(documents, deadline=in_time(SECONDS)) == {}
     settle()
 
 
@@ -62,13 +63,15 @@ def search(
     leave_out: Sequence[str] = (),
     **asked: Any,
 ) -> Indexed:
-    return index.search(user, query(text, **asked), now=NOW, timeout=SECONDS, before=before, leave_out=leave_out)
+    return index.search(
+        user, query(text, **asked), now=NOW, deadline=in_time(SECONDS), before=before, leave_out=leave_out
+    )
 
 
 def look_around(index: Index, *texts: str, user: str = ANA, floor: float = 0.5, top_k: int = 5, **of_probe: Any) -> Any:
     """The surroundings of one text, or of each."""
     probes = [probe(text, **of_probe) for text in texts]
-    found = index.look_around(user, probes, now=NOW, floor=floor, top_k=top_k, timeout=SECONDS)
+    found = index.look_around(user, probes, now=NOW, floor=floor, top_k=top_k, deadline=in_time(SECONDS))
     return found[0] if len(found) == 1 else found
 
 
@@ -494,7 +497,9 @@ def test_before_bounds_what_is_looked_at_and_counted(index: Index, settle: Settl
     write(index, settle, document("heron", index_version=10), document("heron dawn", OTTER, index_version=20))
     asked = search(index, "heron dawn", near=embed("dawn")[0], before=20)
     assert (found(asked), asked.stored, asked.length, asked.frequencies) == ({HERON}, 1, 1, (1, 0))
-    around = index.look_around(ANA, [probe("heron dawn")], now=NOW, floor=0.1, top_k=5, timeout=SECONDS, before=20)
+    around = index.look_around(
+        ANA, [probe("heron dawn")], now=NOW, floor=0.1, top_k=5, deadline=in_time(SECONDS), before=20
+    )
     assert [n.id for n in around[0].anywhere] == near_ids(around[0]) == [HERON]
 
 
@@ -502,7 +507,9 @@ def test_what_is_left_out_is_neither_found_nor_counted(index: Index, settle: Set
     write(index, settle, document("heron"), document("heron dawn", OTTER), document("heron", user=BOB))
     asked = search(index, "heron dawn", near=embed("dawn")[0], leave_out=[OTTER, FROG])
     assert (found(asked), asked.stored, asked.admitted, asked.frequencies) == ({HERON}, 1, 1, (1, 0))
-    around = index.look_around(ANA, [probe("heron")], now=NOW, floor=0.1, top_k=5, timeout=SECONDS, leave_out=[HERON])
+    around = index.look_around(
+        ANA, [probe("heron")], now=NOW, floor=0.1, top_k=5, deadline=in_time(SECONDS), leave_out=[HERON]
+    )
     assert [n.id for n in around[0].anywhere] == near_ids(around[0]) == [OTTER]
 
 
@@ -515,14 +522,14 @@ def test_newest_is_the_highest_version_below_the_bound_tombstones_too(index: Ind
     assert search(index, "heron", before=NOW).newest is None
     for before, newest in ((None, NOW + 7), (NOW + 7, NOW), (NOW, None)):
         around = index.look_around(
-            ANA, [probe("heron"), probe("dawn")], now=NOW, floor=0.1, top_k=5, timeout=SECONDS, before=before
+            ANA, [probe("heron"), probe("dawn")], now=NOW, floor=0.1, top_k=5, deadline=in_time(SECONDS), before=before
         )
         assert [each.newest for each in around] == [newest] * 2
 
 
 def test_what_can_not_be_written_is_told_by_position_and_the_rest_is_written(index: Index, settle: Settle) -> None:
     misfit = document("heron", OTTER, embeddings=(vector(1)[:-4],))
-    refused = index.write([document("heron"), misfit, document("heron", FROG)], timeout=SECONDS)
+    refused = index.write([document("heron"), misfit, document("heron", FROG)], deadline=in_time(SECONDS))
     settle()
     assert list(refused) == [1]
     assert not refused[1].can_retry
@@ -530,7 +537,7 @@ def test_what_can_not_be_written_is_told_by_position_and_the_rest_is_written(ind
 
 
 def test_writing_nothing_is_no_error(index: Index) -> None:
-    assert index.write([], timeout=SECONDS) == {}
+    assert index.write([], deadline=in_time(SECONDS)) == {}
 
 
 # Looking around
@@ -547,11 +554,13 @@ def test_the_nearest_comes_from_anywhere_and_the_near_ones_from_the_scope(index:
         document("e", OTHERS[1], embeddings=(vector(1, 0.3),), scope="user/default/child"),
     )
     asked = replace(probe("x"), embeddings=(vector(1),))
-    [around] = index.look_around(ANA, [asked], now=NOW, floor=0.5, top_k=5, timeout=SECONDS)
+    [around] = index.look_around(ANA, [asked], now=NOW, floor=0.5, top_k=5, deadline=in_time(SECONDS))
     assert around.anywhere[0].id == HERON
     assert around.anywhere[0].cosine == pytest.approx(dot(vector(1), vector(1, 0.1)), abs=1e-5)
     assert near_ids(around) == [OTTER, FROG]
-    [anywhere] = index.look_around(ANA, [replace(asked, scope=None)], now=NOW, floor=0.5, top_k=5, timeout=SECONDS)
+    [anywhere] = index.look_around(
+        ANA, [replace(asked, scope=None)], now=NOW, floor=0.5, top_k=5, deadline=in_time(SECONDS)
+    )
     assert near_ids(anywhere) == [HERON, OTTER, OTHERS[1], FROG]
 
 
@@ -586,14 +595,14 @@ def test_the_nearest_of_all_chunks_counts_on_both_sides(index: Index, settle: Se
         document("y", OTTER, embeddings=(vector(1, 1),)),
     )
     asked = replace(probe("x"), embeddings=(vector(1), vector(0, 0, 1)))
-    [around] = index.look_around(ANA, [asked], now=NOW, floor=0.5, top_k=5, timeout=SECONDS)
+    [around] = index.look_around(ANA, [asked], now=NOW, floor=0.5, top_k=5, deadline=in_time(SECONDS))
     assert [(n.id, round(n.cosine, 4)) for n in around.near] == [(HERON, 1.0), (OTTER, 0.7071)]
 
 
 def test_a_text_without_a_direction_is_equally_far_from_all(index: Index, settle: Settle) -> None:
     write(index, settle, document("heron"), document("otter", OTTER, embeddings=()))
     nowhere = replace(probe("x"), embeddings=(bytes(4 * EMBEDDER.dimension),))
-    [around] = index.look_around(ANA, [nowhere], now=NOW, floor=0.1, top_k=5, timeout=SECONDS)
+    [around] = index.look_around(ANA, [nowhere], now=NOW, floor=0.1, top_k=5, deadline=in_time(SECONDS))
     assert {n.id: n.cosine for n in around.anywhere} == {HERON: 0.0, OTTER: 0.0}
     assert around.near == ()
 
@@ -601,12 +610,12 @@ def test_a_text_without_a_direction_is_equally_far_from_all(index: Index, settle
 def test_many_probes_are_answered_in_their_order(index: Index, settle: Settle) -> None:
     write(index, settle, *(document("x", id, embeddings=(vector(*([0] * i), 1),)) for i, id in enumerate(OTHERS[:60])))
     probes = [replace(probe("x"), embeddings=(vector(*([0] * i), 1),)) for i in range(60)] * 2
-    around = index.look_around(ANA, probes, now=NOW, floor=0.9, top_k=3, timeout=SECONDS)
+    around = index.look_around(ANA, probes, now=NOW, floor=0.9, top_k=3, deadline=in_time(SECONDS))
     assert [near_ids(each) for each in around] == [[id] for id in OTHERS[:60] * 2]
 
 
 def test_no_probe_is_no_question(index: Index) -> None:
-    assert index.look_around(ANA, [], now=NOW, floor=0.5, top_k=3, timeout=SECONDS) == []
+    assert index.look_around(ANA, [], now=NOW, floor=0.5, top_k=3, deadline=in_time(SECONDS)) == []
 
 
 def test_an_index_that_serves_passes_its_check(index: Index) -> None:

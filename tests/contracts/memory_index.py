@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from steeltrap.errors import SteeltrapError
 from steeltrap.model import Filter, Query, from_micros, to_micros
-from steeltrap.ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe, Tombstone
+from steeltrap.ports import (
+    Deadline,
+    Document,
+    Indexed,
+    IndexedCandidate,
+    IndexedNeighbour,
+    IndexedSurroundings,
+    Probe,
+    Tombstone,
+)
 from steeltrap.rules.matching import admits, sees
 from steeltrap.rules.vectors import nearest
 
@@ -19,7 +28,7 @@ class MemoryIndex:
         self.failing: SteeltrapError | None = None
         self.asked = 0
 
-    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
+    def write(self, documents: Sequence[Document | Tombstone], deadline: Deadline) -> dict[int, SteeltrapError]:
         self.check()
         for document in documents:
             there = self.documents.get((document.user, document.id))
@@ -38,7 +47,7 @@ class MemoryIndex:
         query: Query,
         *,
         now: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
@@ -83,7 +92,7 @@ class MemoryIndex:
         now: int,
         floor: float,
         top_k: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> list[IndexedSurroundings]:

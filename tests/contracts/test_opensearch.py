@@ -16,12 +16,13 @@ from asking import send_to_index
 from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
-from spaces import space_of
+from spaces import in_time, space_of
 from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailable
 from steeltrap.model import Query, to_micros
 from steeltrap.ports import Document, Entry, Held
+from steeltrap.runtime.clock import SystemClock
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -35,7 +36,7 @@ def client() -> Iterator[OpenSearch]:
 
 @pytest.fixture
 def indices(client: OpenSearch) -> Iterator[Indices]:
-    indices = Indices(client, f"test-{uuid4().hex[:12]}")
+    indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     yield indices
     send_to_index(client, "DELETE", f"/{indices.alias}-*", timeout=30)
@@ -140,7 +141,7 @@ def test_every_leg_of_a_search_is_routed_to_and_filtered_by_the_user(
     recording: tuple[Recording, OpenSearchIndex], asked: Query
 ) -> None:
     seen, index = recording
-    index.search(ANA, asked, now=NOW, timeout=SECONDS, before=NOW, leave_out=[HERON])
+    index.search(ANA, asked, now=NOW, deadline=in_time(SECONDS), before=NOW, leave_out=[HERON])
     _are_the_users(seen)
 
 
@@ -150,7 +151,7 @@ def test_every_leg_of_a_look_around_is_routed_to_and_filtered_by_the_user(
     seen, index = recording
     probes = [probe("heron"), probe("heron", scope=None, leave_out=HERON)]
     probes += [replace(probe("x"), embeddings=(vector(1), vector(0, 1)))]
-    index.look_around(ANA, probes, now=NOW, floor=0.5, top_k=3, timeout=SECONDS)
+    index.look_around(ANA, probes, now=NOW, floor=0.5, top_k=3, deadline=in_time(SECONDS))
     _are_the_users(seen)
 
 
@@ -244,9 +245,9 @@ def test_half_an_answer_is_an_error_never_an_empty_one(
 
 
 def test_an_index_that_is_missing_is_never_invented(client: OpenSearch) -> None:
-    missing = Indices(client, f"test-{uuid4().hex[:12]}")
+    missing = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
     index = OpenSearchIndex(client, missing)
-    refused = index.write([document("heron"), gone(OTTER)], timeout=SECONDS)
+    refused = index.write([document("heron"), gone(OTTER)], deadline=in_time(SECONDS))
     assert [error.can_retry for error in refused.values()] == [True, True]
     with pytest.raises(Unavailable):
         search(index, "heron")
@@ -256,17 +257,17 @@ def test_an_index_that_is_missing_is_never_invented(client: OpenSearch) -> None:
 
 
 def test_a_name_that_is_an_index_and_no_alias_is_not_written_to(client: OpenSearch, indices: Indices) -> None:
-    bare = Indices(client, f"{indices.alias}-1")
-    refused = OpenSearchIndex(client, bare).write([document("heron")], timeout=SECONDS)
+    bare = Indices(client, f"{indices.alias}-1", SystemClock())
+    refused = OpenSearchIndex(client, bare).write([document("heron")], deadline=in_time(SECONDS))
     assert refused[0].can_retry
 
 
 def test_a_server_that_is_down_is_unavailable() -> None:
-    index = OpenSearchIndex(nowhere := connect_index("http://127.0.0.1:9"), Indices(nowhere, "x"))
+    index = OpenSearchIndex(nowhere := connect_index("http://127.0.0.1:9"), Indices(nowhere, "x", SystemClock()))
     for ask in (
         lambda: search(index, "heron"),
         lambda: look_around(index, "heron"),
-        lambda: index.write([document("heron")], timeout=SECONDS),
+        lambda: index.write([document("heron")], deadline=in_time(SECONDS)),
         index.check,
     ):
         with pytest.raises(Unavailable) as raised:
@@ -297,7 +298,7 @@ def test_large_writes_go_in_several_requests(
     monkeypatch.setattr("steeltrap.adapters.opensearch.index.BULK_BYTES", 5000)
     many = [document(f"heron {i}", id) for i, id in enumerate(OTHERS[:40])]
     many[25] = replace(many[25], embeddings=(b"\0\0\x80?",))
-    refused = index.write(many, timeout=SECONDS)
+    refused = index.write(many, deadline=in_time(SECONDS))
     settle()
     assert list(refused) == [25]
     assert search(index, "heron").stored == 39
@@ -339,7 +340,7 @@ def test_an_unknown_field_is_refused(client: OpenSearch, indices: Indices) -> No
 
 @pytest.fixture
 def upkeep(client: OpenSearch, indices: Indices) -> OpenSearchUpkeep:
-    return OpenSearchUpkeep(client, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    return OpenSearchUpkeep(client, indices.alias, SystemClock(), embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
 
 
 def _nothing(user: str, ids: Sequence[str]) -> tuple[str, ...]:
@@ -461,7 +462,7 @@ def test_scores_and_order_are_those_of_sqlite(
         conditions: dict[str, Any] = pick.choice(_CONDITIONS)
         asked = query(text, near=embed(text)[0], per_leg=pick.choice([5, 100, None]), **conditions)
         theirs = space.search(asked)
-        ours = index.search(ANA, asked, now=NOW, timeout=SECONDS)
+        ours = index.search(ANA, asked, now=NOW, deadline=in_time(SECONDS))
         assert (ours.stored, ours.admitted) == (theirs.stored, theirs.admitted)
         by_id = {c.id: c for c in ours.candidates}
         for candidate in theirs.candidates:
@@ -473,7 +474,7 @@ def test_scores_and_order_are_those_of_sqlite(
         theirs_best = _best([(c.cosine or 0.0, c.bm25 or 0.0) for c in theirs.candidates], asked.per_leg)
         assert ours_best == [pytest.approx(leg, abs=1e-4) for leg in theirs_best]
     probes = [probe(text) for text in pick.sample(texts, 20)]
-    around = index.look_around(ANA, probes, now=NOW, floor=0.3, top_k=10, timeout=SECONDS)
+    around = index.look_around(ANA, probes, now=NOW, floor=0.3, top_k=10, deadline=in_time(SECONDS))
     for one, other in zip(around, space.look_around(probes, floor=0.3, top_k=10), strict=True):
         assert other.nearest is not None
         assert one.anywhere[0].cosine == pytest.approx(other.nearest.cosine, abs=1e-4)

@@ -29,9 +29,11 @@ from urllib3 import exceptions
 
 from asking import send_to_index
 from contracts.entries import SECONDS
+from spaces import in_time
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.adapters.opensearch.errors import MAPPED
 from steeltrap.errors import Internal, InvalidInput, Throttled, TooLarge, Unavailable
+from steeltrap.runtime.clock import SystemClock
 
 
 class Server(ThreadingHTTPServer):
@@ -143,9 +145,9 @@ def test_a_refusal_in_whatever_form_is_told_by_its_status(serving: Callable[...,
 @pytest.mark.parametrize("answer", ["{}", '{"items": []}', '{"items": {"index": {"status": 201}}}'])
 def test_a_write_that_is_answered_in_part_was_not_heard_of(serving: Callable[..., Server], answer: str) -> None:
     client = connect_index(serving((404, "{}"), (200, answer)).url)
-    index = OpenSearchIndex(client, Indices(client, "x"))
+    index = OpenSearchIndex(client, Indices(client, "x", SystemClock()))
     with pytest.raises(Unavailable):
-        index.write([document("heron")], timeout=SECONDS)
+        index.write([document("heron")], deadline=in_time(SECONDS))
     client.close()
 
 
@@ -153,7 +155,7 @@ def test_a_write_that_is_answered_in_part_was_not_heard_of(serving: Callable[...
 def test_a_search_that_is_answered_in_part_is_unavailable(serving: Callable[..., Server], answer: str) -> None:
     client = connect_index(serving((200, answer)).url)
     with pytest.raises(Unavailable):
-        search(OpenSearchIndex(client, Indices(client, "x")), "heron")
+        search(OpenSearchIndex(client, Indices(client, "x", SystemClock())), "heron")
     client.close()
 
 

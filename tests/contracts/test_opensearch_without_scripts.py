@@ -12,6 +12,7 @@ from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
 from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from steeltrap.errors import Internal
+from steeltrap.runtime.clock import SystemClock
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -27,7 +28,7 @@ def refusing() -> Iterator[tuple[OpenSearch, Proxy]]:
 @pytest.fixture
 def indices(refusing: tuple[OpenSearch, Proxy]) -> Iterator[Indices]:
     client, _ = refusing
-    indices = Indices(client, f"test-{uuid4().hex[:12]}")
+    indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     yield indices
     indices.remove()
@@ -57,13 +58,15 @@ def test_an_index_is_made_without_scripts_where_they_are_refused_and_says_so(
     building = indices.building()
     assert building is not None
     assert (building.similarity, building.reached) == ("BM25", "half")
-    upkeep = OpenSearchUpkeep(client, indices.alias, embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
+    upkeep = OpenSearchUpkeep(
+        client, indices.alias, SystemClock(), embedder=EMBEDDER.name, dimension=EMBEDDER.dimension
+    )
     assert upkeep.unfit() is None
 
 
 def test_a_refusal_that_scripts_are_not_to_blame_for_is_told_as_it_was(refusing: tuple[OpenSearch, Proxy]) -> None:
     client, proxy = refusing
-    indices = Indices(client, f"test-{uuid4().hex[:12]}")
+    indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
     with pytest.raises(Internal, match="does not take"):
         indices.build(EMBEDDER.dimension, EMBEDDER.name, settings={"no_such_setting": 1})
     refused, proxy.rule = (

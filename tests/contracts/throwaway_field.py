@@ -23,6 +23,7 @@ from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.ports import MemoryStore, Space
 from steeltrap.rules.limits import check_memory
+from steeltrap.runtime.clock import SystemClock
 from surfaces.callers import SURFACES
 
 ANA = Caller(UserRef("ana"), "default")
@@ -49,7 +50,7 @@ def latest(folder: Path, clock: SettableClock) -> Iterator[MemoryStore]:
 def indexed(folder: Path, clock: SettableClock) -> Iterator[MemoryStore]:
     """DynamoDB where all that is found is in OpenSearch."""
     client = connect_index(opensearch_url())
-    indices = Indices(client, f"test-{uuid4().hex[:12]}")
+    indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
     indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
     index: Any = Apart(OpenSearchIndex(client, indices), uuid4().hex, indices.refresh)
     try:

@@ -28,6 +28,7 @@ from steeltrap.engine.upkeep.verify import counted, verify
 from steeltrap.model import UserRef
 from steeltrap.ports import Document, Space
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
 
 SECONDS = 60.0
@@ -142,7 +143,12 @@ def opened_parts(embedder: HashedWords, index_settings: Mapping[str, Any]) -> It
         patch.setattr(runtime_aws, "connect", lambda settings: local(settings.dynamodb_url))
         client_of_index = runtime_aws.open_index(settings)
         upkeep = OpenSearchUpkeep(
-            client_of_index, name, embedder=embedder.name, dimension=embedder.dimension, settings=index_settings
+            client_of_index,
+            name,
+            SystemClock(),
+            embedder=embedder.name,
+            dimension=embedder.dimension,
+            settings=index_settings,
         )
         assert upkeep.create()
         # The tests' time is long ago: what expires a month later by it would go at once.

@@ -15,6 +15,7 @@ from steeltrap.engine.upkeep.sweep import sweep
 from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind
+from steeltrap.runtime.clock import SystemClock
 
 __all__ = ["cloud"]
 
@@ -82,7 +83,7 @@ def bad_day(
     monkeypatch.setattr(searching, "INDEX_SECONDS", 0.3 if request.param == "slow" else 60.0)
     with _listening(status, body) if status != 0 else _nobody() as url:
         client = connect_index(url)
-        yield cloud.door(OpenSearchIndex(client, Indices(client, "memories"))), words
+        yield cloud.door(OpenSearchIndex(client, Indices(client, "memories", SystemClock()))), words
         client.close()
 
 

@@ -25,6 +25,7 @@ from steeltrap.adapters.dynamodb.reads.documents import document
 from steeltrap.adapters.dynamodb.writes import users
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
 from steeltrap.model import Caller, UserRef, to_micros
+from steeltrap.runtime.clock import SystemClock
 
 MEMORIES = int(os.environ.get("STEELTRAP_TEST_MEMORIES", "2000"))
 USERS = int(os.environ.get("STEELTRAP_TEST_USERS", "500"))
@@ -91,13 +92,14 @@ def _in_blocks(some: Iterable[Item]) -> Iterator[list[Item]]:
 def _pour(client: Client, some: Iterable[Item]) -> None:
     """Put items of memories, and of users, into the table, and the documents of memories into the index."""
     index = OpenSearchIndex(
-        client.home.following.client, Indices(client.home.following.client, client.home.parts.settings.opensearch_index)
+        client.home.following.client,
+        Indices(client.home.following.client, client.home.parts.settings.opensearch_index, SystemClock()),
     )
     for block in _in_blocks(some):
         client.home.following.tables.put_all(block, in_time(SECONDS))
         made = [item for item in block if str(item["k"]).startswith("m#")]
         documents = [document(item, str(item["image"]).encode(), item["search"]) for item in made]  # type: ignore[arg-type]
-        assert index.write(documents, timeout=SECONDS) == {}
+        assert index.write(documents, deadline=in_time(SECONDS)) == {}
     client.home.parts.upkeep.refresh()
 
 

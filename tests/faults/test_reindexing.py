@@ -11,6 +11,7 @@ from indexing_homes import ONE_NODE, SECONDS, Home, document, story
 
 from contracts.entries import delete, save, update, vector
 from embedding import HashedWords
+from spaces import in_time
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
 from steeltrap.engine.upkeep.reindex import mend, reindex
@@ -20,6 +21,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, Memory, UserRef, to_micros
 from steeltrap.ports import Tombstone
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.runtime.clock import SystemClock
 from steeltrap.toolsets import CATALOGUE
 
 ROUNDS = int(os.environ.get("STEELTRAP_TEST_ROUNDS", "100"))
@@ -35,8 +37,10 @@ def test_every_kind_of_difference_is_found_and_mended(home: Home) -> None:
     update(home.space, stale, content="the otter", updated_at=home.clock.now())
     delete(home.space, deleted, home.clock.now())
     stray = str(uuid4())
-    index = OpenSearchIndex(home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index))
-    assert index.write([document(home.key, stray)], timeout=SECONDS) == {}
+    index = OpenSearchIndex(
+        home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index, SystemClock())
+    )
+    assert index.write([document(home.key, stray)], deadline=in_time(SECONDS)) == {}
     found = verify(home.truth, home.parts.upkeep, [home.user], pause=lambda seconds: None)
     assert {(one.id, one.kind) for one in found} == {
         (missing.id, "missing"),
@@ -60,12 +64,14 @@ def test_what_is_on_its_way_into_the_index_is_no_difference(home: Home) -> None:
 
 def test_documents_of_nobody_are_counted(home: Home) -> None:
     now = to_micros(home.clock.now()) + 10**12
-    index = OpenSearchIndex(home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index))
+    index = OpenSearchIndex(
+        home.following.client, Indices(home.following.client, home.parts.settings.opensearch_index, SystemClock())
+    )
     nobody, id = UserRef(f"nobody-{uuid4()}").key, str(uuid4())
     before = count_strays(home.truth, home.parts.upkeep, before=now)
-    assert index.write([document(nobody, id)], timeout=SECONDS) == {}
+    assert index.write([document(nobody, id)], deadline=in_time(SECONDS)) == {}
     assert count_strays(home.truth, home.parts.upkeep, before=now) == before + 1
-    assert index.write([Tombstone(user=nobody, id=id, index_version=2)], timeout=SECONDS) == {}
+    assert index.write([Tombstone(user=nobody, id=id, index_version=2)], deadline=in_time(SECONDS)) == {}
     assert count_strays(home.truth, home.parts.upkeep, before=now) == before
 
 
@@ -133,7 +139,9 @@ def test_an_index_that_refuses_a_memory_is_not_searched_unless_that_is_accepted(
 def test_an_index_of_another_embedder_is_told_and_built_anew_from_its_beginning(home: Home) -> None:
     other = HashedWords(dimension=32)
     client, name = home.following.client, home.parts.settings.opensearch_index
-    upkeep = OpenSearchUpkeep(client, name, embedder=other.name, dimension=other.dimension, settings=ONE_NODE)
+    upkeep = OpenSearchUpkeep(
+        client, name, SystemClock(), embedder=other.name, dimension=other.dimension, settings=ONE_NODE
+    )
     assert home.parts.upkeep.unfit() is None
     assert "hashed-words/64" in str(upkeep.unfit())
     assert upkeep.begin() == ""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from spaces import in_time
 from steeltrap.adapters.opensearch import OpenSearch
-from steeltrap.adapters.opensearch.client import Until
 
 
 def send_to_index(
@@ -18,4 +18,4 @@ def send_to_index(
 ) -> Any:
     """What the index answers, within `timeout` seconds."""
     named = dict(params) if params else None
-    return client.transport.perform_request(method, path, params=named, body=body, timeout=Until.after(timeout))
+    return client.transport.perform_request(method, path, params=named, body=body, timeout=in_time(timeout))

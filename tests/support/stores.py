@@ -19,6 +19,7 @@ from contracts import dynamodb_stores
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.model import Query, UserRef
 from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
+from steeltrap.runtime.clock import SystemClock
 
 Kind = Literal["sqlite", "aws"]
 
@@ -97,7 +98,7 @@ class Parts:
         from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 
         client = connect_index(url)
-        indices = Indices(client, f"test-{uuid4().hex[:12]}")
+        indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
         indices.build(embedder.dimension, embedder.name, settings=_ONE_NODE)
         self.stack.callback(client.close)
         self.stack.callback(indices.remove)
@@ -112,9 +113,9 @@ class Fresh:
         self._indices = indices
         self._is_behind = False
 
-    def write(self, documents: Any, *, timeout: float) -> Any:
+    def write(self, documents: Any, deadline: Deadline) -> Any:
         self._is_behind = True
-        return self.index.write(documents, timeout=timeout)
+        return self.index.write(documents, deadline=deadline)
 
     def search(self, user: str, query: Query, **how: Any) -> Indexed:
         self._refresh()

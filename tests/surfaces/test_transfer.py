@@ -144,7 +144,7 @@ def test_a_conflict_that_stays_is_no_endless_loop(ask: Memories, monkeypatch: py
     records = [_record() for _ in range(3)]
     tries: list[int] = []
 
-    def refuse(changes: list[Change], *, timeout: float) -> None:
+    def refuse(changes: list[Change]) -> None:
         tries.append(len(changes))
         if changes:
             raise AlreadyExists("It is there.", id=changes[0].entry.memory.id)

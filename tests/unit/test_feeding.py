@@ -5,9 +5,10 @@ from typing import Any, cast
 
 import pytest
 
+from spaces import in_time
 from steeltrap.adapters.dynamodb.stream.feeding import feed
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
-from steeltrap.ports import Document, Index, Parked, Tombstone
+from steeltrap.ports import Deadline, Document, Index, Parked, Tombstone
 
 
 class Refusing:
@@ -18,7 +19,7 @@ class Refusing:
         self.down: SteeltrapError | None = None
         self.taken: list[tuple[str, int]] = []
 
-    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
+    def write(self, documents: Sequence[Document | Tombstone], deadline: Deadline) -> dict[int, SteeltrapError]:
         if self.down is not None:
             raise self.down
         self.taken += [(each.id, each.index_version) for each in documents if each.id not in self.refused]
@@ -36,7 +37,7 @@ def _gone(id: str, version: int = 1, user: str = "ana") -> Tombstone:
 def _feed(index: Refusing, *documents: Tombstone, parked: Any = None) -> list[str]:
     changes = [(f"s{at}", document) for at, document in enumerate(documents)]
     keep = [].append if parked is None else parked
-    return feed(cast(Index, index), changes, park=keep, timeout=1)
+    return feed(cast(Index, index), changes, park=keep, deadline=in_time(1))
 
 
 def test_what_was_taken_does_not_come_again() -> None:

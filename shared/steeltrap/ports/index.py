@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from ..errors import SteeltrapError
 from ..model import Embedding, Memory, Query
+from .clock import Deadline
 from .space import Probe
 
 
@@ -115,7 +116,7 @@ class Index(Protocol):
         query: Query,
         *,
         now: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
@@ -131,7 +132,7 @@ class Index(Protocol):
         now: int,
         floor: float,
         top_k: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> list[IndexedSurroundings]:
@@ -139,7 +140,7 @@ class Index(Protocol):
         with a cosine of at least `floor`. Raises Unavailable, Throttled."""
         ...
 
-    def write(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
+    def write(self, documents: Sequence[Document | Tombstone], deadline: Deadline) -> dict[int, SteeltrapError]:
         """Take in documents; the errors by position, of which some may pass later (`can_retry`).
 
         What is older than what the index has is left out, which is a success. Raises Unavailable, Throttled

@@ -81,7 +81,7 @@ class IndexUpkeep(Protocol):
         """How long a writer may not know of a new index."""
         ...
 
-    def build(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
+    def build(self, documents: Sequence[Document | Tombstone]) -> dict[int, SteeltrapError]:
         """Write to the new index only; otherwise as `Index.write`."""
         ...
 
@@ -93,7 +93,7 @@ class IndexUpkeep(Protocol):
         """Search the new index, and remove the one before. Raises Unavailable, Throttled."""
         ...
 
-    def mend(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
+    def mend(self, documents: Sequence[Document | Tombstone]) -> dict[int, SteeltrapError]:
         """Write to the index that is searched what it may have in the same version already."""
         ...
 

@@ -29,7 +29,7 @@ _log = logging.getLogger("steeltrap")
 def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> DynamoStore:
     """The tables with the index behind them. Nothing is asked yet."""
     client = open_index(settings)
-    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index))
+    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, clock))
     tables = (settings.memory_table, settings.usage_table)
     store = DynamoStore(*tables, embedder, clock, index, connect=connect(settings), at_close=client.close)
     if isinstance(embedder, Calibrating):
@@ -85,7 +85,7 @@ def open_indexer(settings: Settings) -> Following:
     """What feeds the index. It needs no embedder: the table has the vectors."""
     client = open_index(settings)
     tables = _tables(settings)
-    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index))
+    index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, SystemClock()))
     return Following(Indexer(tables, index, _parking(settings)), tables, client, settings)
 
 
@@ -110,6 +110,7 @@ def open_upkeep(settings: Settings, embedder: Embedder) -> Upkeep:
     index = OpenSearchUpkeep(
         client,
         settings.opensearch_index,
+        SystemClock(),
         embedder=embedder.name,
         dimension=embedder.dimension,
         engine=settings.opensearch_engine,

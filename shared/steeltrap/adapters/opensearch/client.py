@@ -7,10 +7,8 @@ have closed a kept connection, and every request of ours can be repeated without
 
 import json
 import ssl
-import time
 from base64 import b64encode
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote
@@ -22,6 +20,7 @@ from urllib3.exceptions import LocationParseError, ProtocolError
 from urllib3.util import Url, parse_url
 
 from ...errors import InvalidInput
+from ...ports import Deadline
 from .errors import crossing, kind, no_json, passing, refusal
 from .in_time import InTime
 
@@ -33,26 +32,11 @@ _PORTS: Final = {"http": 80, "https": 443}
 _EVERY_STATUS: Final = range(100, 1000)
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """The moment (`time.monotonic`) by which a request must have its answer: its `request_timeout`."""
-
-    ends: float
-
-    @classmethod
-    def after(cls, seconds: float) -> "Until":
-        return cls(time.monotonic() + seconds)
-
-    def left(self) -> float:
-        """Seconds left, none or fewer when it has passed."""
-        return self.ends - time.monotonic()
-
-
 def connect_index(url: str, *, region: str | None = None, credentials: Any = None) -> OpenSearch:
     """A client of the cluster at a URL, which may have a name and a password. Safe for threads.
 
     It connects at the first request. With `credentials`, as botocore has them, requests are signed for `region`. Every
-    request takes an `Until` as its `request_timeout`, and raises Unavailable, Throttled, TooLarge or Internal. Raises
+    request takes a `Deadline` as its `request_timeout`, and raises Unavailable, Throttled, TooLarge or Internal. Raises
     InvalidInput for what isn't an http or https URL.
     """
     address = _address(url)
@@ -80,7 +64,7 @@ def connect_index(url: str, *, region: str | None = None, credentials: Any = Non
 
 
 class _Connection(Urllib3HttpConnection):
-    """The client's connection. `timeout` is an `Until`."""
+    """The client's connection. `timeout` is a `Deadline`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -103,7 +87,7 @@ class _Connection(Urllib3HttpConnection):
             try:
                 status, _, text = asked(timeout=_left(timeout))
             except Unanswered as error:
-                if not isinstance(error.info, ProtocolError) or timeout.left() <= 0:
+                if not isinstance(error.info, ProtocolError) or not timeout.before():
                     raise
                 status, _, text = asked(timeout=_left(timeout))
         except Unanswered as error:
@@ -135,12 +119,12 @@ class _Json(JSONSerializer):
         return told
 
 
-def bulk(client: OpenSearch, lines: bytes, count: int, *, until: Until) -> list[Mapping[str, Any]]:
+def bulk(client: OpenSearch, lines: bytes, count: int, deadline: Deadline) -> list[Mapping[str, Any]]:
     """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says."""
     # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in time.
-    within = f"{max(1, int(500 * until.left()))}ms"
+    within = f"{max(1, int(500 * deadline.before()))}ms"
     needed = "items.*.status,items.*.error.type"
-    answer = client.bulk(body=lines, filter_path=needed, timeout=within, request_timeout=until)
+    answer = client.bulk(body=lines, filter_path=needed, timeout=within, request_timeout=deadline)
     return [told for item in parts(answer, "items", count) for told in item.values()]
 
 
@@ -152,10 +136,10 @@ def parts(answer: Mapping[str, Any], name: str, count: int) -> list[Any]:
     return found
 
 
-def _left(until: Until) -> Any:
+def _left(deadline: Deadline) -> Any:
     """The client's `timeout`, which goes to urllib3 as it is: there a number would begin anew with each read."""
-    left = until.left()
-    if left <= 0:
+    left = deadline.before()
+    if not left:
         raise passing("There is no time left to ask the search index")
     return Timeout(total=left)
 

@@ -10,10 +10,10 @@ from opensearchpy import OpenSearch
 
 from ...errors import SteeltrapError
 from ...model import Query
-from ...ports import Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
+from ...ports import Deadline, Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
 from ..word_digests import word_digest
 from . import answers, queries
-from .client import Until, bulk, parts
+from .client import bulk, parts
 from .documents import has_direction, to_lines
 from .errors import STALE, failure, refusal
 from .indices import Indices
@@ -53,11 +53,10 @@ class OpenSearchIndex:
         query: Query,
         *,
         now: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
-        until = Until.after(timeout)
         view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
         tokens = list(dict.fromkeys(query.tokens))
         legs: dict[str, Body] = {}
@@ -68,12 +67,12 @@ class OpenSearchIndex:
                 legs["keyword"] = queries.keyword_leg(view, query, tokens, self._recall(user))
             if query.embedding is not None:
                 legs["semantic"] = queries.semantic_leg(view, query, query.embedding)
-        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], until)
+        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], deadline)
         if (wrong := failure(statistics)) is not None:
             raise wrong
         by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
         if query.per_leg is None:
-            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], until)
+            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], deadline)
         seen = statistics["aggregations"]["seen"]
         stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
         self._remember(user, stored, length)
@@ -95,7 +94,7 @@ class OpenSearchIndex:
         now: int,
         floor: float,
         top_k: int,
-        timeout: float,
+        deadline: Deadline,
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> list[IndexedSurroundings]:
@@ -103,20 +102,19 @@ class OpenSearchIndex:
             return []
         view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
         asking = LookAround(view, probes, floor, top_k)
-        return asking.read(self._ask(user, asking.bodies, Until.after(timeout)))
+        return asking.read(self._ask(user, asking.bodies, deadline))
 
     def write(
-        self, documents: Sequence[Document | Tombstone], *, timeout: float, again: bool = False
+        self, documents: Sequence[Document | Tombstone], deadline: Deadline, *, again: bool = False
     ) -> dict[int, SteeltrapError]:
         """As the port says; `again` writes what is there in the same version too."""
-        until = Until.after(timeout)
         wrong: dict[int, SteeltrapError] = {}
         first = 0
-        aliases = self._indices.write_set(until)
+        aliases = self._indices.write_set(deadline)
         lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
         for block in _blocks(lines):
             try:
-                items = bulk(self._client, b"".join(block), len(block) * len(aliases), until=until)
+                items = bulk(self._client, b"".join(block), len(block) * len(aliases), deadline)
             except SteeltrapError as error:
                 if not first:
                     raise
@@ -135,32 +133,32 @@ class OpenSearchIndex:
             index=self.alias,
             body={"size": 0},
             allow_partial_search_results=False,
-            request_timeout=Until.after(_CHECK_SECONDS),
+            request_timeout=self._indices.within(_CHECK_SECONDS),
         )
 
     def close(self) -> None:
         self._client.close()
 
-    def _ask(self, user: str, bodies: Sequence[Body], until: Until) -> list[Mapping[str, Any]]:
+    def _ask(self, user: str, bodies: Sequence[Body], deadline: Deadline) -> list[Mapping[str, Any]]:
         """The parts of a `_msearch`, in order, over one user's shard."""
         address = {"routing": user, "preference": user, "allow_partial_search_results": False}
         header = {"index": self.alias, **address}
         found: list[Mapping[str, Any]] = []
         for start in range(0, len(bodies), BODIES):
-            within = {"timeout": f"{max(1, int(1000 * until.left()))}ms"}
+            within = {"timeout": f"{max(1, int(1000 * deadline.before()))}ms"}
             asked = [line for body in bodies[start : start + BODIES] for line in (header, body | within)]
-            answer = self._client.msearch(body=asked, filter_path=_NEEDED, request_timeout=until)
+            answer = self._client.msearch(body=asked, filter_path=_NEEDED, request_timeout=deadline)
             found += parts(answer, "responses", len(asked) // 2)
         return found
 
     def _rest(
-        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], until: Until
+        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], deadline: Deadline
     ) -> list[Mapping[str, Any]]:
         """What comes behind a full block of all matches."""
         rest: list[Mapping[str, Any]] = []
         while len(block) == queries.MOST:
             body = queries.every_match(view, query, tokens, block[-1]["sort"][0])
-            [part] = self._ask(view.user, [body], until)
+            [part] = self._ask(view.user, [body], deadline)
             if (wrong := failure(part)) is not None:
                 raise wrong
             block = answers.hits(part)

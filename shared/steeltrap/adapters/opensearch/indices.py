@@ -9,7 +9,6 @@ truth, so that no write falls between.
 
 import logging
 import threading
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +16,7 @@ from typing import Any, Final
 from opensearchpy import OpenSearch
 
 from ...errors import Conflict, NotFound, SteeltrapError
-from .client import Until
+from ...ports import Clock, Deadline
 from .errors import Forbidden, Malformed
 from .mapping import Engine, Similarity, index_body
 
@@ -48,8 +47,9 @@ class Built:
 class Indices:
     """Makes, names and switches the indices of one alias. Safe for threads."""
 
-    def __init__(self, client: OpenSearch, alias: str) -> None:
+    def __init__(self, client: OpenSearch, alias: str, clock: Clock) -> None:
         self._of = client.indices
+        self._clock = clock
         self.alias = alias
         self.next = f"{alias}-next"
         self._lock = threading.Lock()
@@ -90,8 +90,8 @@ class Indices:
 
     def _make(self, name: str, alias: str, body: Mapping[str, Any]) -> None:
         template = {"index_patterns": [f"{self.alias}-*"], "template": body}
-        self._of.put_index_template(name=self.alias, body=template, request_timeout=_soon())
-        self._of.create(index=name, body={"aliases": {alias: {}}}, request_timeout=_soon())
+        self._of.put_index_template(name=self.alias, body=template, request_timeout=self.within(_SECONDS))
+        self._of.create(index=name, body={"aliases": {alias: {}}}, request_timeout=self.within(_SECONDS))
 
     def switch(self) -> str | None:
         """Search the index that was built; answers the name of the one before. Raises NotFound when there is none."""
@@ -101,7 +101,7 @@ class Indices:
         old = self._behind(self.alias)
         actions: list[dict[str, Any]] = [{"remove": {"index": name, "alias": self.alias}} for name in old]
         actions += [{"remove": {"index": new, "alias": self.next}}, {"add": {"index": new, "alias": self.alias}}]
-        self._of.update_aliases(body={"actions": actions}, request_timeout=_soon())
+        self._of.update_aliases(body={"actions": actions}, request_timeout=self.within(_SECONDS))
         self.relearn()
         return old[0] if old else None
 
@@ -109,14 +109,14 @@ class Indices:
         """Remove an index that is not searched. Raises Conflict for the one that is."""
         if name in self._behind(self.alias):
             raise Conflict(f"{name} is the index that is searched.")
-        self._of.delete(index=name, ignore=_MISSING, request_timeout=_soon())
+        self._of.delete(index=name, ignore=_MISSING, request_timeout=self.within(_SECONDS))
         self.relearn()
 
     def remove(self) -> None:
         """Remove every index of the alias, the one that is searched too, and the template."""
         for name in {*self._behind(self.alias), *self._behind(self.next)}:
-            self._of.delete(index=name, ignore=_MISSING, request_timeout=_soon())
-        self._of.delete_index_template(name=self.alias, ignore=_MISSING, request_timeout=_soon())
+            self._of.delete(index=name, ignore=_MISSING, request_timeout=self.within(_SECONDS))
+        self._of.delete_index_template(name=self.alias, ignore=_MISSING, request_timeout=self.within(_SECONDS))
         self.relearn()
 
     def current(self) -> Built | None:
@@ -131,26 +131,30 @@ class Indices:
         """Keep in the index that is being built how far that is."""
         meta = {key: getattr(built, key) for key in _META}
         body = {"_meta": {**meta, "reached": place}}
-        self._of.put_mapping(index=built.name, body=body, request_timeout=_soon())
+        self._of.put_mapping(index=built.name, body=body, request_timeout=self.within(_SECONDS))
 
-    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
+    def write_set(self, deadline: Deadline | None = None) -> tuple[str, ...]:
         """The aliases to write to: the one that is searched, and the one that is being built."""
         with self._lock:
             learned = self._learned
-        if learned is None or time.monotonic() - learned[0] > LEARNED_SECONDS:
-            both = (self.alias, self.next) if self._behind(self.next, until) else (self.alias,)
-            learned = (time.monotonic(), both)
+        if learned is None or self._clock.monotonic() - learned[0] > LEARNED_SECONDS:
+            both = (self.alias, self.next) if self._behind(self.next, deadline) else (self.alias,)
+            learned = (self._clock.monotonic(), both)
             with self._lock:
                 self._learned = learned
         return learned[1]
 
+    def within(self, seconds: float) -> Deadline:
+        """A deadline for what no call waits for."""
+        return Deadline.after(seconds, self._clock)
+
     def refresh(self) -> None:
         """Make all that was written findable now."""
         for alias in self.write_set():
-            self._of.refresh(index=alias, request_timeout=_soon())
+            self._of.refresh(index=alias, request_timeout=self.within(_SECONDS))
 
     def _built(self, alias: str) -> Built | None:
-        answer = self._of.get_mapping(index=alias, ignore=_MISSING, request_timeout=_soon())
+        answer = self._of.get_mapping(index=alias, ignore=_MISSING, request_timeout=self.within(_SECONDS))
         if "error" in answer:
             return None
         [(name, found)] = answer.items()
@@ -158,12 +162,12 @@ class Indices:
         meta = {"similarity": "scripted", "filterable": {}} | found["mappings"]["_meta"]
         return Built(name=name, reached=meta.get("reached", ""), **{key: meta[key] for key in _META})
 
-    def _behind(self, alias: str, until: Until | None = None) -> list[str]:
-        answer = self._of.get_alias(name=alias, ignore=_MISSING, request_timeout=until or _soon())
+    def _behind(self, alias: str, deadline: Deadline | None = None) -> list[str]:
+        answer = self._of.get_alias(name=alias, ignore=_MISSING, request_timeout=deadline or self.within(_SECONDS))
         return [] if "error" in answer else sorted(answer)
 
     def _all(self) -> list[str]:
-        return sorted(self._of.get_alias(index=f"{self.alias}-*", request_timeout=_soon()))
+        return sorted(self._of.get_alias(index=f"{self.alias}-*", request_timeout=self.within(_SECONDS)))
 
     def _number(self, name: str) -> int:
         end = name.removeprefix(f"{self.alias}-")
@@ -173,7 +177,3 @@ class Indices:
         """Ask anew which indices to write to."""
         with self._lock:
             self._learned = None
-
-
-def _soon() -> Until:
-    return Until.after(_SECONDS)

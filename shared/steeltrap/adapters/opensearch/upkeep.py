@@ -9,8 +9,8 @@ from opensearchpy import OpenSearch
 
 from ...errors import IndexUnavailable, SteeltrapError
 from ...model import FILTERABLE
-from ...ports import Document, Held, Tombstone
-from .client import Until, bulk
+from ...ports import Clock, Deadline, Document, Held, Tombstone
+from .client import bulk
 from .documents import LONG_AGO
 from .errors import STALE, refusal
 from .index import OpenSearchIndex
@@ -34,6 +34,7 @@ class OpenSearchUpkeep:
         self,
         client: OpenSearch,
         alias: str,
+        clock: Clock,
         *,
         embedder: str,
         dimension: int,
@@ -41,9 +42,9 @@ class OpenSearchUpkeep:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._client = client
-        self._indices = Indices(client, alias)
-        self._new = OpenSearchIndex(client, _NewOnly(client, alias))
-        self._searched = OpenSearchIndex(client, _SearchedOnly(client, alias))
+        self._indices = Indices(client, alias, clock)
+        self._new = OpenSearchIndex(client, _NewOnly(client, alias, clock))
+        self._searched = OpenSearchIndex(client, _SearchedOnly(client, alias, clock))
         self._embedder = embedder
         self._dimension = dimension
         self._engine: Engine = engine
@@ -77,8 +78,8 @@ class OpenSearchUpkeep:
         self._build()
         return ""
 
-    def build(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
-        return self._new.write(documents, timeout=timeout)
+    def build(self, documents: Sequence[Document | Tombstone]) -> dict[int, SteeltrapError]:
+        return self._new.write(documents, self._indices.within(_SECONDS))
 
     def reached(self, place: str) -> None:
         there = self._indices.building()
@@ -94,8 +95,8 @@ class OpenSearchUpkeep:
         if before is not None:
             self._indices.drop(before)
 
-    def mend(self, documents: Sequence[Document | Tombstone], *, timeout: float) -> dict[int, SteeltrapError]:
-        return self._searched.write(documents, timeout=timeout, again=True)
+    def mend(self, documents: Sequence[Document | Tombstone]) -> dict[int, SteeltrapError]:
+        return self._searched.write(documents, self._indices.within(_SECONDS), again=True)
 
     def held(self, user: str) -> dict[str, Held]:
         held: dict[str, Held] = {}
@@ -115,7 +116,7 @@ class OpenSearchUpkeep:
             body["search_after"] = hits[-1]["sort"]
 
     def refresh(self) -> None:
-        self._client.indices.refresh(index=self._indices.alias, request_timeout=Until.after(_SECONDS))
+        self._client.indices.refresh(index=self._indices.alias, request_timeout=self._indices.within(_SECONDS))
 
     def count(self, *, before: int) -> int:
         live = [{"range": {"index_version": {"lt": before}}}, {"range": {"expires_at": {"gt": LONG_AGO}}}]
@@ -141,7 +142,7 @@ class OpenSearchUpkeep:
         if not tombstones:
             return 0
         lines = "".join(_deletion(hit, self._indices.alias) for hit in tombstones).encode()
-        done = bulk(self._client, lines, len(tombstones), until=Until.after(_SECONDS))
+        done = bulk(self._client, lines, len(tombstones), self._indices.within(_SECONDS))
         for one in done:
             if one["status"] >= 300 and one["status"] not in (STALE, _MISSING):
                 raise refusal(one["status"], one.get("error", {}).get("type", ""))
@@ -152,7 +153,7 @@ class OpenSearchUpkeep:
             index=self._indices.alias,
             body=body,
             allow_partial_search_results=False,
-            request_timeout=Until.after(_SECONDS),
+            request_timeout=self._indices.within(_SECONDS),
             **where,
         )
 
@@ -198,12 +199,12 @@ def _deletion(hit: Hit, alias: str) -> str:
 class _NewOnly(Indices):
     """Writes to the index that is being built, and to no other."""
 
-    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
+    def write_set(self, deadline: Deadline | None = None) -> tuple[str, ...]:
         return (self.next,)
 
 
 class _SearchedOnly(Indices):
     """Writes to the index that is searched, and to no other."""
 
-    def write_set(self, until: Until | None = None) -> tuple[str, ...]:
+    def write_set(self, deadline: Deadline | None = None) -> tuple[str, ...]:
         return (self.alias,)

@@ -8,7 +8,6 @@ from typing import Final
 from ...errors import SteeltrapError
 from ...ports import Document, IndexUpkeep, Tombstone, Truth
 
-_SECONDS: Final = 60.0
 _ATTEMPTS: Final = 6
 _BLOCK: Final = 500
 
@@ -94,7 +93,7 @@ def _write(
             return
         last = attempt == _ATTEMPTS - 1
         try:
-            refused = write(block, timeout=_SECONDS)
+            refused = write(block)
         except SteeltrapError as error:
             if last or not error.can_retry:
                 raise

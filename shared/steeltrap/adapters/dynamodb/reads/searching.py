@@ -146,7 +146,7 @@ class Searcher:
                 partition.key,
                 query,
                 now=now,
-                timeout=min(INDEX_SECONDS, partition.deadline.left()),
+                deadline=partition.deadline.within(INDEX_SECONDS),
                 before=bounds.since,
                 leave_out=sorted(bounds.changed),
             )
@@ -170,7 +170,7 @@ class Searcher:
                 now=now,
                 floor=floor,
                 top_k=top_k,
-                timeout=min(INDEX_SECONDS, partition.deadline.left()),
+                deadline=partition.deadline.within(INDEX_SECONDS),
                 before=bounds.since,
                 leave_out=sorted(bounds.changed),
             )

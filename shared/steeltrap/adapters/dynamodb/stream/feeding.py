@@ -8,13 +8,13 @@ reads the truth. Whichever order changes come in, and however often, the newest 
 from collections.abc import Callable, Sequence
 
 from ....errors import SteeltrapError
-from ....ports import Document, Index, Parked, Tombstone
+from ....ports import Deadline, Document, Index, Parked, Tombstone
 
 Change = tuple[str, Document | Tombstone]
 """A change's place in its stream, and what to write."""
 
 
-def feed(index: Index, changes: Sequence[Change], *, park: Callable[[Parked], None], timeout: float) -> list[str]:
+def feed(index: Index, changes: Sequence[Change], *, park: Callable[[Parked], None], deadline: Deadline) -> list[str]:
     """Write changes; answers the places of those that have to come again, in order.
 
     `park` keeps what the index refuses for good; where it fails, the change has to come again.
@@ -26,7 +26,7 @@ def feed(index: Index, changes: Sequence[Change], *, park: Callable[[Parked], No
             newest[key] = at
     written = sorted(newest.values())
     try:
-        refused = index.write([changes[at][1] for at in written], timeout=timeout)
+        refused = index.write([changes[at][1] for at in written], deadline)
     except SteeltrapError as error:
         if error.can_retry:
             return [place for place, _ in changes]

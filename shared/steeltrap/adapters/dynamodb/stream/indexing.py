@@ -48,7 +48,7 @@ class Indexer:
                 if passing or not self._is_parked(record, type(error).__name__):
                     again.add(place)
         if changes:
-            again.update(feed(self._index, changes, park=self._park, timeout=deadline.before()))
+            again.update(feed(self._index, changes, park=self._park, deadline=deadline))
         return [place for place in places if place in again]
 
     def _is_parked(self, record: Mapping[str, Any], kind: str) -> bool:
