@@ -146,8 +146,10 @@ lock: .build/locking/.installed ## Write the lock files anew for pyproject.toml 
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
 
-sbom: .build/locking/.installed ## List what the product is made of in .build/sbom.json (CycloneDX), from its lock file
-	.build/locking/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+# cyclonedx-py reads no version from hatch: it gets a pyproject.toml that names it.
+sbom: $(INSTALLED) .build/locking/.installed ## List what the product is made of in .build/sbom.json (CycloneDX), from its lock file
+	sed "s/^dynamic = .*/version = \"$$($(BIN)/python -m hatchling version)\"/" pyproject.toml > .build/pyproject.toml
+	.build/locking/bin/cyclonedx-py requirements --pyproject .build/pyproject.toml --output-reproducible \
 	  --output-file .build/sbom.json locks/product.txt
 
 dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone, play the README
