@@ -571,7 +571,7 @@ def test_a_sweep_that_fails_is_logged_and_the_others_go_on(
     save(space_of(sweeping, "ana"), "one", expires_at=later(-1))
     expired = save(space_of(sweeping, "bob"), "one", expires_at=later(-1))
     file = sweeping._file(ANA)
-    monkeypatch.setattr(file, "scrub", lambda timeout: 1 / 0)
+    monkeypatch.setattr(file, "scrub", lambda deadline: 1 / 0)
     sweeping.sweep()
     assert [record.message for record in caplog.records] == ["a sweep failed: ZeroDivisionError"]
     assert space_of(sweeping, bob.user_id).traces(expired.id) == []

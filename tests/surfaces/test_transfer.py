@@ -149,7 +149,7 @@ def test_a_conflict_that_stays_is_no_endless_loop(ask: Memories, monkeypatch: py
         if changes:
             raise AlreadyExists("It is there.", id=changes[0].entry.memory.id)
 
-    monkeypatch.setattr(type(call.space), "commit", lambda self, changes, *, timeout: refuse(changes, timeout=timeout))
+    monkeypatch.setattr(type(call.space), "commit", lambda self, changes: refuse(changes))
     done = importing.import_records(call, records)
     assert (done.written, done.skipped) == (0, 3)
     assert tries == [3, 2, 1, 0]
