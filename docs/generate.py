@@ -145,8 +145,8 @@ def stages_page() -> str:
     lines = [
         "# Stages",
         "",
-        "A table of `infra/stages.toml` is a stage, one deployment; these are its keys. A value that doesn't fit fails",
-        "the synthesis. [How to deploy one](deploy.md).",
+        "Each table of `infra/stages.toml` is a stage: one deployment. These are its keys. An invalid value stops",
+        "`make deploy` before anything is deployed; the error names the key. [How to deploy a stage](deploy.md).",
         "",
         "| key | takes | default | meaning |",
         "|---|---|---|---|",

@@ -61,47 +61,52 @@ class Stage(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern="^[a-z][a-z0-9]{0,15}$")
-    auth: Literal["iam", "jwt"] = Field(
-        "iam", description="Who calls: whoever signs with IAM, or whoever brings a token."
-    )
-    issuer: str = Field("", description="The issuer of tokens, as their `iss` claim has it.")
+    auth: Literal["iam", "jwt"] = Field("iam", description="How callers authenticate: by IAM signatures or by tokens.")
+    issuer: str = Field("", description="The issuer of tokens, exactly as in their `iss` claim.")
     audience: tuple[str, ...] = Field((), description="The audiences (or client ids) of tokens.")
     functions: Literal["each", "one"] = Field(
-        "each", description="A function an operation, or one for all, which is oftener warm and may do everything."
+        "each",
+        description="One function per operation, or one for all: it starts cold less often, but has all permissions.",
     )
     search: Literal["domain", "endpoint"] = Field(
-        "domain", description="The index: a managed domain, or one that is there already."
+        "domain", description="The index: a new managed domain, or an existing endpoint."
     )
     domain: Domain = Field(
-        Domain(), description="The domain's `instance`, `nodes` (1, or 3 in three zones) and `volume_gb` a node."
+        Domain(), description="The domain's `instance`, `nodes` (1, or 3 in three zones) and `volume_gb` per node."
     )
-    endpoint: str = Field("", description="Where an OpenSearch that is there already answers.")
+    endpoint: str = Field("", description="The URL of an existing OpenSearch.")
     endpoint_arn: str = Field(
         "",
         pattern=r"^(|arn:[^:]+:es:[^:]+:\d{12}:domain/[^/]+)$",
-        description="The ARN of a domain that is there already, to sign requests for it.",
+        description="The ARN of the existing domain, if requests to it must be signed.",
     )
     index: str = Field(
-        "steeltrap", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index: one of its own for each stage."
+        "steeltrap", pattern="^[a-z][a-z0-9-]*$", description="The alias of the index; each stage needs its own."
     )
     adopt: Adopted | None = Field(
         None,
-        description="Tables that are there already, instead of new ones: the `stream` (ARN) of the memories' table, "
-        "the `usage` table's name, the `key` (ARN) of both, and the `exports` bucket, if it is to be the old one.",
+        description="Existing tables to use instead of new ones: the `stream` (ARN) of the memories' table, the "
+        "`usage` table's name, the `key` (ARN) of both, and the existing `exports` bucket (left out: a new one).",
     )
-    retain: bool = Field(True, description="Whether memories outlive the stack.")
-    python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python.")
-    memory_mb: int = Field(1024, ge=256, le=10240, description="The functions' memory, which their CPU goes by.")
-    log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = Field(30, description="How long logs are kept.")
-    calls_per_second: int = Field(100, ge=1, description="Where the API answers 429, for all callers together.")
+    retain: bool = Field(True, description="Whether memories are kept when the stack is destroyed.")
+    python: Literal["3.12", "3.13"] = Field("3.13", description="The functions' Python version.")
+    memory_mb: int = Field(
+        1024, ge=256, le=10240, description="The functions' memory; their CPU is proportional to it."
+    )
+    log_days: Literal[1, 3, 7, 14, 30, 60, 90, 180, 365] = Field(30, description="How many days logs are kept.")
+    calls_per_second: int = Field(
+        100, ge=1, description="Calls per second, of all callers together, above which the API answers 429."
+    )
     snap_start: tuple[str, ...] = Field(
-        (), description="The functions that start from a snapshot, which costs by the hour for each."
+        (), description="The functions that start from a snapshot; each is charged per hour."
     )
-    alarm_email: str = Field("", description="Who hears of alarms.")
+    alarm_email: str = Field("", description="The address that alarms are mailed to.")
     queue_senders: tuple[Role, ...] = Field(
-        (), description="The ARNs of roles that may write by the queue. None, and there is no queue."
+        (), description="The ARNs of roles that may write through the queue. Without any, there is no queue."
     )
-    settings: dict[str, Value] = Field({}, description="Settings of steeltrap, by their names in docs/settings.md.")
+    settings: dict[str, Value] = Field(
+        {}, description="Settings of steeltrap, named as in docs/settings.md, without the prefix and in lower case."
+    )
 
     @field_validator("search", mode="before")
     @classmethod
