@@ -21,8 +21,8 @@ PREFIX = "STEELTRAP_"
 
 NO_COLLECTIONS: Final = (
     "OpenSearch Serverless can't hold the index: SEARCH collections have no vector search, and VECTORSEARCH "
-    "collections have no Lucene engine, no scripts and no document ids of one's own. Use a managed domain (`es`) or a "
-    "cluster of your own."
+    "collections have no Lucene engine, no scripts and no custom document ids. Use a managed domain (`es`) or "
+    "your own cluster."
 )
 _COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
 """A collection's host, such as ID.eu-west-1.aoss.amazonaws.com."""
@@ -39,135 +39,154 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    data: Path = Field(default_factory=lambda: Path.home() / ".steeltrap", description="Folder of the memories.")
+    data: Path = Field(
+        default_factory=lambda: Path.home() / ".steeltrap", description="Folder where memories are stored."
+    )
     store: Literal["sqlite", "aws"] = Field(
-        "sqlite", description="Where memories are kept: files in the folder, or DynamoDB with OpenSearch (`aws`)."
+        "sqlite",
+        description="Where memories are stored: `sqlite` (files in the folder) or `aws` (DynamoDB and OpenSearch).",
     )
-    memory_table: str = Field("steeltrap", min_length=3, description="DynamoDB's table of memories.")
+    memory_table: str = Field("steeltrap", min_length=3, description="DynamoDB table for memories.")
     usage_table: str = Field(
-        "steeltrap-usage", min_length=3, description="DynamoDB's table of how they are read, and of quotas."
+        "steeltrap-usage", min_length=3, description="DynamoDB table for usage statistics and quotas."
     )
-    dynamodb_url: str = Field("", description="Where DynamoDB answers; AWS's own address when not given.")
-    opensearch_url: str = Field("", description="Where OpenSearch answers; `aws` needs it.", repr=False)
+    dynamodb_url: str = Field("", description="URL of DynamoDB. Default: AWS's own endpoint.")
+    opensearch_url: str = Field("", description="URL of OpenSearch. Required with `aws`.", repr=False)
     opensearch_index: str = Field(
         "steeltrap",
         min_length=1,
-        description="The alias of the search index; the indices behind it have its name and a number.",
+        description="Alias of the search index. The indices behind it have this name and a number.",
     )
     opensearch_auth: Literal["none", "es"] = Field(
         "none",
-        description="How requests to OpenSearch are signed: not (name and password may stand in the URL), or for a "
-        "managed domain (`es`) with the machine's own credentials and region.",
+        description="How requests to OpenSearch are authenticated: `none` (or user name and password in the URL), or "
+        "`es` (signed for a managed domain, with the machine's AWS credentials and region).",
     )
     opensearch_engine: Literal["lucene", "faiss"] = Field(
-        "lucene", description="What a new index keeps its vectors in."
+        "lucene", description="Engine that stores the vectors of a new index."
     )
     opensearch_refresh: str = Field(
         "",
         pattern=r"^(|-1|\d+(ms|s))$",
-        description="A new index's refresh interval, such as 5s; OpenSearch's own when not given.",
+        description="Refresh interval of a new index, such as 5s. Default: OpenSearch's own.",
     )
     opensearch_shards: int = Field(
-        1, ge=1, le=1024, description="A new index's primary shards; a user's memories lie in one of them."
+        1, ge=1, le=1024, description="Number of primary shards of a new index. Each user's memories are in one shard."
     )
     parked_queue: str = Field(
-        "", description="URL of the SQS queue for changes that the index never takes; they are logged when not given."
+        "",
+        description="URL of the SQS queue for changes that the index permanently rejects. If unset, they are only "
+        "logged.",
     )
     export_bucket: str = Field(
         "",
         pattern=r"^(|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])$",
-        description="S3 bucket of exported files. When not given they lie in the folder; with `aws` there are none.",
+        description="S3 bucket for exported files. If unset, `sqlite` stores them in the folder, and `aws` can't "
+        "export files.",
     )
-    user: str = Field("local", min_length=1, description="The user in local single-user mode.")
-    agent: str = Field("default", min_length=1, description="The agent in local single-user mode.")
+    user: str = Field("local", min_length=1, description="User id in local single-user mode.")
+    agent: str = Field("default", min_length=1, description="Agent id in local single-user mode.")
     auth: Literal["local", "headers", "oidc", "keys", "oidc+keys"] = Field(
         "local",
-        description="How `steeltrap serve` knows who calls: everybody is the local user, headers of a gateway, tokens "
-        "of an OpenID Connect issuer, API keys, or tokens and keys.",
+        description="How `steeltrap serve` authenticates callers: `local` (everybody is the local user), `headers` "
+        "(set by a gateway), `oidc` (tokens of an OpenID Connect issuer), `keys` (API keys), or `oidc+keys` (either).",
     )
     gateway_secret: str = Field(
         "",
-        description="With headers of a gateway: the secret that the gateway must send in `X-Gateway-Secret`. When not "
-        "given, none is asked for.",
+        description="With `headers`: the secret that the gateway must send in `X-Gateway-Secret`. If unset, no "
+        "secret is required.",
         repr=False,
     )
-    oidc_issuer: str = Field("", description="The issuer of tokens, exactly as their claim `iss` has it.")
+    oidc_issuer: str = Field("", description="Issuer of the tokens, exactly as in their claim `iss`.")
     oidc_audience: str = Field(
         "",
-        description="What the tokens' claim `aud` must name, or several with commas between; needed with the issuer.",
+        description="Audience that the tokens' claim `aud` must contain; separate several with commas. Required with "
+        "the issuer.",
     )
-    oidc_jwks_url: str = Field(
-        "", description="Where the issuer's keys are; as its openid-configuration says when not given."
-    )
+    oidc_jwks_url: str = Field("", description="URL of the issuer's keys. Default: from its openid-configuration.")
     public_url: str = Field(
         "",
-        description="How clients reach the server, such as https://memory.example: what tells them where to get a "
-        "token names it, and browser requests of its pages are answered. When not given: a loopback name, or the "
-        "address that the server listens on.",
+        description="URL at which clients reach the server, such as https://memory.example. Clients that need a "
+        "token are sent to metadata at this URL, and browser requests from its pages are allowed. Default: a "
+        "loopback name, or the address that the server listens on.",
     )
     keys_folder: Path | None = Field(
-        None, description="Folder of the API keys' digests; `keys` in the folder of the memories when not given."
+        None, description="Folder for the digests of API keys. Default: `keys` in the folder of the memories."
     )
-    user_claim: str = Field("sub", min_length=1, description="The claim of a token that names the user.")
-    agent_claim: str = Field("agent_id", min_length=1, description="The claim that names the agent.")
+    user_claim: str = Field("sub", min_length=1, description="Token claim with the user's id.")
+    agent_claim: str = Field("agent_id", min_length=1, description="Token claim with the agent's id.")
     conversation_claim: str = Field(
         "conversation_id",
         min_length=1,
-        description="The claim that names the conversation; a header serves without it.",
+        description="Token claim with the conversation's id. Tokens without it: a header is used instead.",
     )
-    tenant_claim: str = Field("tenant", min_length=1, description="The claim that names the user's tenant.")
-    calls_per_minute: int = Field(0, ge=0, description="Calls of a user in a minute at most; 0 is no limit.")
+    tenant_claim: str = Field("tenant", min_length=1, description="Token claim with the user's tenant.")
+    calls_per_minute: int = Field(0, ge=0, description="Maximum calls per user per minute; 0 is no limit.")
     calls_at_once: int = Field(
         4,
         ge=1,
         le=16,
-        description="Calls of one user that `steeltrap serve` runs at the same time; more wait for their turn. "
-        "`--auth local` has one user and no such limit.",
+        description="Calls per user that `steeltrap serve` runs at the same time; further calls wait. There is no "
+        "such limit with `--auth local`.",
     )
-    max_memories: int = Field(0, ge=0, description="Memories of a user at most; 0 is no limit.")
+    max_memories: int = Field(0, ge=0, description="Maximum memories per user; 0 is no limit.")
     max_bytes: int = Field(
-        0, ge=0, description="Bytes of a user's records at most, deleted ones too until they are purged; 0 is no limit."
+        0,
+        ge=0,
+        description="Maximum bytes of records per user, including deleted ones until they are purged; 0 is no limit.",
     )
     queue_callers: bool = Field(
         False,
-        description="Whether the messages of a queue name their callers: only where its policy admits nobody but the "
-        "application.",
+        description="Whether SQS messages may name their caller. Enable it only if the queue's policy admits nobody "
+        "but the application.",
     )
     embedder: Literal["wordllama", "endpoint", "fastembed", "bedrock"] = Field(
         "wordllama",
-        description="What makes the vectors. `bedrock` finds region and credentials as every AWS client does.",
+        description="What computes the vectors. `bedrock` finds its region and credentials as every AWS client does.",
     )
     embedder_model: str = Field(
         "",
-        description="The model's name, for `endpoint`, `fastembed` and `bedrock` (Titan v2 without one).",
+        description="Name of the model, for `endpoint`, `fastembed` and `bedrock` (default: Titan v2).",
     )
     embedder_url: str = Field(
         "", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1."
     )
-    embedder_key: str = Field("", description="API key of the endpoint, when it wants one.", repr=False)
+    embedder_key: str = Field("", description="API key for the endpoint, if it requires one.", repr=False)
     embedder_dimension: int = Field(
-        0, ge=0, le=8192, description="Vector size; 0 asks the model, a number is also sent to an endpoint or Titan."
+        0,
+        ge=0,
+        le=8192,
+        description="Vector size. 0 uses the model's own size; any other number is also sent to an endpoint or to "
+        "Titan.",
     )
     embedder_unrelated: float | None = Field(
-        None, ge=0, lt=1, description="Cosine of unrelated texts for this model; measured at first use when not given."
+        None,
+        ge=0,
+        lt=1,
+        description="Cosine similarity of unrelated texts for this model. Default: measured at first use.",
     )
-    embedder_query_prefix: str = Field("", description="Put before a query, for models that want one.")
-    embedder_document_prefix: str = Field("", description="Put before a stored text, for models that want one.")
+    embedder_query_prefix: str = Field("", description="Prefix for queries, for models that need one.")
+    embedder_document_prefix: str = Field("", description="Prefix for stored texts, for models that need one.")
     vector_weight: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
-        "auto", description="Weight of the semantic leg, 0 to 1, or auto."
+        "auto", description="Weight of meaning against keywords in a search, 0 to 1, or auto."
     )
     retention_days: float = Field(
-        30, ge=0, le=100_000, description="How long a deleted memory can be undone; 0 purges at once."
+        30,
+        ge=0,
+        le=100_000,
+        description="Number of days in which a deleted memory can be restored; 0 purges it at once.",
     )
     short_term_hours: float = Field(
-        24, gt=0, le=1_000_000, description="How long a short_term memory lives without a ttl."
+        24, gt=0, le=1_000_000, description="Number of hours until a short_term memory without a ttl expires."
     )
-    cache_mb: int = Field(256, ge=1, description="Memory for the open users: their search indexes and caches, in MB.")
+    cache_mb: int = Field(256, ge=1, description="Memory for the search indexes and caches of open users, in MB.")
     service: str = Field(
-        "steeltrap", min_length=1, description="The service as which functions log and count: one name a deployment."
+        "steeltrap",
+        min_length=1,
+        description="Service name in the logs and metrics of functions; use one name per deployment.",
     )
     log: Literal["debug", "info", "warning", "error"] = Field(
-        "warning", description="How much is logged to stderr; functions log `info` when it is not given."
+        "warning", description="Level of the log on stderr. Functions use `info` if it is unset."
     )
 
     @field_validator("opensearch_url")

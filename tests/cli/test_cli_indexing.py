@@ -27,20 +27,20 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> None:
     assert run("doctor").exit_code == 1
     assert json.loads(run("setup", "--json").stdout) == {"made": [name, f"{name}-usage", name]}
-    assert run("setup").stdout == "Everything is there.\n"
+    assert run("setup").stdout == "Everything exists already.\n"
     assert run("remember", "the heron eats fish").exit_code == 0
 
     verified = run("verify")
     assert (verified.exit_code, verified.stdout.split()[0]) == (1, "missing")
     assert json.loads(run("index", "--once", "--json").stdout)["records"] >= 1
-    assert run("verify").stdout == "The index is as the table says.\n"
+    assert run("verify").stdout == "The index matches the table.\n"
 
     assert json.loads(run("reindex", "--user", "local", "--json").stdout) == {
         "written": 1,
         "refused": 0,
         "switched": False,
     }
-    assert run("reindex").stdout == "1 memories and tombstones were written, and the new index is searched.\n"
+    assert run("reindex").stdout == "1 memories and tombstones were written, and the new index is in use.\n"
     assert run("verify", "--user", "local").exit_code == 0
     assert "the heron eats fish" in run("recall", "heron").stdout
     doctor = run("doctor")
@@ -81,7 +81,7 @@ def test_sweep_removes_old_tombstones_of_the_index(
         pass
     if by == "command":
         swept = run("sweep").stdout
-        assert swept == "0 memories of 1 users were purged. 1 tombstones of the search index went.\n"
+        assert swept == "0 memories of 1 users were purged. 1 tombstones were removed from the search index.\n"
     else:
         assert index_handler(open=own_upkeep)({"source": "aws.events"}, None) == {"tombstones": 1}
     assert run("verify").exit_code == 0

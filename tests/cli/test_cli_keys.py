@@ -104,7 +104,7 @@ def test_a_user_that_no_store_can_keep_gets_no_key(run, data):
 def test_what_would_not_be_shown_as_it_is_gets_no_key(run, data, option, character):
     result = run("keys", "add", "--user", "ana", option, f"ana{character}root")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"{option} has a control character or a line break; leave it out.\n"
+    assert result.stderr == f"{option} contains a control character or line break; remove it.\n"
     assert not (data / "keys").exists()
 
 

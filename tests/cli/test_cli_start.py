@@ -44,7 +44,7 @@ def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
         [sys.executable, "-c", code, "--help"], env=environment, capture_output=True, text=True, check=True
     )
     assert result.stderr == "[]\n"
-    assert "Exit codes: 0 done" in result.stdout
+    assert "Exit codes: 0 success" in result.stdout
     for name in ("serve", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
         assert f"  {name} " in result.stdout
 

@@ -52,7 +52,7 @@ def test_doctor_names_a_damaged_file_and_leaves_it(run, data, damage):
     assert ("file", "broken") in checks(result)
     assert str(path) in result.stdout
     assert path.read_bytes() == damage
-    assert "mend:" in run("doctor").stdout
+    assert "fix:" in run("doctor").stdout
 
 
 def test_doctor_finds_damage_inside_a_file_that_opens(run, data):

@@ -47,7 +47,7 @@ def _installed_by(package: str) -> str:
 
 app = typer.Typer(
     cls=Commands,
-    help="Long-term memory for AI agents: one SQLite file a user, searched by meaning and by words.",
+    help="Long-term memory for AI agents: one SQLite file per user, searched by meaning and keywords.",
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,

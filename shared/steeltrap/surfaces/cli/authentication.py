@@ -18,7 +18,7 @@ _SECRET_CHARACTERS: Final = 16
 
 
 class Auth(StrEnum):
-    """What says who calls."""
+    """How callers authenticate."""
 
     LOCAL = "local"
     HEADERS = "headers"
@@ -73,8 +73,8 @@ def _gateway_secret(settings: "Settings") -> str:
         len(secret) >= _SECRET_CHARACTERS and secret.isascii() and secret.isprintable() and " " not in secret
     ):
         raise InvalidInput(
-            f"STEELTRAP_GATEWAY_SECRET must have at least {_SECRET_CHARACTERS} characters, letters, digits and signs "
-            "without spaces: `openssl rand -hex 32` makes one."
+            f"STEELTRAP_GATEWAY_SECRET must have at least {_SECRET_CHARACTERS} characters, all of them "
+            "printable ASCII and not spaces. Create one with `openssl rand -hex 32`."
         )
     return secret
 
@@ -106,6 +106,8 @@ def _tokens(settings: "Settings") -> "OidcTokens":
     audiences = tuple(filter(None, map(str.strip, settings.oidc_audience.split(","))))
     for name, given in (("ISSUER", settings.oidc_issuer), ("AUDIENCE", audiences)):
         if not given:
-            raise InvalidInput(f"STEELTRAP_OIDC_{name} must be set for tokens: of whom, and for whom, they are.")
+            raise InvalidInput(
+                f"STEELTRAP_OIDC_{name} is not set. Set STEELTRAP_OIDC_ISSUER and STEELTRAP_OIDC_AUDIENCE to use OIDC."
+            )
     keys = IssuerKeys(settings.oidc_issuer, settings.oidc_jwks_url)
     return OidcTokens(keys, audiences, claim_names(settings))

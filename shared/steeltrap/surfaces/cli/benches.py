@@ -24,5 +24,5 @@ def register(app: typer.Typer) -> None:
 
 
 def elsewhere() -> None:
-    """Measure retrieval and speed. Runs from a checkout of the project only."""
+    """Measure retrieval and speed (from a checkout of the project only)."""
     raise NotFound("The benchmarks are not in the package: clone the project's repository and run `make bench` there.")

@@ -134,7 +134,7 @@ class Connection(HttpToolsProtocol):
         try:
             self._feed(data)
         except httptools.HttpParserError:
-            self.send_400_response("This is no valid HTTP request; the connection was closed.")
+            self.send_400_response("This is not a valid HTTP request; the connection was closed.")
         else:
             if self._phase is _Phase.HEAD and self._taken > self._limits.head_bytes:
                 self._refuse_head()
@@ -228,7 +228,7 @@ class Connection(HttpToolsProtocol):
         self._refuse(error_reply(InvalidInput(msg)))
 
     def _refuse_head(self) -> None:
-        limit = f"The head of a request may have {self._limits.head_bytes // 1024} KiB at most."
+        limit = f"The head of a request may have at most {self._limits.head_bytes // 1024} KiB."
         self._refuse(error_reply(TooLarge(limit), status=431))
 
     def _refuse(self, reply: Reply) -> None:

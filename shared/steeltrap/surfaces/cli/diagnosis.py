@@ -71,11 +71,11 @@ def _embedder(settings: "Settings") -> "tuple[Embedder | None, Finding]":
         embedder = runtime.open_embedder(settings)
         [vector] = embedder.embed(["a sentence to try it with"], purpose="document", timeout=30)
     except SteeltrapError as error:
-        mend = "Install or start it, or choose another by STEELTRAP_EMBEDDER."
+        mend = "Install or start it, or choose another with STEELTRAP_EMBEDDER."
         return None, Finding("embedder", "broken", error.message, mend)
     if len(vector) != 4 * embedder.dimension:
-        found = f"{embedder.name} answers {len(vector) // 4} dimensions where {embedder.dimension} are set."
-        return None, Finding("embedder", "broken", found, "Set STEELTRAP_EMBEDDER_DIMENSION to what the model answers.")
+        found = f"{embedder.name} returns {len(vector) // 4} dimensions, but {embedder.dimension} are set."
+        return None, Finding("embedder", "broken", found, "Set STEELTRAP_EMBEDDER_DIMENSION to what the model returns.")
     return embedder, Finding("embedder", "fine", f"{embedder.name}, {embedder.dimension} dimensions.")
 
 
@@ -86,7 +86,7 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
 
     if embedder is None:
         return
-    mend = "Start it or mend its address and permissions; `steeltrap setup` makes what is missing."
+    mend = "Start it, or fix its address and permissions; `steeltrap setup` creates what is missing."
     try:
         store = runtime.open_store(settings, embedder, SystemClock())
         try:
@@ -101,10 +101,10 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
     except SteeltrapError as error:
         yield Finding("store", "broken", error.message, mend)
         return
-    found = f"{settings.memory_table}, {settings.usage_table}; {settings.opensearch_index} finds."
+    found = f"Tables {settings.memory_table} and {settings.usage_table}, search index {settings.opensearch_index}."
     yield Finding("store", "fine", found)
     if unfit:
-        yield Finding("index", "broken", unfit, "Run `steeltrap reindex`, or set STEELTRAP_EMBEDDER back.")
+        yield Finding("index", "broken", unfit, "Run `steeltrap reindex`, or restore the old STEELTRAP_EMBEDDER.")
 
 
 def _folder(folder: Path) -> Finding:
@@ -113,7 +113,7 @@ def _folder(folder: Path) -> Finding:
         mend = f"Run `chmod u+rwx {there}`, or set STEELTRAP_DATA to another folder."
         return Finding("folder", "broken", f"{there} can't be read and written.", mend)
     if there != folder:
-        return Finding("folder", "fine", f"{folder} is not there yet; the first save makes it.")
+        return Finding("folder", "fine", f"{folder} doesn't exist yet; the first save creates it.")
     if os.name == "posix" and any(path.stat().st_mode & 0o077 for path in folder.glob("users/*/*.db")):
         mend = f"Run `chmod -R go-rwx {folder}`."
         return Finding("folder", "warning", f"{folder} has memories that other accounts can read.", mend)
@@ -137,7 +137,7 @@ def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
         fine += finding is None
         if finding is not None:
             yield finding
-    yield Finding("files", "fine", f"{fine:,} user files are whole." if fine else "There are no other user files.")
+    yield Finding("files", "fine", f"{fine:,} user files are intact." if fine else "There are no other user files.")
 
 
 def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
@@ -157,8 +157,10 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
         return _damaged(path, "; ".join(faults))
     recorded = (meta.get("embedder"), meta.get("dimension"))
     if meta and embedder is not None and recorded != (embedder.name, embedder.dimension):
-        found = f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), the settings say {embedder.name}."
-        return Finding("file", "broken", found, "Run `steeltrap reembed`, or set STEELTRAP_EMBEDDER back.")
+        found = (
+            f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but the settings say {embedder.name}."
+        )
+        return Finding("file", "broken", found, "Run `steeltrap reembed`, or restore the old STEELTRAP_EMBEDDER.")
     return None
 
 
@@ -174,9 +176,9 @@ def _descriptors() -> Finding:
         return Finding("descriptors", "fine", "This system sets no limit.")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = soft if hard == resource.RLIM_INFINITY else hard
-    found = f"{soft:,} open files at once, up to {most:,} by `steeltrap serve`."
+    found = f"{soft:,} open files at once, up to {most:,} in `steeltrap serve`."
     if most < _FEW_DESCRIPTORS:
-        return Finding("descriptors", "warning", found, "Run `ulimit -n 8192` before, when there are many users.")
+        return Finding("descriptors", "warning", found, "Run `ulimit -n 8192` first if there are many users.")
     return Finding("descriptors", "fine", found)
 
 

@@ -31,10 +31,10 @@ _CODES: Final = {
 }
 
 EPILOG: Final = (
-    "Exit codes: 0 done; 1 something else failed (also: doctor found a fault, a question was answered no); 2 wrong "
-    "usage or invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 imported in part, "
-    "what was left out is listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
-    "STEELTRAP_* (STEELTRAP_DATA, STEELTRAP_USER, ...); an option wins."
+    "Exit codes: 0 success; 1 other failure (also: doctor found a fault, or you answered no); 2 wrong usage or "
+    "invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 import incomplete, the"
+    " failed items are listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
+    "STEELTRAP_* variables (STEELTRAP_DATA, STEELTRAP_USER, ...); options override them."
 )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...runtime.aws import Upkeep
     from ...settings import Settings
 
-Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user's.")]
+Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")]
 Tenant = Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")]
 
 
@@ -27,21 +27,27 @@ def register(app: typer.Typer) -> None:
 
 
 def setup(as_json: options.Json = False) -> None:
-    """Make the tables and the first search index where they are missing (STEELTRAP_STORE=aws)."""
+    """Create the tables and the first search index if missing.
+
+    This needs STEELTRAP_STORE=aws.
+    """
     from ...runtime import local as runtime
 
     made = runtime.set_up(_settings())
     if as_json:
         write_json({"made": made})
     else:
-        say(f"Made: {', '.join(made)}." if made else "Everything is there.")
+        say(f"Created: {', '.join(made)}." if made else "Everything exists already.")
 
 
 def index(
-    once: Annotated[bool, typer.Option("--once", help="End when all that the stream has is indexed.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything in the stream is indexed.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Feed the search index from the table's stream until stopped, where no Lambda function does it."""
+    """Update the search index from the table's stream.
+
+    It runs until stopped. Use it if no Lambda function does this.
+    """
     from threading import Event
 
     from ...runtime import local as runtime
@@ -49,7 +55,7 @@ def index(
     following = runtime.open_indexer(_settings())
     try:
         if not once:
-            complain("Following the table's stream; Ctrl-C ends it.")
+            complain("Following the table's stream; Ctrl-C stops it.")
             following.follow(Event())
         taken = following.drain()
     finally:
@@ -57,21 +63,22 @@ def index(
     if as_json:
         write_json({"records": taken})
     else:
-        say(f"{taken:,} records of the stream were taken.")
+        say(f"{taken:,} records of the stream were processed.")
 
 
 def reindex(
     user: Whose = None,
     tenant: Tenant = "",
     accept_refused: Annotated[
-        bool, typer.Option("--accept-refused", help="Switch even when the new index refuses some memories.")
+        bool, typer.Option("--accept-refused", help="Switch even if the new index rejects some memories.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Build a new search index from the table beside the old one, while writes go on, then switch.
+    """Rebuild the search index from the table, then switch to it.
 
-    Cut short, it goes on where it was when it is called again. With --user, the user's memories are written to the
-    index that is searched, and what the table doesn't have is taken out of it.
+    Searches use the old index while the new one is built; writes go on. If the command was interrupted, run it again:
+    it continues. With --user, the user's memories are written to the current index, and documents that the table
+    doesn't have are removed from it.
     """
     from ... import maintenance
     from .progress import shown
@@ -89,16 +96,23 @@ def reindex(
     if as_json:
         write_json({"written": done.written, "refused": done.refused, "switched": done.switched})
     else:
-        searched = ", and the new index is searched" if done.switched else ""
+        searched = ", and the new index is in use" if done.switched else ""
         say(f"{done.written:,} memories and tombstones were written{searched}.")
     if done.refused:
-        kept = "" if done.switched or user is not None else " The old index is kept; --accept-refused switches anyway."
+        kept = (
+            ""
+            if done.switched or user is not None
+            else " The old index stays in use; --accept-refused switches anyway."
+        )
         complain(f"{done.refused:,} were refused ({done.why}).{kept}")
         raise typer.Exit(Exit.OTHER)
 
 
 def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = False) -> None:
-    """Compare table and search index, and say what differs; exit code 1 when something does."""
+    """Compare the table and the search index, and list differences.
+
+    The exit code is 1 if there are any.
+    """
     from ... import maintenance
     from ...runtime.clock import SystemClock
 
@@ -113,9 +127,9 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: options.Json = Fals
             of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
             say(f"{one.kind:11} {one.id} of {of}")
         if found.strays:
-            say(f"{found.strays:,} documents of the index belong to nobody.")
+            say(f"{found.strays:,} documents of the index belong to no known user.")
         if not found.differences and not found.strays:
-            say("The index is as the table says.")
+            say("The index matches the table.")
     if found.differences or found.strays:
         raise typer.Exit(Exit.OTHER)
 

@@ -28,22 +28,31 @@ def register(app: typer.Typer) -> None:
 
 
 def add(
-    user: Annotated[str, typer.Option("--user", metavar="ID", help="Whose memories the key opens.")],
+    user: Annotated[str, typer.Option("--user", metavar="ID", help="The user whose memories the key opens.")],
     tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant.")] = "",
-    agent: Annotated[str | None, typer.Option("--agent", metavar="ID", help="As which agent it calls.")] = None,
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="What the key is for, to know it again.")] = "",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Only the tools that change nothing.")] = False,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="ID", help="The agent's id in calls with this key.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="What the key is for; shown by `keys list`.")
+    ] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow only tools that change nothing.")] = False,
     toolset: Annotated[
-        list[str] | None, typer.Option("--toolset", metavar="NAME", help="Only this toolset; may be repeated.")
+        list[str] | None, typer.Option("--toolset", metavar="NAME", help="Allow only this toolset; can be repeated.")
     ] = None,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", metavar="DATE", help="Refuse the key from then on: 2026-12-31, or with a time; UTC."),
+        typer.Option(
+            "--expires", metavar="DATE", help="When the key expires: a date or time in UTC, such as 2026-12-31."
+        ),
     ] = None,
     as_json: options.Json = False,
     data: options.Data = None,
 ) -> None:
-    """Make a key and show it, this once: only a digest of it is kept. A server that runs admits it at once."""
+    """Create a key and print it.
+
+    The key is shown only once, because only a digest of it is stored. A running server accepts it at once.
+    """
     from ...invoke import identified
     from ...model import Caller, Permissions
     from ...runtime.clock import SystemClock
@@ -51,7 +60,7 @@ def add(
 
     for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
         if any(category(character) in _UNSHOWN for character in given):
-            raise InvalidInput(f"{option} has a control character or a line break; leave it out.")
+            raise InvalidInput(f"{option} contains a control character or line break; remove it.")
     permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())))
     for named in permissions.toolsets:
         CATALOGUE.toolset(named)
@@ -63,12 +72,16 @@ def add(
         return
     say(secret)
     say(
-        f"It opens the memories of {user} and is not shown again; `steeltrap keys revoke {key.id}` ends it.", error=True
+        f"It opens the memories of {user} and is not shown again. To revoke it: `steeltrap keys revoke {key.id}`.",
+        error=True,
     )
 
 
 def list_(as_json: options.Json = False, data: options.Data = None) -> None:
-    """List the keys, oldest first: ids, whose they are and what they may do. The keys themselves are kept nowhere."""
+    """List the keys, oldest first, with their users and permissions.
+
+    The keys themselves are not stored.
+    """
     from ...runtime.clock import SystemClock
 
     now = SystemClock().now()
@@ -86,14 +99,14 @@ def list_(as_json: options.Json = False, data: options.Data = None) -> None:
             parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {key.expires_at}")
         say((key.id, "bold"), f"  {key.created_at}  {', '.join(parts)}  {key.name}".rstrip())
     if not known:
-        say("No API keys; `steeltrap keys add --user ID` makes one.", error=True)
+        say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
 
 
 def revoke(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `keys list` shows it.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")],
     data: options.Data = None,
 ) -> None:
-    """End a key: a server that runs refuses it from the next call on."""
+    """Revoke a key: a running server refuses it from the next call on."""
     _keys(data).revoke(id)
     say(f"The key {id} is revoked.")
 

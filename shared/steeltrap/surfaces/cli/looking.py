@@ -34,11 +34,11 @@ def register(app: typer.Typer) -> None:
 
 def tools(
     toolset: options.Toolset = None,
-    format: Annotated[Format, typer.Option("--format", help="A table to read, or schemas as JSON.")] = Format.TABLE,
+    format: Annotated[Format, typer.Option("--format", help="A table, or schemas as JSON.")] = Format.TABLE,
 ) -> None:
-    """List the tools, or write their schemas for a model's function calling.
+    """List the tools, or print their schemas for function calling.
 
-    The schemas are of one toolset (core if not said): names collide between toolsets on purpose.
+    Schemas are printed for one toolset (default core), because tool names repeat between toolsets.
     """
     from ...toolsets import CATALOGUE
     from .. import schemas
@@ -53,17 +53,23 @@ def tools(
 
 
 def call(
-    tool: Annotated[str, typer.Argument(metavar="TOOLSET.TOOL", help="Such as core.search.")],
-    arguments: Annotated[str, typer.Argument(metavar="JSON", help="The arguments; `-` reads them from stdin.")] = "{}",
+    tool: Annotated[str, typer.Argument(metavar="TOOLSET.TOOL", help="The tool, such as core.search.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="The arguments as a JSON object; `-` reads them from stdin.")
+    ] = "{}",
     key: Annotated[
-        str | None, typer.Option("--idempotency-key", metavar="KEY", help="The same key saves the same memory once.")
+        str | None,
+        typer.Option("--idempotency-key", metavar="KEY", help="Calls with the same key save a memory only once."),
     ] = None,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
     conversation: options.Conversation = None,
 ) -> None:
-    """Call a tool. Its own answer, or its own error, is all that stdout gets; the exit code says which."""
+    """Call a tool.
+
+    Only the tool's answer or error is printed to stdout; the exit code tells which it is.
+    """
     from ...errors import SteeltrapError
 
     given: str | bytes = sys.stdin.buffer.read() if arguments == "-" else arguments

@@ -9,7 +9,7 @@ from . import options
 from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, as recall shows it.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall.")]
 
 
 _SHOWN = 200
@@ -21,9 +21,11 @@ def register(app: typer.Typer) -> None:
 
 
 def remember(
-    content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; `-` reads it from stdin.")],
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A label; may be repeated.")] = None,
-    scope: Annotated[str | None, typer.Option("--scope", help="Where to file it, such as work/project-x.")] = None,
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="The text to save; `-` reads it from stdin.")],
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for it; can be repeated.")] = None,
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="The scope to file it under, such as work/project-x.")
+    ] = None,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -39,24 +41,26 @@ def remember(
         say(f"Remembered as {saved['id']} in {saved['scope']}.")
         if saved.get("similarity", 0) >= 0.7:
             near = memory.ask("core.get", id=saved["nearest_id"])
-            say((f"Close to {near['id']}: {near['content']}", "dim"))
+            say((f"Similar to {near['id']}: {near['content']}", "dim"))
     return None
 
 
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
-    why: Annotated[bool, typer.Option("--why", help="Say for each memory why it is there.")] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many at most.")] = 5,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="Only with this label; may be repeated.")] = None,
-    scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and those below it.")] = None,
-    turns: Annotated[bool, typer.Option("--turns", help="Also what was said in conversations.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Explain why each memory was found.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories.")] = 5,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only memories with this tag; can be repeated.")
+    ] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and the scopes below it.")] = None,
+    turns: Annotated[bool, typer.Option("--turns", help="Also search the messages of conversations.")] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
     conversation: options.Conversation = None,
 ) -> None:
-    """Search the memories by meaning and by words."""
+    """Search memories by meaning and keywords."""
     with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
         found = memory.ask(
             "core.search",
@@ -76,7 +80,7 @@ def recall(
     for hit in found["results"]:
         _print_hit(hit)
     if unseen:
-        complain(f"Only {unseen:,} messages of conversations are stored yet: recall --turns searches them.")
+        complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
     elif not found["results"] or found["outcome"]["kind"] == "degraded":
         complain(found["outcome"]["message"])
     return None
@@ -89,7 +93,7 @@ def history(
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Show every version of a memory, oldest first."""
+    """Show all versions of a memory, oldest first."""
     with opened(data=data, user=user, agent=agent) as memory:
         images = memory.ask("core.history", id=id)
         while "next" in images:
@@ -114,24 +118,24 @@ def undo(
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Take back the last change of a memory, or its deletion."""
+    """Undo the last change to a memory, or its deletion."""
     with opened(data=data, user=user, agent=agent) as memory:
         restored = memory.ask("core.undo", id=id)
     if as_json:
         return write_json(restored)
-    say(f"Version {restored['version']} is as before the last change: {restored['content']}")
+    say(f"Undone. Version {restored['version']} restores: {restored['content']}")
     return None
 
 
 def forget(
     id: Id,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Erase a memory for good, its history too. There is no undo."""
+    """Erase a memory and its history permanently. This can't be undone."""
     from ...rules.limits import MAX_VERSION
 
     with opened(data=data, user=user, agent=agent) as memory:

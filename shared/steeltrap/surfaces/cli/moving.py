@@ -23,22 +23,28 @@ def register(app: typer.Typer) -> None:
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of Markdown, *.json, *.jsonl, our own export.")],
-    scope: Annotated[str, typer.Option("--scope", help="Where to file it; an export keeps its own.")] = "user/default",
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A label for all of it; may be repeated.")] = None,
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A *.md, *.json or *.jsonl file, an export, or a folder of them.")
+    ],
+    scope: Annotated[
+        str, typer.Option("--scope", help="The scope to file it under; an export keeps its own scopes.")
+    ] = "user/default",
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="A tag for everything imported; can be repeated.")
+    ] = None,
     look_around: Annotated[
-        bool, typer.Option("--look-around", help="Find links and surprise for what is imported; slower.")
+        bool, typer.Option("--look-around", help="Compute links and surprise for imported memories; slower.")
     ] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Import notes, chat transcripts or an export. Again is safe: what is there is skipped.
+    """Import notes, chat transcripts or an export.
 
-    A long Markdown file becomes a memory a section. Messages of a transcript become turns of their
-    conversation, and its episodes are made at once. What can't be imported is listed by line, and the
-    exit code is 6. JSON is read as a stream; one item may have up to 64 MiB.
+    Re-running is safe; existing items are skipped. A long Markdown file becomes one memory per section. Messages of a
+    transcript become turns of their conversation, and its episodes are made at once. Items that can't be imported are
+    listed by line, and the exit code is 6. JSON is read as a stream; one item may have up to 64 MiB.
     """
     from . import importing
     from .files import Flaw, Origin, total_bytes
@@ -66,11 +72,11 @@ def import_(
                     report=report,
                     advance=advance,
                 )
-            with shown("Summing up conversations", len(tally.conversations)) as advance:
+            with shown("Summarising conversations", len(tally.conversations)) as advance:
                 importing.close(new_call, tally=tally, advance=advance)
         except (KeyboardInterrupt, SteeltrapError):
             if tally.seen:
-                complain(f"Stopped with {tally.written:,} written. The same command again goes on from there.")
+                complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
             raise
     if tally.failed > len(listed):
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
@@ -87,13 +93,16 @@ def import_(
 
 
 def export(
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The file to write, one record a line; `-` is stdout.")],
-    turns: Annotated[bool, typer.Option("--turns/--no-turns", help="The turns of conversations too.")] = True,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The file to write, one record per line; `-` is stdout.")],
+    turns: Annotated[bool, typer.Option("--turns/--no-turns", help="Include conversation turns.")] = True,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Export every memory, with its history, to a file that import takes back without loss."""
+    """Export all memories, with their history, to a file.
+
+    `import` restores them from it without loss.
+    """
     from . import exporting
     from .progress import shown
 

@@ -7,12 +7,16 @@ import typer
 
 Data = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Folder of the memories (STEELTRAP_DATA, else ~/.steeltrap)."),
+    typer.Option(
+        "--data", metavar="FOLDER", help="Folder where memories are stored (STEELTRAP_DATA, else ~/.steeltrap)."
+    ),
 ]
-User = Annotated[str | None, typer.Option("--user", metavar="ID", help="Whose memories (STEELTRAP_USER, else local).")]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id (STEELTRAP_USER, else local).")]
 Agent = Annotated[
-    str | None, typer.Option("--agent", metavar="ID", help="As which agent (STEELTRAP_AGENT, else default).")
+    str | None, typer.Option("--agent", metavar="ID", help="The agent's id (STEELTRAP_AGENT, else default).")
 ]
-Conversation = Annotated[str | None, typer.Option("--conversation", metavar="ID", help="In which conversation.")]
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
-Toolset = Annotated[str | None, typer.Option("--toolset", metavar="NAME", help="One toolset, such as core or notes.")]
+Conversation = Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The conversation's id.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Toolset = Annotated[
+    str | None, typer.Option("--toolset", metavar="NAME", help="Only this toolset, such as core or notes.")
+]

@@ -57,7 +57,7 @@ def printable(content: str) -> str:
 
 def confirm_forgetting(what: str) -> None:
     """Ask before something is erased for good; leaves the command unless the answer is yes."""
-    complain(f"This erases for good: {what}")
+    complain(f"This permanently erases: {what}")
     try:
         agreed = typer.confirm("Forget it?", err=True)
     except typer.Abort:

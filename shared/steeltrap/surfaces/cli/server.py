@@ -25,8 +25,8 @@ def refuse_open_door(host: str, known_by: "Authentication") -> None:
     """Raises InvalidInput for an address that others can reach while nobody says who they are."""
     if known_by.local and not _is_loopback(host):
         raise InvalidInput(
-            f"{host} can be reached by others, and nothing says who they are: ask for keys or tokens with --auth, put "
-            "a gateway that authenticates in front and trust its header with --user-header, or listen on 127.0.0.1."
+            f"{host} can be reached by others, and callers are not authenticated: require keys or tokens with --auth, "
+            "put an authenticating gateway in front and trust its header with --user-header, or listen on 127.0.0.1."
         )
 
 
@@ -120,12 +120,12 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except socket.gaierror:
-        raise InvalidInput(f"`{host}` is no address of this computer; try 127.0.0.1.") from None
+        raise InvalidInput(f"`{host}` is not an address of this computer; try 127.0.0.1.") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             sentence = f"Port {port} of {host} is in use: stop what listens there, or choose another with --port."
         else:
-            sentence = f"{host} port {port} can't be listened on ({error.strerror}); choose another --host or --port."
+            sentence = f"Can't listen on {host} port {port} ({error.strerror}); choose another --host or --port."
         raise Unavailable(sentence, retryable=False, part="port") from None
     return listener
 
@@ -134,7 +134,7 @@ def _announce(listener: socket.socket, settings: "Settings", known_by: "Authenti
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     say((f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.", "bold"), error=True)
-    say(f"Memories are in {settings.data}.", error=True)
+    say(f"Memories are stored in {settings.data}.", error=True)
     header = f' -H "{known_by.header}"' if known_by.header else ""
     say("Try:", error=True)
     body = """-H 'Content-Type: application/json' -d '{"content": "User prefers dark mode."}'"""

@@ -15,21 +15,26 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.")] = 8765,
     toolset: options.Toolset = None,
     user_header: Annotated[
         str | None,
-        typer.Option("--user-header", metavar="NAME", help="Trust this header of a gateway in front to name the user."),
+        typer.Option("--user-header", metavar="NAME", help="Trust this header, set by a gateway, for the user's id."),
     ] = None,
     agent_header: Annotated[
-        str | None, typer.Option("--agent-header", metavar="NAME", help="The same for the agent (X-Agent-Id).")
+        str | None,
+        typer.Option("--agent-header", metavar="NAME", help="The header for the agent's id (default X-Agent-Id)."),
     ] = None,
     conversation_header: Annotated[
         str | None,
-        typer.Option("--conversation-header", metavar="NAME", help="The same for the conversation."),
+        typer.Option(
+            "--conversation-header",
+            metavar="NAME",
+            help="The header for the conversation's id (default X-Conversation-Id).",
+        ),
     ] = None,
     auth: Annotated[
-        Auth | None, typer.Option("--auth", help="What says who calls (STEELTRAP_AUTH, else local).")
+        Auth | None, typer.Option("--auth", help="How callers authenticate (STEELTRAP_AUTH, else local).")
     ] = None,
     data: options.Data = None,
     user: options.User = None,
@@ -37,9 +42,9 @@ def serve(
 ) -> None:
     """Serve HTTP, and MCP at /mcp, until Ctrl-C.
 
-    By --auth local everybody on this computer is one local user, and no address that others reach is listened on.
-    `headers` trusts those that a gateway in front sets, as --user-header does; `oidc` wants tokens of
-    STEELTRAP_OIDC_ISSUER, `keys` keys that `steeltrap keys add` made.
+    --auth local listens on loopback only, and every caller is the same local user. `headers` trusts headers that a
+    gateway sets, as --user-header does. `oidc` requires tokens from STEELTRAP_OIDC_ISSUER; `keys` requires keys made
+    with `steeltrap keys add`.
     """
     from ...settings import read_settings
     from . import server
@@ -52,13 +57,13 @@ def serve(
 
 
 def mcp(
-    toolset: Annotated[str, typer.Option("--toolset", metavar="NAME", help="The tools to offer.")] = "core",
+    toolset: Annotated[str, typer.Option("--toolset", metavar="NAME", help="The toolset to offer.")] = "core",
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
     conversation: options.Conversation = None,
 ) -> None:
-    """Serve MCP over stdin and stdout, as an MCP client starts it."""
+    """Serve MCP over stdin and stdout, for an MCP client."""
     from ..mcp import run_stdio
     from .opening import opened
 

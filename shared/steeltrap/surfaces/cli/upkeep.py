@@ -24,14 +24,15 @@ def register(app: typer.Typer) -> None:
 
 def reembed(
     all_users: Annotated[
-        bool, typer.Option("--all", help="Also the users whose vectors this embedder made already.")
+        bool, typer.Option("--all", help="Also re-embed users who already have this embedder's vectors.")
     ] = False,
     as_json: options.Json = False,
     data: options.Data = None,
 ) -> None:
-    """Embed every memory of every user anew, after the embedder was changed. Stop the server first.
+    """Re-embed all memories of all users with the current embedder.
 
-    Each user's vectors change all at once, when all are made. A command that was cut short goes on with the others.
+    Run it after changing the embedder; stop the server first. A user's vectors are replaced together, once all are
+    computed. If the command was interrupted, run it again: it continues with the remaining users.
     """
     from .progress import shown
 
@@ -46,21 +47,22 @@ def reembed(
         except KeyboardInterrupt:
             ready = run.users + run.already
             complain(
-                f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others keep their old ones. The "
-                "same command again goes on with the others."
+                f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others keep their old ones. Run "
+                "the same command again to continue."
             )
             raise
     said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
     if run.already:
-        said += f" {run.already:,} users had them already; --all embeds theirs again."
+        said += f" {run.already:,} users had them already; --all re-embeds them."
     done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
     _finish(done, as_json, said)
 
 
 def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
-    """Purge what has expired, and what was deleted longer ago than STEELTRAP_RETENTION_DAYS.
+    """Purge expired memories and old deleted ones.
 
-    With STEELTRAP_STORE=aws the search index loses its tombstones of what has been gone for 15 days, too.
+    A deleted memory is purged after STEELTRAP_RETENTION_DAYS. With STEELTRAP_STORE=aws, tombstones of memories gone for
+    15 days are also removed from the search index.
     """
     said = ""
     with opened(data=data) as memory:
@@ -69,35 +71,38 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
         done = {"users": run.users, "memories": run.memories, "failed": run.failed}
         if memory.settings.store == "aws":
             _sweep_index(memory, done)
-            said = f" {done['tombstones']:,} tombstones of the search index went."
+            said = f" {done['tombstones']:,} tombstones were removed from the search index."
     _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
 
 
 def forget_user(
-    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id, as calls carry it.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
     data: options.Data = None,
 ) -> None:
-    """Erase everything of a user, to the bytes of the file, exported files too. There is no undo."""
+    """Erase all data of a user permanently.
+
+    This includes exported files and the bytes on disk. It can't be undone.
+    """
     from ... import maintenance
     from ...model import UserRef
 
     with opened(data=data) as memory:
         if memory.door.files is None:
-            complain("No place of exported files is set (STEELTRAP_EXPORT_BUCKET): a user's files, if any, stay.")
+            complain("STEELTRAP_EXPORT_BUCKET is not set: the user's exported files, if any, are kept.")
         if not yes:
             confirm_forgetting(f"all memories of the user {user}")
         whose = UserRef(user, tenant)
         there = maintenance.forget_user(whose, memory.door.store, memory.door.files)
     if not there:
-        complain(f"Nothing is stored of {user}.")
+        complain(f"Nothing is stored for {user}.")
         raise typer.Exit(Exit.NOT_FOUND)
-    say(f"Forgotten: everything of {user}.")
+    say(f"Forgotten: all data of {user}.")
 
 
 def doctor(as_json: options.Json = False, data: options.Data = None) -> None:
-    """Check what steeltrap stands on, and say how to mend what is broken."""
+    """Check the installation, and say how to fix what is broken."""
     from ...settings import read_settings
     from . import diagnosis
 
@@ -153,4 +158,4 @@ def _print_findings(findings: "Sequence[Finding]") -> None:
     for finding in findings:
         say((f"{finding.state:8}", styles[finding.state]), f"{finding.check}: {finding.found}")
         if finding.mend:
-            say(f"        mend: {finding.mend}")
+            say(f"        fix: {finding.mend}")
