@@ -171,7 +171,7 @@ def _written(name: str, value: object) -> str:
     except UnicodeEncodeError:
         raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
     except (TypeError, ValueError, RecursionError):
-        raise InvalidInput(f"`{name}` must be plain JSON, not too deep and without numbers of no end.") from None
+        raise InvalidInput(f"`{name}` must be plain JSON, not nested too deep and without NaN or Infinity.") from None
     return text
 
 

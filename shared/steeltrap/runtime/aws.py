@@ -77,7 +77,7 @@ class Following:
             "LatestStreamArn"
         )
         if arn is None:
-            raise NotFound(f"The table {self.tables.memory} has no stream; make it anew by `steeltrap setup`.")
+            raise NotFound(f"The table {self.tables.memory} has no stream; recreate it with `steeltrap setup`.")
         return Follower(boto3.session.Session().client("dynamodbstreams", **_options(self.settings)), arn, self.indexer)
 
 
@@ -140,7 +140,7 @@ def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> li
             create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
             made += missing
     except WaiterError:
-        raise Unavailable("The tables were made, and don't serve yet; try again.", part="store") from None
+        raise Unavailable("The tables were created but are not ready yet; try again.", part="store") from None
     except (BotoCoreError, ClientError) as error:
         raise translate(error) from None
     finally:
@@ -211,4 +211,4 @@ def _parking(settings: Settings) -> Callable[[Parked], None]:
 
 def _log_parked(parked: Parked) -> None:
     what = (parked.id, parked.index_version, parked.user, parked.error)
-    _log.error("the index never takes memory %s, version %s, of user %s: %s", *what)
+    _log.error("the index permanently rejects memory %s, version %s, of user %s: %s", *what)

@@ -117,7 +117,7 @@ def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
 
 def _needs_aws(settings: Settings) -> None:
     if settings.store != "aws":
-        raise InvalidInput("This needs STEELTRAP_STORE=aws: a file has no index beside it that could differ.")
+        raise InvalidInput("This needs STEELTRAP_STORE=aws: SQLite has no separate search index.")
 
 
 def open_files(settings: Settings) -> FileStore | None:

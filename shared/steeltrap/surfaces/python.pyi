@@ -892,7 +892,7 @@ class RecordsRescoredView(TypedDict):
     new_score: float
 
 class Records:
-    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate."""
+    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate. Each description starts with the Japanese words of the document that defines this dialect; the English follows."""
 
     def memory_store(
         self,

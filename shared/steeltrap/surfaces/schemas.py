@@ -119,7 +119,7 @@ def _operation(tool: Tool, suffix: str) -> JsonObject:
                 "content": {tool.media: {"schema": tool.answer_schema}},
             },
             "default": {
-                "description": "What went wrong; a dialect with error bodies of its own answers one of those.",
+                "description": "What went wrong. A dialect with its own error format uses that format.",
                 "content": {PROBLEM_MEDIA: problem, "application/json": {"schema": {}}},
             },
         },
@@ -140,7 +140,7 @@ def _idempotency_key() -> JsonObject:
 
 def _outcome_header() -> JsonObject:
     return {
-        "description": "What a search met.",
+        "description": "How the search ended.",
         "schema": {"type": "string", "enum": [kind.value for kind in OutcomeKind]},
     }
 

@@ -289,5 +289,5 @@ class SqliteSpace:
         with self._file.reading() as connection:
             number = None if connection is None else listing.row_number(connection, id)
         if number is None:
-            raise MemoryNotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
+            raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
         return number

@@ -120,6 +120,6 @@ def _place(partition: Partition, id: str) -> str:
     key = keys.memory(known)
     item = partition.get([key], items.IMAGE).get(key) if known else None
     if item is None or "gone" in item:
-        raise MemoryNotFound(f"No memory with id {id} to go on behind; begin anew.", id=id)
+        raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
     memory = partition.memories([known])[known]
     return items.listed(memory, number(item, "position"))

@@ -15,8 +15,8 @@ from .json_value import Damage, Value
 _CONVERSATION_KEYS: Final = ("conversation_id", "thread_id", "session_id")
 _TIME_KEYS: Final = ("time", "timestamp", "created_at", "create_time", "date")
 _FORMS: Final = (
-    'this is none of: a message such as {"role": "user", "content": "Hello"}, a conversation such as '
-    '{"messages": [...]}, a record of `steeltrap export`.'
+    'unrecognised format. Expected one of: a message such as {"role": "user", "content": "Hello"}, a conversation such '
+    'as {"messages": [...]}, a record of `steeltrap export`.'
 )
 
 
