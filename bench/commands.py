@@ -20,6 +20,7 @@ Where = Annotated[
 
 def register(app: typer.Typer) -> None:
     bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
+    bench.command()(quality)
     bench.command()(locomo)
     bench.command()(surprise)
     bench.command()(speed)
@@ -27,6 +28,30 @@ def register(app: typer.Typer) -> None:
     bench.command()(cold)
     bench.command()(warm)
     app.add_typer(bench, name="bench")
+
+
+def quality(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders, each a set of questions.")],
+    store: Where = Store.SQLITE,
+    embedder: Annotated[
+        str | None, typer.Option("--embedder", metavar="NAME", help="In place of STEELTRAP_EMBEDDER.")
+    ] = None,
+    keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE", help="Write each question's scores.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="FILE", help="Compare, question by question, with a run that --keep wrote."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """How well the ordinary search tool finds what answers a question, and only that.
+
+    The content tells the format of each set: LoCoMo, BEAM (a folder), LongMemEval, or JSON Lines of your own. Every
+    figure has the interval in which 95 of 100 lie when the questions are drawn anew. Everything is in a folder, or
+    tables and an index, that are removed afterwards.
+    """
+    from .quality.measure import measure, show
+
+    show(measure(paths, store, embedder=embedder, keep=keep, against=against), as_json)
 
 
 def locomo(

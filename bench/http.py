@@ -25,6 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from steeltrap.engine.save import Draft
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, JsonObject, UserRef
 
@@ -61,7 +62,7 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
         with opened(folder / "loaded", Store.SQLITE) as place:
-            fill(place.door, _CALLER, texts)
+            fill(place.door, _CALLER, [Draft(content=text) for text in texts])
         for name in ("here", "served", "piped"):
             shutil.copytree(folder / "loaded", folder / name)
         door = stack.enter_context(opened(folder / "here", Store.SQLITE)).door

@@ -3,27 +3,19 @@
 Recall is the share of a question's gold turns among the first k results, averaged over the questions.
 """
 
-import json
 import re
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from steeltrap.engine.save import Draft
-from steeltrap.engine.transfer.import_ import import_drafts
-from steeltrap.errors import InvalidInput, NotFound
-from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
-from steeltrap.surfaces.cli.opening import Opened
-from steeltrap.surfaces.cli.progress import shown
+from steeltrap.errors import InvalidInput
 
-from .place import opened
+from .quality.asking import ask
+from .quality.reading import parsed
+from .quality.scoring import Answered, means, scores
+from .quality.sets import Question, QuestionSet, Space
 from .report import milliseconds
 from .stores import Store
 
@@ -39,122 +31,76 @@ TITLES: Final = {
     "search_p95_ms": "search, 95th percentile, ms",
     "load_per_s": "loaded a second",
 }
-_LIMIT: Final = 10
 _GOLD: Final = re.compile(r"D(\d+):(\d+)")
-_TURN: Final = "turn"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How one question went."""
-
-    category: int
-    r5: float
-    r10: float
-    session_r10: float
-    seconds: float
 
 
 def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) -> dict[str, Any]:
     """The figures, recall in percent. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
-    conversations = read(path)[:most]
-    asked: list[Asked] = []
-    loaded = 0
-    seconds = 0.0
-    with (
-        TemporaryDirectory(prefix="steeltrap-bench-") as folder,
-        opened(Path(folder), store) as place,
-        shown("LoCoMo", len(conversations)) as advance,
-    ):
-        for number, conversation in enumerate(conversations, 1):
-            by_user = Opened(place.door, Caller(UserRef(f"locomo-{number}"), "default"), place.settings)
-            began = time.perf_counter()
-            loaded += _load(by_user, conversation["conversation"])
-            seconds += time.perf_counter() - began
-            place.settle()
-            asked += _ask_all(by_user, conversation["qa"])
-            advance(number, loaded)
-    if not asked:
+    spaces = tuple(space(conversation) for conversation in read(path)[:most])
+    if not any(one.questions for one in spaces):
         raise InvalidInput(f"{path.name} has no question of categories 1 to 4 with evidence.")
+    asked = ask(QuestionSet(name="LoCoMo", form="LoCoMo", spaces=spaces), store, by_session=False)
+    answers = [one.answered for one in asked.answers]
+    of_category = {name: [one for one in answers if one.question.category == name] for name in CATEGORIES.values()}
+    seconds = [one.seconds for one in asked.answers]
     return {
-        **_recalls(asked),
-        "by_category": {
-            name: _recalls([one for one in asked if one.category == category])
-            for category, name in CATEGORIES.items()
-            if any(one.category == category for one in asked)
-        },
-        "search_p50_ms": milliseconds([one.seconds for one in asked], 0.5),
-        "search_p95_ms": milliseconds([one.seconds for one in asked], 0.95),
-        "load_per_s": round(loaded / seconds),
-        "memories": loaded,
+        **_recalls(answers),
+        "by_category": {name: _recalls(some) for name, some in of_category.items() if some},
+        "search_p50_ms": milliseconds(seconds, 0.5),
+        "search_p95_ms": milliseconds(seconds, 0.95),
+        "load_per_s": round(asked.memories / asked.load_seconds),
+        "memories": asked.memories,
     }
 
 
-def drafts(conversation: dict[str, Any]) -> Iterator[Draft]:
-    """A memory a turn: who said what, in which session, when."""
-    sessions = sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key))
-    for session in sessions:
+def space(conversation: dict[str, Any]) -> Space:
+    """A conversation: a memory per turn, and the questions of categories 1 to 4 that have evidence."""
+    return Space(
+        memories=memories(conversation["conversation"]),
+        questions=tuple(
+            Question(text=one["question"], category=CATEGORIES[one["category"]], relevant=frozenset(relevant))
+            for one in conversation["qa"]
+            if one.get("category") in CATEGORIES and (relevant := _turns(" ".join(one.get("evidence", ()))))
+        ),
+    )
+
+
+def memories(conversation: dict[str, Any]) -> dict[str, Draft]:
+    """A memory per turn, by the turn's id: who said what, in which session, when."""
+    said: dict[str, Draft] = {}
+    for session in sorted(int(key[8:]) for key in conversation if re.fullmatch(r"session_\d+", key)):
         at = _session_time(conversation.get(f"session_{session}_date_time"))
         for turn in conversation[f"session_{session}"]:
-            yield Draft(
-                content=f"{turn['speaker']}: {turn['text']}",
-                conversation_id=f"session_{session}",
-                occurred_at=at,
-                metadata={_TURN: _turns(turn["dia_id"])[0]},
+            content = f"{turn['speaker']}: {turn['text']}"
+            said[_turns(turn["dia_id"])[0]] = Draft(
+                content=content, conversation_id=f"session_{session}", occurred_at=at
             )
+    return said
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     """The conversations. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
-    try:
-        conversations = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise NotFound(f"{path} can't be read ({error.strerror}).") from None
-    except ValueError:
-        raise InvalidInput(f"{path.name} is not JSON; the benchmark takes LoCoMo's locomo10.json.") from None
-    fits = isinstance(conversations, list) and all(
-        isinstance(one, dict) and isinstance(one.get("conversation"), dict) and isinstance(one.get("qa"), list)
-        for one in conversations
-    )
-    if not fits:
+    conversations = parsed(path)
+    if not is_locomo(conversations):
         raise InvalidInput(f"{path.name} is not in LoCoMo's form: a list of objects with `conversation` and `qa`.")
     return list(conversations)
 
 
-def _load(by_user: Opened, conversation: dict[str, Any]) -> int:
-    turns = list(drafts(conversation))
-    seen: Counter[Any] = Counter()
-    blocks = [turns[i : i + BLOCK_ITEMS] for i in range(0, len(turns), BLOCK_ITEMS)]
-    return sum(import_drafts(by_user.call(60), block, seen).written for block in blocks)
-
-
-def _ask_all(by_user: Opened, questions: Sequence[dict[str, Any]]) -> Iterator[Asked]:
-    for question in questions:
-        gold = set(_turns(" ".join(question.get("evidence", ()))))
-        if question.get("category") in CATEGORIES and gold:
-            yield _ask(by_user, question, gold)
-
-
-def _ask(by_user: Opened, question: dict[str, Any], gold: set[str]) -> Asked:
-    began = time.perf_counter()
-    answer = by_user.ask("core.search", query=question["question"], limit=_LIMIT)
-    seconds = time.perf_counter() - began
-    found = [hit["metadata"][_TURN] for hit in answer["results"]]
-    sessions = {turn.split(":")[0] for turn in gold}
-    return Asked(
-        category=question["category"],
-        r5=len(gold & set(found[:5])) / len(gold),
-        r10=len(gold & set(found)) / len(gold),
-        session_r10=len(sessions & {turn.split(":")[0] for turn in found}) / len(sessions),
-        seconds=seconds,
+def is_locomo(content: Any) -> bool:
+    return isinstance(content, list) and all(
+        isinstance(one, dict) and isinstance(one.get("conversation"), dict) and isinstance(one.get("qa"), list)
+        for one in content
     )
 
 
-def _recalls(asked: Sequence[Asked]) -> dict[str, Any]:
-    def percent(name: str) -> float:
-        return round(100 * fmean(getattr(one, name) for one in asked), 2)
-
-    return {"questions": len(asked), "r5": percent("r5"), "r10": percent("r10"), "session_r10": percent("session_r10")}
+def _recalls(answers: Sequence[Answered]) -> dict[str, Any]:
+    found = means([scores(one) for one in answers])
+    return {
+        "questions": len(answers),
+        "r5": found["r5"],
+        "r10": found["r10"],
+        "session_r10": found.get("session_r10_of_turns", 0.0),
+    }
 
 
 def _turns(evidence: str) -> list[str]:

@@ -56,10 +56,13 @@ class LaterClock(SystemClock):
 
 
 @contextmanager
-def opened(folder: Path, store: Store) -> Iterator[Place]:
-    """An empty store: in a folder, or with tables and an index of its own on the parts that the settings name."""
+def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterator[Place]:
+    """An empty store: in a folder, or with tables and an index of its own on the parts that the settings name.
+
+    `embedder` None takes the one that the settings name.
+    """
     if store is Store.SQLITE:
-        settings = read_settings(data=folder, store=store.value)
+        settings = read_settings(data=folder, store=store.value, embedder=embedder)
         log_to_stderr(settings.log)
         door = runtime.open_door(settings)
         try:
@@ -67,12 +70,12 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
         finally:
             door.store.close()
         return
-    settings = _apart(folder)
+    settings = _apart(folder, embedder)
     log_to_stderr(settings.log)
-    embedder = runtime.open_embedder(settings)
-    runtime.set_up(settings, embedder)
+    model = runtime.open_embedder(settings)
+    runtime.set_up(settings, model)
     following = runtime.open_indexer(settings)
-    upkeep = runtime.open_upkeep(settings, embedder)
+    upkeep = runtime.open_upkeep(settings, model)
 
     clock = LaterClock()
 
@@ -85,7 +88,7 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
         return list(upkeep.truth.documents(user))
 
     try:
-        door = runtime.open_door(settings, embedder=embedder, clock=clock)
+        door = runtime.open_door(settings, embedder=model, clock=clock)
         from .opensearch import Bare
 
         index = Bare(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
@@ -101,22 +104,27 @@ def opened(folder: Path, store: Store) -> Iterator[Place]:
 
 
 def fill(
-    door: Door, caller: Caller, texts: Sequence[str], advance: Callable[[int], None] = lambda written: None
+    door: Door, caller: Caller, drafts: Sequence[Draft], advance: Callable[[int], None] = lambda written: None
 ) -> int:
-    """Import texts in blocks, as the command line does; how many were written. `advance` is told after each block."""
+    """Import in blocks, as the command line does; how many were written. `advance` is told after each block."""
     seen: Counter[TextKey] = Counter()
     written = 0
-    for start in range(0, len(texts), BLOCK_ITEMS):
-        drafts = [Draft(content=text) for text in texts[start : start + BLOCK_ITEMS]]
-        written += import_drafts(door.call_for(caller, seconds=_IMPORT_SECONDS), drafts, seen).written
+    for start in range(0, len(drafts), BLOCK_ITEMS):
+        block = drafts[start : start + BLOCK_ITEMS]
+        written += import_drafts(door.call_for(caller, seconds=_IMPORT_SECONDS), block, seen).written
         advance(written)
     return written
 
 
-def _apart(folder: Path) -> Settings:
+def _apart(folder: Path, embedder: str | None) -> Settings:
     name = f"steeltrap-bench-{os.getpid()}"
     return read_settings(
-        data=folder, store=Store.AWS.value, memory_table=name, usage_table=f"{name}-usage", opensearch_index=name
+        data=folder,
+        store=Store.AWS.value,
+        embedder=embedder,
+        memory_table=name,
+        usage_table=f"{name}-usage",
+        opensearch_index=name,
     )
 
 

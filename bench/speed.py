@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
@@ -185,7 +186,7 @@ def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
             def more(written: int, before: int = done) -> None:
                 advance(before + written, before + written)
 
-            done += fill(door, caller, share, more)
+            done += fill(door, caller, [Draft(content=text) for text in share], more)
     return time.perf_counter() - began
 
 

@@ -14,7 +14,7 @@ from steeltrap.surfaces.cli.opening import Opened, opened
 from steeltrap.surfaces.cli.output import say, write_json
 from steeltrap.surfaces.cli.progress import shown
 
-from .locomo import drafts, read
+from .locomo import memories, read
 from .paraphrases import PARAPHRASES
 from .rewording import REWORDINGS, reworded
 
@@ -25,8 +25,8 @@ _TOGETHER: Final = (800, 1_600, 3_200, 6_400)
 
 def measure(path: Path, most: int | None = None) -> dict[str, Any]:
     """The distributions by name. Raises NotFound or InvalidInput for a file that isn't LoCoMo."""
-    spoken = [[draft.content for draft in drafts(one["conversation"])] for one in read(path)[:most]]
-    unnamed = [[turn.partition(": ")[2] or turn for turn in turns] for turns in spoken]
+    spoken = [[draft.content for draft in memories(one["conversation"]).values()] for one in read(path)[:most]]
+    unnamed = [[text.partition(": ")[2] or text for text in texts] for texts in spoken]
     firsts = [first for first, _ in PARAPHRASES]
     said_again = {"in other words": [second for _, second in PARAPHRASES]}
     for how in REWORDINGS:

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.engine.save import Draft
 from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.surfaces.aws_lambda.telemetry import Telling
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
@@ -43,7 +44,7 @@ def measure(calls: int) -> JsonObject:
     texts = list(corpus.texts(_MEMORIES))
     questions = corpus.questions(texts, calls + _WARM)
     with TemporaryDirectory(prefix="steeltrap-bench-") as folder, opened(Path(folder), Store.SQLITE) as place:
-        fill(place.door, _CALLER, texts)
+        fill(place.door, _CALLER, [Draft(content=text) for text in texts])
         direct, handled, written = [], [], []
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             logging.getLogger("steeltrap").handlers.clear()  # a function has no other log

@@ -1,0 +1,53 @@
+"""Which format a file or folder is in, by its content."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from steeltrap.errors import InvalidInput
+
+from .. import locomo
+from . import beam, jsonl, longmemeval
+from .reading import text
+from .sets import QuestionSet, Space
+
+
+def read(path: Path) -> QuestionSet:
+    """The set in a file or folder, called by its name without the suffix. Raises NotFound or InvalidInput."""
+    form, spaces = _folder(path) if path.is_dir() else _file(path)
+    if not any(space.questions for space in spaces):
+        raise InvalidInput(f"{path.name} has no question that can be scored.")
+    return QuestionSet(name=path.resolve().stem, form=form, spaces=tuple(spaces))
+
+
+def _folder(path: Path) -> tuple[str, list[Space]]:
+    chats = beam.chats(path)
+    if not chats:
+        raise _unknown(path)
+    return "BEAM", [beam.space(chat) for chat in chats]
+
+
+def _file(path: Path) -> tuple[str, list[Space]]:
+    written = text(path)
+    if jsonl.is_jsonl(written):
+        return "JSON Lines", list(jsonl.spaces(written, path.name))
+    content = _json(written)
+    if content and longmemeval.is_longmemeval(content):
+        return "LongMemEval", list(longmemeval.spaces(content))
+    if content and locomo.is_locomo(content):
+        return "LoCoMo", [locomo.space(one) for one in content]
+    raise _unknown(path)
+
+
+def _json(written: str) -> Any:
+    try:
+        return json.loads(written)
+    except ValueError:
+        return None
+
+
+def _unknown(path: Path) -> InvalidInput:
+    return InvalidInput(
+        f"{path.name} is in no known format. Expected one of: LoCoMo's locomo10.json, a folder of BEAM's chats, "
+        "LongMemEval's file, or JSON Lines with `memories` and `questions` (docs/ranking.md)."
+    )

@@ -1,0 +1,46 @@
+"""What every format becomes: spaces of memories, and questions with the memories that answer them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from steeltrap.engine.save import Draft
+
+Miss = Literal["near", "far"]
+"""How an unanswerable question misses: the space has its topic but not the fact, or nothing about it at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, and the ids of the memories that answer it. Without any it has a `miss`.
+
+    `outdated` are the memories that those which answer it supersede.
+    """
+
+    text: str
+    category: str
+    relevant: frozenset[str] = frozenset()
+    miss: Miss | None = None
+    outdated: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Space:
+    """One user's memories by id, oldest first, and the questions that are asked of them."""
+
+    memories: Mapping[str, Draft]
+    questions: tuple[Question, ...]
+
+    def sessions(self, ids: Iterable[str]) -> set[str]:
+        """The conversations that these memories were said in; an id that isn't here was said in none."""
+        said_in = (self.memories[id].conversation_id for id in ids if id in self.memories)
+        return {session for session in said_in if session is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionSet:
+    """The spaces of one file or folder, and the name of their format."""
+
+    name: str
+    form: str
+    spaces: tuple[Space, ...]

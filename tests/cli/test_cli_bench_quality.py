@@ -1,0 +1,284 @@
+"""bench quality: every format is told by its content, and scored by what the ordinary search answers."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from bench.quality.formats import read
+
+from steeltrap.errors import InvalidInput, NotFound
+from steeltrap.surfaces.cli.opening import Opened
+
+KEYS = {
+    *("top1", "r5", "r10", "session_r10", "session_r10_of_turns", "precision", "f1", "none_far_recall"),
+    *("none_near_recall", "false_alarms", "tokens", "search_p50_ms", "search_p95_ms", "by_category", "intervals"),
+}
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Twelve memories about birds, boats and the like, one of them corrected later."""
+    texts = [
+        "Ana feeds a heron",
+        "Bob sails a dinghy",
+        "Ana moved to Porto",
+        *(f"note {n} on weather" for n in range(8)),
+    ]
+    memories = [{"id": f"m{n}", "text": text, "occurred_at": "2026-01-31"} for n, text in enumerate(texts)]
+    memories.append({"id": "new", "text": "Ana moved on to Faro", "supersedes": "m2", "tags": ["home"]})
+    questions = [
+        {"query": "heron", "kind": "word", "relevant": ["m0"]},
+        {"query": "who sails a dinghy", "kind": "word", "relevant": ["m1"]},
+        {"query": "where has Ana moved", "kind": "current", "relevant": ["new"]},
+        {"query": "quasar", "kind": "none", "relevant": [], "miss": "far"},
+        {"query": "Ana's cousin", "kind": "none", "relevant": [], "miss": "near"},
+    ]
+    return jsonl(tmp_path / "own.jsonl", {"memories": memories, "questions": questions})
+
+
+def jsonl(path, *lines):
+    path.write_text("\n".join(json.dumps(line) for line in lines) + "\n\n")
+    return path
+
+
+@pytest.fixture
+def beam(tmp_path):
+    batch = [
+        {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "I feed a heron ->-> 1,1"},
+        {"role": "assistant", "id": 1, "content": "Herons like fish"},
+    ]
+    late = [{"role": "user", "id": 2, "content": "I sail a dinghy"}]
+    probes = {
+        "abstention": [{"question": "What is my cousin called?"}],
+        "knowledge_update": [{"question": "heron and dinghy", "source_chat_ids": {"first": [0], "second": [2]}}],
+        "summarization": [{"question": "fish", "source_chat_ids": [1]}, {"question": "?", "source_chat_ids": []}],
+    }
+    for chat in ("1", "2"):
+        folder = tmp_path / "birds" / chat
+        folder.mkdir(parents=True)
+        batches = [{"batch_number": 1, "turns": [batch]}, {"batch_number": 2, "turns": [late]}]
+        (folder / "chat.json").write_text(json.dumps(batches))
+        (folder / "probing_questions.json").write_text(json.dumps(probes))
+    return tmp_path / "birds"
+
+
+@pytest.fixture
+def longmemeval(tmp_path):
+    def instance(id, question, *sessions):
+        return {
+            "question_id": id,
+            "question_type": "single-session-user",
+            "question": question,
+            "haystack_session_ids": [f"s{n}" for n in range(len(sessions))],
+            "haystack_dates": [f"2023/05/{30 - n} (Sat) 02:21" for n in range(len(sessions))],
+            "haystack_sessions": list(sessions),
+        }
+
+    heron = [
+        {"role": "user", "content": "I feed a heron", "has_answer": True},
+        {"role": "assistant", "content": "Lovely", "has_answer": False},
+    ]
+    dinghy = [{"role": "user", "content": "I sail a dinghy"}]
+    instances = [
+        instance("q1", "what do I feed, a heron?", heron, dinghy),
+        instance("q2_abs", "what is my cousin called?", dinghy),
+        instance("q3", "evidence isn't marked", dinghy),
+    ]
+    path = tmp_path / "longmemeval.json"
+    path.write_text(json.dumps(instances))
+    return path
+
+
+@pytest.fixture
+def locomo(tmp_path):
+    turns = [
+        {"speaker": "Ana", "dia_id": f"D1:{n}", "text": text} for n, text in enumerate(["I feed a heron", "Hm"], 1)
+    ]
+    asked = [
+        {"question": "Who feeds a heron?", "category": 4, "evidence": ["D1:01"]},
+        {"question": "Who adopted it?", "category": 5, "evidence": ["D1:1"]},
+    ]
+    path = tmp_path / "talks.json"
+    path.write_text(json.dumps([{"conversation": {"session_1": turns}, "qa": asked}]))
+    return path
+
+
+def test_sets_of_every_format_are_scored_in_one_run_and_leave_nothing_behind(run, own, beam, longmemeval, locomo, data):
+    figures = json.loads(run("bench", "quality", own, beam, longmemeval, locomo, "--json").stdout)
+    assert {name: of["format"] for name, of in figures.items()} == {
+        "own": "JSON Lines",
+        "birds": "BEAM",
+        "longmemeval": "LongMemEval",
+        "talks": "LoCoMo",
+    }
+    assert all(of.keys() >= KEYS for of in figures.values())
+    assert {name: (of["memories"], of["questions"], of["unanswerable"]) for name, of in figures.items()} == {
+        "own": (12, 3, 2),
+        "birds": (6, 4, 2),
+        "longmemeval": (4, 1, 1),
+        "talks": (2, 1, 0),
+    }
+    assert not data.exists()
+
+
+def test_a_set_of_ones_own_is_scored_by_category(run, own):
+    [figures] = json.loads(run("bench", "quality", own, "--json").stdout).values()
+    words = figures["by_category"]["word"]
+    assert (words["asked"], words["top1"], words["r5"]) == (2, 100, 100)
+    assert words["intervals"]["top1"] == [100, 100]
+    assert figures["session_r10"] is None
+    # Both Anas moved, so the older one is returned too; every answerable question has one memory that answers it.
+    assert figures["by_category"]["current"]["outdated_returned"] == 100
+    assert 0 < figures["precision"] < figures["f1"] < 50
+
+
+def test_only_an_outcome_that_says_so_counts_as_telling_that_nothing_is_there(run, own, tmp_path):
+    too_long = {"id": "m", "text": "heron " * 6_000}
+    asked = [{"query": "heron", "relevant": ["m"]}, {"query": "quasar", "relevant": [], "miss": "far"}]
+    bare = jsonl(tmp_path / "bare.jsonl", {"memories": [too_long], "questions": asked})
+    figures = json.loads(run("bench", "quality", own, bare, "--json").stdout)
+    told = {name: (of["none_far_recall"], of["false_alarms"], of["refused"]) for name, of in figures.items()}
+    assert told == {"own": (0, 0, 0), "bare": (100, 100, 1)}
+    assert figures["bare"]["precision"] == 0
+
+
+def test_a_search_without_one_of_its_parts_is_no_measurement(run, own, monkeypatch):
+    outcome = {"kind": "degraded", "message": "The index is down."}
+    monkeypatch.setattr(Opened, "ask", lambda self, tool, **arguments: {"results": [], "outcome": outcome})
+    result = run("bench", "quality", own, "--json")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "The index is down." in result.stderr
+
+
+def test_a_chat_is_scored_by_its_sessions_too(run, beam):
+    [figures] = json.loads(run("bench", "quality", beam, "--json").stdout).values()
+    assert (figures["r10"], figures["session_r10"], figures["session_r10_of_turns"]) == (100, 100, 100)
+    assert figures["by_category"].keys() == {"abstention", "knowledge_update", "summarization"}
+
+
+def test_the_best_ten_sessions_are_looked_for_beyond_the_ten_best_turns(run, tmp_path):
+    """Ten turns of one session beat the one turn of another, which is among the ten best sessions all the same."""
+    loud = [{"id": f"l{n}", "text": "heron heron pond", "conversation_id": "loud"} for n in range(12)]
+    quiet = {"id": "q", "text": "once I met a heron, long ago, far from here", "conversation_id": "quiet"}
+    asked = {"query": "heron pond", "relevant": ["q"]}
+    path = jsonl(tmp_path / "own.jsonl", {"memories": [*loud, quiet], "questions": [asked]})
+    [figures] = json.loads(run("bench", "quality", path, "--json").stdout).values()
+    assert (figures["r10"], figures["session_r10_of_turns"], figures["session_r10"]) == (0, 0, 100)
+
+
+def test_people_see_a_table_per_set_with_intervals(run, own):
+    lines = run("bench", "quality", own).stdout.splitlines()
+    assert lines[0].startswith("own: format JSON Lines, store sqlite")
+    [head, _, every, *_] = [line for line in lines if line.startswith("|")]
+    assert "session_r10" not in head
+    assert "0.0 (0.0 to 0.0)" in every
+    assert {line.count("|") for line in lines if line.startswith("|")} == {head.count("|")}
+
+
+def test_a_run_is_compared_with_an_earlier_one_question_by_question(run, own, tmp_path):
+    before = tmp_path / "before.json"
+    assert run("bench", "quality", own, "--keep", before, "--json").exit_code == 0
+    worse = json.loads(before.read_text())
+    worse["own"][0]["scores"]["top1"] = 0.0
+    before.write_text(json.dumps(worse))
+    [figures] = json.loads(run("bench", "quality", own, "--against", before, "--json").stdout).values()
+    assert figures["by_category"]["word"]["change"]["top1"] == {"by": 50, "interval": [0, 100]}
+    assert figures["change"]["r5"] == {"by": 0, "interval": [0, 0]}
+    assert "+50.0 (+0.0 to +100.0)" in run("bench", "quality", own, "--against", before).stdout
+
+
+def test_a_run_over_other_questions_is_not_compared(run, own, beam, tmp_path):
+    before = tmp_path / "before.json"
+    run("bench", "quality", own, "--keep", before)
+    assert "no earlier run over birds" in run("bench", "quality", beam, "--against", before).stderr
+    own.write_text(own.read_text().replace("quasar", "pulsar"))
+    assert "other questions" in run("bench", "quality", own, "--against", before).stderr
+    assert "not written by --keep" in run("bench", "quality", own, "--against", own_list(tmp_path)).stderr
+
+
+def own_list(folder):
+    path = folder / "list.json"
+    path.write_text("[]")
+    return path
+
+
+def test_the_embedder_may_be_named(run, own):
+    result = run("bench", "quality", own, "--embedder", "nobody")
+    assert result.exit_code == 2
+    assert "STEELTRAP_EMBEDDER must be one of" in result.stderr
+
+
+def test_two_sets_of_one_name_are_refused(run, own):
+    assert "Two sets are called own" in run("bench", "quality", own, own).stderr
+
+
+def test_longmemeval_keeps_the_order_of_time_and_leaves_out_what_has_no_marked_evidence(longmemeval):
+    first, second = read(longmemeval).spaces
+    assert [draft.content for draft in first.memories.values()] == [
+        "user: I sail a dinghy",  # its session is the older one, and stands second in the file
+        "user: I feed a heron",
+        "assistant: Lovely",
+    ]
+    [question] = first.questions
+    assert first.sessions(question.relevant) == {"s0"}
+    assert second.questions[0].miss == "near"
+
+
+def test_beam_loses_the_marks_of_its_makers_and_takes_a_batchs_day(beam):
+    first = read(beam).spaces[0].memories["0"]
+    assert (first.content, first.occurred_at.date().isoformat()) == ("user: I feed a heron", "2024-03-15")
+    assert [len(read(folder).spaces) for folder in (beam, beam / "1")] == [2, 1]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "[1]", "{}", '{"memories": []}', '[{"qa": []}]', "a,b\n1,2"])
+def test_a_file_of_no_known_format_is_refused_with_those_that_are_known(tmp_path, content):
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(InvalidInput, match=r"x\.json is in no known format.*LoCoMo.*BEAM.*LongMemEval.*JSON Lines"):
+        read(tmp_path / "x.json")
+
+
+def test_a_path_with_nothing_is_refused(tmp_path):
+    with pytest.raises(NotFound, match="can't be read"):
+        read(tmp_path / "x.json")
+    with pytest.raises(InvalidInput, match="no known format"):
+        read(tmp_path)
+
+
+def test_the_documented_lines_can_be_read(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "ranking.md").read_text("utf-8")
+    [line] = re.findall(r'^    (\{"memories".*?\}\]\})$', page, re.MULTILINE | re.DOTALL)
+    [space] = read(jsonl(tmp_path / "own.jsonl", json.loads(line))).spaces
+    assert [(question.category, question.miss) for question in space.questions] == [("current", None), ("all", "near")]
+    assert space.questions[0].outdated == {"m1"}
+
+
+HERON = {"id": "m0", "text": "a heron"}
+
+
+@pytest.mark.parametrize(
+    ("memories", "question", "said"),
+    [
+        ([HERON, HERON], {"query": "q", "relevant": ["m0"]}, "two memories have the same `id`"),
+        ([HERON], {"query": "q", "relevant": ["m1"]}, "`relevant` names 'm1'"),
+        ([HERON], {"query": "q", "relevant": []}, "'q' needs `relevant`, or `miss`"),
+        ([HERON], {"query": "q", "relevant": ["m0"], "miss": "far"}, "'q' needs `relevant`, or `miss`"),
+        ([HERON], {"query": "q", "relevant": [], "miss": "wide"}, r"questions\.0\.miss: "),
+        ([{"id": "m0", "text": ""}], {"query": "q", "relevant": ["m0"]}, r"memories\.0\.text: "),
+        ([{"id": "m0"}], {"query": "q", "relevant": ["m0"]}, r"memories\.0\.text: Field required"),
+    ],
+)
+def test_a_flaw_in_json_lines_is_named_with_its_line(tmp_path, memories, question, said):
+    good = {"memories": [HERON], "questions": [{"query": "q", "relevant": ["m0"]}]}
+    path = jsonl(tmp_path / "own.jsonl", good, {"memories": memories, "questions": [question]})
+    with pytest.raises(InvalidInput, match=f"own.jsonl, line 2: .*{said}"):
+        read(path)
+
+
+def test_a_damaged_file_of_beam_or_longmemeval_is_named(beam, longmemeval):
+    (beam / "2" / "chat.json").write_text('[{"batch_number": 1}]')
+    with pytest.raises(InvalidInput, match="2 is not in BEAM's form: KeyError: 'turns'"):
+        read(beam)
+    longmemeval.write_text(longmemeval.read_text().replace("2023/05/30 (Sat) 02:21", "yesterday"))
+    with pytest.raises(InvalidInput, match="Question q1 is not in LongMemEval's form"):
+        read(longmemeval)
