@@ -48,12 +48,12 @@ $(CDK): infra/package-lock.json
 	npm ci --prefix infra --silent --no-audit --no-fund
 	@touch $@
 
-install: $(TESTABLE) ## Make .venv with everything in it
+install: $(TESTABLE) ## Create .venv with everything installed
 
-serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765, memories in ~/.steeltrap (DATA=folder)
+serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765; memories are stored in ~/.steeltrap (DATA=folder)
 	$(BIN)/steeltrap serve --data $(DATA)
 
-check: $(TESTABLE) ## Lint, check types (without infra/) and rooms, run the fast tests: under a minute
+check: $(TESTABLE) ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
@@ -67,11 +67,11 @@ check-types: $(TESTABLE)
 check-tests: $(TESTABLE)
 	STEELTRAP_TEST_PARTS=0 $(BIN)/python -m pytest -n auto -m "not slow" --hypothesis-profile=quick $(FAST)
 
-test: $(TESTABLE) ## Lint, check types and rooms, run every test
+test: $(TESTABLE) ## Lint, check types and imports, run every test
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n auto
 
-test-aws: $(TESTABLE) ## Run the dialects and the isolation of users on DynamoDB Local and OpenSearch
+test-aws: $(TESTABLE) ## Run the tests of the toolsets and of isolation on DynamoDB Local and OpenSearch
 	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
@@ -87,14 +87,14 @@ deploy: $(TESTABLE) $(CDK) ## Deploy a stage into the AWS account that the shell
 	  --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
 	$(BIN)/python -m infra.protect --stage $(STAGE)
 
-bootstrap: $(CDK) ## Prepare the AWS account and region that the shell is signed in to, once, for `make deploy`
+bootstrap: $(CDK) ## Prepare an AWS account and region for `make deploy`; needed once (uses the account that the shell is signed in to)
 	$(CDK) bootstrap
 
-github-role: $(TESTABLE) $(CDK) ## Make the role by which GitHub Actions deploys (SUBJECT=repo:you/yours:environment:prod)
+github-role: $(TESTABLE) $(CDK) ## Create the role with which GitHub Actions deploys (SUBJECT=repo:you/yours:environment:prod)
 	$(CDK) deploy --app "$(BIN)/python -m infra.github --subject $(SUBJECT) --provider '$(PROVIDER)'" \
 	  --output .build/github
 
-destroy: $(TESTABLE) $(CDK) ## Remove a stage from the AWS account; memories stay unless the stage says otherwise (STAGE=dev)
+destroy: $(TESTABLE) $(CDK) ## Remove a stage from the AWS account; memories are kept unless the stage says otherwise (STAGE=dev)
 	$(CDK) destroy --all --app "$(BIN)/python -m infra --stage $(STAGE)" --output .build/$(STAGE)
 
 validate: $(TESTABLE) .build/sam/.installed ## Synthesise the stages and have SAM check their templates
@@ -104,17 +104,17 @@ validate: $(TESTABLE) .build/sam/.installed ## Synthesise the stages and have SA
 	  || exit 1; \
 	done
 
-workflows: .build/workflows/.installed ## Check GitHub's workflows and forms against their schemas, and for what attackers use
+workflows: .build/workflows/.installed ## Check GitHub's workflows and forms against their schemas, and the workflows for security problems
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(WORKFLOWS)/zizmor --offline --quiet --min-severity medium .github
 
-up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS here, without Docker (PARTS="opensearch dynamodb")
+up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS on this machine, without Docker (PARTS="opensearch dynamodb")
 	@$(PYTHON) localstack/launch.py up $(PARTS)
 
-down: ## End those that `make up` started
+down: ## Stop what `make up` started
 	@$(PYTHON) localstack/launch.py down $(PARTS)
 
 lint: $(TESTABLE) ## Ruff, mypy, import-linter
@@ -123,11 +123,11 @@ lint: $(TESTABLE) ## Ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(TESTABLE) ## Format and mend what ruff can
+format: $(TESTABLE) ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(TESTABLE) ## Write the generated pages and transcripts of docs/ and the README anew
+docs: $(TESTABLE) ## Regenerate the generated pages and transcripts in docs/ and the README
 	$(BIN)/python docs/generate.py
 
 bench: $(TESTABLE) ## Measure speed against LangGraph's SqliteStore in one run
@@ -139,7 +139,7 @@ mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the chan
 	ln -s ../shared .mutants/src && ln -s ../tests ../pyproject.toml .mutants
 	cd .mutants && CI=1 $(abspath $(BIN))/mutmut run && $(abspath $(BIN))/mutmut results
 
-lock: .build/locking/.installed ## Write the lock files anew for pyproject.toml (UPGRADE=--upgrade takes the newest versions)
+lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml (UPGRADE=--upgrade takes the newest versions)
 	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
 	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/product.txt
 	for each in pip locking sam ministack workflows release; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
@@ -147,12 +147,12 @@ lock: .build/locking/.installed ## Write the lock files anew for pyproject.toml 
 	npm install --prefix localstack --package-lock-only --silent
 
 # cyclonedx-py reads no version from hatch: it gets a pyproject.toml that names it.
-sbom: $(INSTALLED) .build/locking/.installed ## List what the product is made of in .build/sbom.json (CycloneDX), from its lock file
+sbom: $(INSTALLED) .build/locking/.installed ## Write a software bill of materials (CycloneDX) to .build/sbom.json, from the product's lock file
 	sed "s/^dynamic = .*/version = \"$$($(BIN)/python -m hatchling version)\"/" pyproject.toml > .build/pyproject.toml
 	.build/locking/bin/cyclonedx-py requirements --pyproject .build/pyproject.toml --output-reproducible \
 	  --output-file .build/sbom.json locks/product.txt
 
-dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone, play the README
+dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone and run the README's transcripts
 	rm -rf dist .build/wheel
 	$(BIN)/python -m hatchling build --directory dist
 	.build/release/bin/twine check --strict dist/*

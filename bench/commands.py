@@ -14,7 +14,7 @@ First = Annotated[
     int | None, typer.Option("--limit-conversations", metavar="N", min=1, help="Only the first N conversations.")
 ]
 Where = Annotated[
-    Store, typer.Option("--store", help="`aws`: tables and an index of its own on the parts that the settings name.")
+    Store, typer.Option("--store", help="`aws` creates tables and an index of its own on the servers in the settings.")
 ]
 
 
@@ -57,10 +57,10 @@ def quality(
 def locomo(
     path: LoCoMo, limit_conversations: First = None, store: Where = Store.SQLITE, as_json: options.Json = False
 ) -> None:
-    """Recall of the turns that answer LoCoMo's questions, categories 1 to 4, by the ordinary search tool.
+    """Measure how often search finds the turns that answer LoCoMo's questions.
 
-    Every conversation is loaded into a space of its own, a memory a turn, in a folder, or tables and an
-    index, that are removed afterwards.
+    Questions of categories 1 to 4 are asked with the search tool that users call. Each conversation is loaded into
+    its own space, one memory per turn. The folder, or the tables and the index, are removed afterwards.
     """
     from .locomo import TITLES, measure
     from .report import show
@@ -69,9 +69,9 @@ def locomo(
 
 
 def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
-    """How surprising LoCoMo's turns are, each saved in order, and texts that were said before in other words.
+    """Measure the surprise of LoCoMo's turns, and of texts that repeat an earlier one in other words.
 
-    Everything is saved by the ordinary tool, in a folder that is removed afterwards.
+    Turns are saved in order with the save tool that users call, in a folder that is removed afterwards.
     """
     from .surprise import measure, show
 
@@ -79,18 +79,20 @@ def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.J
 
 
 def speed(
-    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="How many memories in all.")] = 1000,
-    users: Annotated[int, typer.Option("--users", metavar="N", min=1, help="How many users share them.")] = 1,
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Total number of memories.")] = 1000,
+    users: Annotated[
+        int, typer.Option("--users", metavar="N", min=1, help="Number of users that they are divided among.")
+    ] = 1,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="PEER", help="Measure a peer in the same run: langgraph.")
+        str | None, typer.Option("--against", metavar="PEER", help="Also measure a peer in the same run: langgraph.")
     ] = None,
     store: Where = Store.SQLITE,
     as_json: options.Json = False,
 ) -> None:
-    """Search, save and import, in this process, on a store that is removed afterwards; searches over HTTP beside them.
+    """Measure search, save and import in this process, and searches over HTTP.
 
-    Ratios: search_ratio is our median over the peer's (1 or less is good), save_ratio our saves a second
-    over the peer's (1 or more is good).
+    The store is removed afterwards. search_ratio is our median time divided by the peer's (1 or less is good);
+    save_ratio is our saves per second divided by the peer's (1 or more is good).
     """
     from .report import show
     from .speed import TITLES, measure
@@ -99,18 +101,18 @@ def speed(
 
 
 def http(
-    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="How many memories.")] = 1000,
-    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="How many calls of each kind.")] = 300,
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 1000,
+    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="Number of calls of each kind.")] = 300,
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="N", min=0.01, help="How long each number of clients is measured.")
     ] = 2,
     as_json: options.Json = False,
 ) -> None:
-    """What a client of `steeltrap serve` and `steeltrap mcp` sees, beside a call in this process.
+    """Measure what a client of `steeltrap serve` and `steeltrap mcp` sees.
 
-    One client on a kept connection: medians and 95th percentiles of searches, saves and probes. Then 1, 4, 16 and 64
-    clients: searches per second. Ratios are to the same calls in this process, in the same run. Everything is in
-    folders that are removed afterwards.
+    First one client keeps its connection: medians and 95th percentiles of searches, saves and probes. Then 1, 4, 16
+    and 64 clients search: searches per second. Ratios compare with the same calls inside this process, in the same
+    run. The folders are removed afterwards.
     """
     from .http import TITLES, measure
     from .report import show
@@ -119,13 +121,15 @@ def http(
 
 
 def cold(
-    starts: Annotated[int, typer.Option("--starts", metavar="N", min=1, help="How often each function starts.")] = 11,
+    starts: Annotated[
+        int, typer.Option("--starts", metavar="N", min=1, help="Number of starts of each function.")
+    ] = 11,
     as_json: options.Json = False,
 ) -> None:
-    """How long a function takes from the start of its process to its first answer, and what its imports cost.
+    """Measure how long a function takes from its start to its first answer, and what its imports cost.
 
-    Lambda's own runtime client runs the handlers here, over tables and an index of their own on the parts that the
-    settings name, beside a function that makes one boto3 client call. Medians of starts in turn.
+    Lambda's runtime client runs the handlers on this machine, with tables and an index of their own on the servers in
+    the settings. A function that makes one boto3 call is measured in the same run. The figures are medians.
     """
     from .cold import TITLES, measure
     from .report import show
@@ -134,12 +138,12 @@ def cold(
 
 
 def warm(
-    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="How many searches each way.")] = 500,
+    calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="Number of searches each way.")] = 500,
     as_json: options.Json = False,
 ) -> None:
-    """What a warm function adds to a call: searches through the door and as events, in turn.
+    """Measure what a warm function adds to a call.
 
-    Everything is in a folder that is removed afterwards.
+    The same searches run as Lambda events and as plain calls in this process. The folder is removed afterwards.
     """
     from .report import show
     from .warm import TITLES, measure

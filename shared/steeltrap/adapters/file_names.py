@@ -16,7 +16,9 @@ def check_name(name: str) -> str:
         or any(part == "" or part.startswith(".") for part in name.split("/"))
         or any(char in "\\:" or not char.isprintable() for char in name)
     ):
-        raise InvalidInput(f"{name[:60]!r} is no name of a file here: give a relative path of plain letters.")
+        raise InvalidInput(
+            f"{name[:60]!r} is not a valid file name; use a relative path such as 'backup/memories.json'."
+        )
     return name
 
 

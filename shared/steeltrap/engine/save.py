@@ -222,7 +222,7 @@ def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
     if ttl is None:
         return None
     if ttl < timedelta(0):
-        raise InvalidInput("the time to live must be 0 seconds or more.")
+        raise InvalidInput("`ttl_seconds` must be 0 or more.")
     try:
         return now + ttl
     except OverflowError:

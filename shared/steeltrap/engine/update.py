@@ -136,7 +136,7 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         new["expires_at"] = _expiry_in(edit.tier, old, now + call.rules.short_term_ttl)
     if edit.ttl is not None:
         if edit.ttl < timedelta(0):
-            raise InvalidInput("the time to live must be 0 seconds or more.")
+            raise InvalidInput("`ttl_seconds` must be 0 or more.")
         new["expires_at"] = now + edit.ttl
     if edit.add_link is not None:
         new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))

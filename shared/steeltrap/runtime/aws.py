@@ -77,7 +77,10 @@ class Following:
             "LatestStreamArn"
         )
         if arn is None:
-            raise NotFound(f"The table {self.tables.memory} has no stream; recreate it with `steeltrap setup`.")
+            raise NotFound(
+                f"The table {self.tables.memory} has no stream; run `aws dynamodb update-table --table-name "
+                f"{self.tables.memory} --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES`."
+            )
         return Follower(boto3.session.Session().client("dynamodbstreams", **_options(self.settings)), arn, self.indexer)
 
 
@@ -179,7 +182,7 @@ def _options(settings: Settings) -> dict[str, Any]:
 def open_index(settings: Settings) -> OpenSearch:
     """A client of OpenSearch whose requests are signed as the settings say. Raises InvalidInput."""
     if not settings.opensearch_url:
-        raise InvalidInput("STEELTRAP_OPENSEARCH_URL must be set with STEELTRAP_STORE=aws: where OpenSearch answers.")
+        raise InvalidInput("STEELTRAP_OPENSEARCH_URL is not set; STEELTRAP_STORE=aws needs the URL of OpenSearch.")
     return connect_index(settings.opensearch_url, **signing(settings))
 
 
@@ -195,9 +198,11 @@ def signing(settings: Settings) -> dict[str, Any]:
     session = boto3.session.Session()
     region, credentials = session.region_name, session.get_credentials()
     if region is None:
-        raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs a region: set AWS_DEFAULT_REGION.")
+        raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH=es needs a region; set AWS_DEFAULT_REGION.")
     if credentials is None:
-        raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH needs credentials, as AWS clients find them; there are none.")
+        raise InvalidInput(
+            "STEELTRAP_OPENSEARCH_AUTH=es needs AWS credentials; set a profile, a role or AWS_ACCESS_KEY_ID."
+        )
     return {"region": region, "credentials": credentials}
 
 

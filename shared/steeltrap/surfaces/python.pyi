@@ -1014,7 +1014,7 @@ class Records:
     def memory_get_score(self, *, id: str) -> RecordsScoreView:
         """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
 
-        Read how important a memory is, 0 to 1: by how often and how lately it was read, or as it was set by hand.
+        Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
         """
 
     def memory_set_score(self, *, id: str, score: float, reason: str = "Manual override") -> RecordsRescoredView:

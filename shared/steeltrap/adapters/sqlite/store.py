@@ -110,7 +110,7 @@ class SqliteStore:
             probe.unlink(missing_ok=True)  # another process probes by the same name
         except OSError as error:
             raise Unavailable(
-                f"The data folder can't be written to ({error.strerror}): mend its permissions, or set STEELTRAP_DATA "
+                f"The data folder can't be written to ({error.strerror}): fix its permissions, or set STEELTRAP_DATA "
                 "to another folder.",
                 retryable=False,
                 part="store",

@@ -71,7 +71,9 @@ def expand(content: bytes) -> bytes:
         try:
             content = base64.b64decode(content.partition(b"\n")[2], validate=False)
         except binascii.Error:
-            raise InvalidInput("The file says that it is compressed, but is no base64: export it again.") from None
+            raise InvalidInput(
+                "The file is damaged: its compressed part is not valid base64. Export it again."
+            ) from None
     if not content.startswith(_GZIP):
         return content
     try:
@@ -94,7 +96,7 @@ def decode(memories: Iterable[object], *, prefix: str | None, now: datetime) -> 
         try:
             item = _to_item(raw, prefix, now)
             if (first := seen.setdefault(item.memory.id, index)) != index:
-                raise InvalidInput(f"`memory_id` is that of memory {first} too.")
+                raise InvalidInput(f"memory {first} has the same `memory_id`.")
         except SteeltrapError as error:
             raise type(error)(f"Memory {index} of the file: {error.message} Nothing was imported.") from None
         items.append(item)
@@ -112,10 +114,10 @@ def memories_of(content: bytes) -> list[object]:
         raise InvalidInput("The file is nested too deep to be an export. Nothing was imported.") from None
     except ValueError:
         raise InvalidInput(
-            "The file is no JSON in UTF-8: give one that an export made. Nothing was imported."
+            "The file is not JSON in UTF-8; import a file that an export wrote. Nothing was imported."
         ) from None
     if not isinstance(document, dict) or not isinstance(document.get("memories"), list):
-        raise InvalidInput("The file has no list `memories`: give one that an export made. Nothing was imported.")
+        raise InvalidInput("The file has no list `memories`; import a file that an export wrote. Nothing was imported.")
     if document.get("format_version") != FORMAT_VERSION:
         found = str(document.get("format_version"))[:20]
         raise InvalidInput(
@@ -155,7 +157,7 @@ def _to_item(raw: object, prefix: str | None, now: datetime) -> Item:
     given["id"] = given.pop("memory_id")
     memory = limits.check_memory(record.parse(given))
     if memory.source != "user_memory":
-        raise InvalidInput("`source` must be 'user_memory': what was said in a conversation is not exchanged here.")
+        raise InvalidInput("`source` must be 'user_memory'; messages of conversations can't be imported this way.")
     if prefix is not None:
         memory = replace(memory, scope=limits.check_scope(f"{prefix}/{memory.scope}"))
     return Item(memory=memory, links=limits.check_links(_links(raw.get("associations")), "associations"))

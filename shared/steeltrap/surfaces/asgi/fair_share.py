@@ -53,6 +53,6 @@ class FairShare:
 
     def _too_many(self) -> Throttled:
         return Throttled(
-            f"{self._calls} calls of this user are running and others wait; try again when one has ended.",
+            f"Too many calls of this user: {self._calls} are running and others wait; try again when one has ended.",
             retry_after=_RETRY_SECONDS,
         )

@@ -164,4 +164,6 @@ def _crossing() -> Iterator[None]:
         yield
     except (OSError, ValueError, TypeError, AttributeError) as error:
         _log.error("API keys can't be read: %s", error)
-        raise Unavailable("API keys can't be read here; it was logged.", retryable=False, part="keys") from None
+        raise Unavailable(
+            "The server can't read its API keys; the log says why.", retryable=False, part="keys"
+        ) from None

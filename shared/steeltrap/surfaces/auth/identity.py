@@ -93,8 +93,8 @@ class TrustedHeaders:
     def caller(self, scope: Scope) -> Caller | None:
         if self.secret and not compare_digest((one_header(scope, SECRET_HEADER) or "").encode(), self.secret.encode()):
             raise IdentityMissing(
-                f"Only the gateway in front may call this server: it must send the header `{SECRET_HEADER}` with the "
-                "secret that both share."
+                f"Call this server through its gateway; the gateway must send the shared secret in the header "
+                f"`{SECRET_HEADER}`."
             )
         user = one_header(scope, self.user_header)
         agent = one_header(scope, self.agent_header)

@@ -92,7 +92,9 @@ class IssuerKeys:
         self.issuer = issuer
         for url in filter(None, (issuer, jwks_url)):
             if not _is_trustworthy(url):
-                raise InvalidInput(f"{url} must begin with https://, or be on this computer: its keys let people in.")
+                raise InvalidInput(
+                    f"{url} must begin with https://, or be on this computer, because its keys verify tokens."
+                )
         self._jwks_url = jwks_url
         self._monotonic = monotonic
         self._keys: Mapping[str, jwt.PyJWK] = {}
@@ -139,9 +141,9 @@ class IssuerKeys:
         known = _fetch(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         url = known.get("jwks_uri")
         if known.get("issuer") != self.issuer:
-            raise ValueError(f"the issuer there calls itself {known.get('issuer')!r}")
+            raise ValueError(f"its openid-configuration names another issuer, {known.get('issuer')!r}")
         if not isinstance(url, str) or not _is_trustworthy(url):
-            raise ValueError(f"its keys are at {url!r}, which is no https address")
+            raise ValueError(f"the URL of its keys, {url!r}, does not begin with https://")
         return url
 
 
@@ -156,7 +158,7 @@ def _fetch(url: str) -> JsonObject:
     with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_FETCH_SECONDS) as got:
         found = json.loads(got.read(_MOST_BYTES))
     if not isinstance(found, dict):
-        raise ValueError("what it answers is no JSON object")
+        raise ValueError("its answer is not a JSON object")
     return found
 
 

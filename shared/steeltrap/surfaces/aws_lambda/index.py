@@ -92,7 +92,7 @@ def _answer_stack(
         **{name: event.get(name) for name in ("StackId", "RequestId", "LogicalResourceId")},
     }
     if not str(event["ResponseURL"]).startswith(("https://", "http://")):
-        raise InvalidInput("`ResponseURL` must be an address of HTTP.")
+        raise InvalidInput("`ResponseURL` must be an HTTP or HTTPS URL.")
     # The address is signed for a body without a type.
     request = urllib.request.Request(
         event["ResponseURL"], json.dumps(told).encode(), {"Content-Type": ""}, method="PUT"

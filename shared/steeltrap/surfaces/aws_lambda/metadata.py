@@ -25,7 +25,7 @@ def metadata_handler(*, settings: Settings | None = None, telling: Telling | Non
     """
     known = settings or read_settings()
     if not known.oidc_issuer:
-        raise InvalidInput("STEELTRAP_OIDC_ISSUER must be set: who gives tokens.")
+        raise InvalidInput("STEELTRAP_OIDC_ISSUER is not set; this function needs the issuer of the tokens.")
     served = {"", *mcp_paths(CATALOGUE)}
 
     def handler(event: Any, context: Any) -> JsonObject:

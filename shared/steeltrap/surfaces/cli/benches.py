@@ -25,4 +25,4 @@ def register(app: typer.Typer) -> None:
 
 def elsewhere() -> None:
     """Measure retrieval and speed (from a checkout of the project only)."""
-    raise NotFound("The benchmarks are not in the package: clone the project's repository and run `make bench` there.")
+    raise NotFound("The benchmarks are not in the package; clone the project's repository and run `make bench` there.")

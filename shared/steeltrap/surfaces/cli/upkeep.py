@@ -59,10 +59,11 @@ def reembed(
 
 
 def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
-    """Purge expired memories and old deleted ones.
+    """Purge expired and old deleted memories, and close idle conversations.
 
-    A deleted memory is purged after STEELTRAP_RETENTION_DAYS. With STEELTRAP_STORE=aws, tombstones of memories gone for
-    15 days are also removed from the search index.
+    Memories that were saved without the search index get their links and surprise. A deleted memory is purged after
+    STEELTRAP_RETENTION_DAYS. With STEELTRAP_STORE=aws, tombstones of memories gone for 15 days are also removed from
+    the search index.
     """
     said = ""
     with opened(data=data) as memory:

@@ -29,7 +29,7 @@ class ScoreView(Answer):
 def memory_get_score(call: Call, input: GetScoreInput) -> ScoreView:
     """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
 
-    Read how important a memory is, 0 to 1: by how often and how lately it was read, or as it was set by hand.
+    Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
     """
     scored = scoring.score(call, input.id)
     return ScoreView(

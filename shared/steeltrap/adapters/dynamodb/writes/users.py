@@ -137,4 +137,4 @@ def move_embedder(partition: Partition) -> None:
     try:
         run(partition.tables, partition.key, [action], partition.deadline)
     except Cancelled:
-        raise SteeltrapError("The user was forgotten meanwhile; there is nothing to embed anew.") from None
+        raise SteeltrapError("The user was forgotten in the meantime; nothing is left to re-embed.") from None
