@@ -34,7 +34,7 @@ def quality(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders, each a set of questions.")],
     store: Where = Store.SQLITE,
     embedder: Annotated[
-        str | None, typer.Option("--embedder", metavar="NAME", help="In place of STEELTRAP_EMBEDDER.")
+        str | None, typer.Option("--embedder", metavar="NAME", help="Use this embedder instead of STEELTRAP_EMBEDDER.")
     ] = None,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE", help="Write each question's scores.")] = None,
     against: Annotated[
@@ -43,11 +43,11 @@ def quality(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """How well the ordinary search tool finds what answers a question, and only that.
+    """Measure how well search finds the answers to questions.
 
-    The content tells the format of each set: LoCoMo, BEAM (a folder), LongMemEval, or JSON Lines of your own. Every
-    figure has the interval in which 95 of 100 lie when the questions are drawn anew. Everything is in a folder, or
-    tables and an index, that are removed afterwards.
+    The search tool that users call is measured. The format of each set is recognised from its content: LoCoMo, BEAM
+    (a folder), LongMemEval, or JSON Lines of your own. Every figure has a 95% confidence interval, computed by drawing
+    the questions again. The folder, or the tables and the index, are removed afterwards.
     """
     from .quality.measure import measure, show
 
@@ -57,10 +57,11 @@ def quality(
 def locomo(
     path: LoCoMo, limit_conversations: First = None, store: Where = Store.SQLITE, as_json: options.Json = False
 ) -> None:
-    """Measure how often search finds the turns that answer LoCoMo's questions.
+    """Measure recall on LoCoMo's questions.
 
-    Questions of categories 1 to 4 are asked with the search tool that users call. Each conversation is loaded into
-    its own space, one memory per turn. The folder, or the tables and the index, are removed afterwards.
+    Recall is the share of the turns with the answer that search finds. Questions of categories 1 to 4 are asked with
+    the search tool that users call. Each conversation is loaded into its own space, one memory per turn. The folder, or
+    the tables and the index, are removed afterwards.
     """
     from .locomo import TITLES, measure
     from .report import show
@@ -69,9 +70,10 @@ def locomo(
 
 
 def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
-    """Measure the surprise of LoCoMo's turns, and of texts that repeat an earlier one in other words.
+    """Measure the surprise of LoCoMo's turns.
 
-    Turns are saved in order with the save tool that users call, in a folder that is removed afterwards.
+    It is also measured for texts that repeat an earlier one in other words. Turns are saved in order with the save tool
+    that users call, in a folder that is removed afterwards.
     """
     from .surprise import measure, show
 
@@ -89,10 +91,11 @@ def speed(
     store: Where = Store.SQLITE,
     as_json: options.Json = False,
 ) -> None:
-    """Measure search, save and import in this process, and searches over HTTP.
+    """Measure search, save and import.
 
-    The store is removed afterwards. search_ratio is our median time divided by the peer's (1 or less is good);
-    save_ratio is our saves per second divided by the peer's (1 or more is good).
+    They run in this process; searches run over HTTP too. The store is removed afterwards. search_ratio is our median
+    time divided by the peer's (1 or less is good); save_ratio is our saves per second divided by the peer's (1 or more
+    is good).
     """
     from .report import show
     from .speed import TITLES, measure
@@ -108,11 +111,11 @@ def http(
     ] = 2,
     as_json: options.Json = False,
 ) -> None:
-    """Measure what a client of `steeltrap serve` and `steeltrap mcp` sees.
+    """Measure calls over HTTP and MCP.
 
-    First one client keeps its connection: medians and 95th percentiles of searches, saves and probes. Then 1, 4, 16
-    and 64 clients search: searches per second. Ratios compare with the same calls inside this process, in the same
-    run. The folders are removed afterwards.
+    The servers are `steeltrap serve` and `steeltrap mcp`. First one client keeps its connection: medians and 95th
+    percentiles of searches, saves and probes. Then 1, 4, 16 and 64 clients search: searches per second. Ratios compare
+    with the same calls inside this process, in the same run. The folders are removed afterwards.
     """
     from .http import TITLES, measure
     from .report import show
@@ -126,10 +129,11 @@ def cold(
     ] = 11,
     as_json: options.Json = False,
 ) -> None:
-    """Measure how long a function takes from its start to its first answer, and what its imports cost.
+    """Measure cold starts of functions.
 
-    Lambda's runtime client runs the handlers on this machine, with tables and an index of their own on the servers in
-    the settings. A function that makes one boto3 call is measured in the same run. The figures are medians.
+    The time is from the start of the process to its first answer; the cost of the imports is listed too. Lambda's
+    runtime client runs the handlers on this machine, with tables and an index of their own on the servers in the
+    settings. A function that makes one boto3 call is measured in the same run. The figures are medians.
     """
     from .cold import TITLES, measure
     from .report import show

@@ -102,7 +102,7 @@ class Functions(Construct):
             "STEELTRAP_OPENSEARCH_AUTH": self._search.auth,
             "STEELTRAP_OPENSEARCH_INDEX": self._stage.index,
             "STEELTRAP_EXPORT_BUCKET": self._storage.exports.bucket_name,
-            "STEELTRAP_PARKED_QUEUE": self._storage.parked.queue_url,
+            "STEELTRAP_PARKED_QUEUE": self._storage.index_dead_letters.queue_url,
             "STEELTRAP_DATA": "/tmp/steeltrap",
             "STEELTRAP_SERVICE": self._stage.stack_name,
             **self._stage.environment(),

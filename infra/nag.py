@@ -47,7 +47,7 @@ def _acknowledge(stack: Steeltrap, *, several_nodes: bool) -> None:
     for route in stack.api.open_routes:
         _say(route, _OPEN)
     storage = stack.storage
-    for queue in (storage.parked, storage.unread, storage.undone):
+    for queue in (storage.index_dead_letters, storage.stream_dead_letters, storage.write_dead_letters):
         if queue is not None:
             _say(queue, _DEAD_LETTERS)
     _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{_told(stack, storage.memories.arn)}/stream/*]": _STREAMS})

@@ -64,9 +64,9 @@ class Policies:
             case "streams":
                 return [f"{table}/stream/*"]
             case "parked":
-                return [storage.parked.queue_arn]
+                return [storage.index_dead_letters.queue_arn]
             case "unread":
-                return [storage.unread.queue_arn]
+                return [storage.stream_dead_letters.queue_arn]
             case "writes":
                 return [storage.writes.queue_arn] if storage.writes else []
             case "exports":

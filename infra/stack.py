@@ -118,7 +118,9 @@ class Steeltrap(Stack):
             # Nearly all that a stream keeps: while the index is away, changes wait for it.
             maximum_record_age_in_seconds=_DAY - 3600,
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
-                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(destination=self.storage.unread.queue_arn)
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
+                    destination=self.storage.stream_dead_letters.queue_arn
+                )
             ),
         )
 

@@ -53,13 +53,13 @@ class Storage(Construct):
         kept = adopted.exports if adopted else ""
         self.exports: s3.IBucket = s3.Bucket.from_bucket_name(self, "Exports", kept) if kept else self._bucket()
         self.exports_key = self.table_key if kept else self.key.key_arn
-        self.parked = self._queue("Parked")
-        """Changes that the index refuses for good."""
-        self.unread = self._queue("Unread")
-        """Places in the stream that were given up."""
-        self.undone = self._queue("Undone") if stage.queue_senders else None
-        """Messages that could not be done."""
-        self.writes = self._writes(self.undone) if self.undone else None
+        self.index_dead_letters = self._queue("IndexDeadLetters")
+        """Changes that the index permanently rejects."""
+        self.stream_dead_letters = self._queue("StreamDeadLetters")
+        """Records of the stream that the indexer could not process in time."""
+        self.write_dead_letters = self._queue("WriteDeadLetters") if stage.queue_senders else None
+        """Messages of the write queue that failed too often."""
+        self.writes = self._writes(self.write_dead_letters) if self.write_dead_letters else None
 
     def _table(self, id: str, words: Mapping[str, Any]) -> Table:
         table = dynamodb.CfnTable(

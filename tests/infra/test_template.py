@@ -145,7 +145,9 @@ def test_the_indexer_takes_the_stream_apart_and_loses_nothing() -> None:
     assert mapping["BisectBatchOnFunctionError"] is True
     [wanted] = mapping["FilterCriteria"]["Filters"]
     assert json.loads(wanted["Pattern"]) == {"dynamodb": {"Keys": {"k": {"S": [{"prefix": "m#"}]}}}}
-    assert mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0].startswith("StorageUnread")
+    assert mapping["DestinationConfig"]["OnFailure"]["Destination"]["Fn::GetAtt"][0].startswith(
+        "StorageStreamDeadLetters"
+    )
 
 
 def test_only_the_application_s_roles_may_write_by_the_queue() -> None:
@@ -163,7 +165,7 @@ def test_only_the_application_s_roles_may_write_by_the_queue() -> None:
     named = {one["FunctionName"] for one in made.of_type("AWS::Lambda::Function").values() if _names_callers(one)}
     assert named == {"steeltrap-zones-save"}
     without = template("domain").of_type("AWS::SQS::Queue")
-    assert not any(id.startswith(("StorageWrites", "StorageUndone")) for id in without)
+    assert not any(id.startswith(("StorageWrites", "StorageWriteDeadLetters")) for id in without)
 
 
 def test_a_function_starts_from_a_snapshot_where_the_stage_says() -> None:

@@ -41,9 +41,9 @@ CATEGORIES = Toolset(
     "in plain text; each agent has a space of its own.",
     instructions="This is your own long-term memory, by category: fact, pattern, preference, capability. Call "
     "search_memories before you answer from what you may have learned earlier, and list_memories to see what you know "
-    "of one category. Call store_memory, unasked, when you learn something that will matter later: one full sentence, "
-    "with when or why it matters as the context. Nothing here is changed or deleted: when something changed, store "
-    "the new state and say since when it holds.",
+    "of one category. Call store_memory, without being asked, when you learn something that will matter later: one "
+    "full sentence, with when or why it matters in context. These tools can't change or delete a memory: if something "
+    "changed, store the new state and say since when it is true.",
     render_error=error_sentence,
 )
 

@@ -25,9 +25,9 @@ EPISODIC = Toolset(
     name="episodic",
     description="Episodes of past conversations as Markdown for a model to read, and the messages they are made of.",
     instructions="This is the memory of past conversations, as episodes that fade unless they are recalled. Call "
-    "retrieve_memory before you answer where an earlier conversation may matter; it shows summaries, and for key "
-    "moments what was said. Set detail_limit to read more of it. Call add_message for each message of the "
-    "conversation, the user's and yours: episodes are made of them without further calls.",
+    "retrieve_memory before you answer if an earlier conversation may matter; it shows summaries, and for key "
+    "moments the messages too. Set detail_limit to see more messages. Call add_message for each message of the "
+    "conversation, the user's and yours; they become episodes without further calls.",
     render_error=error_body,
     standard_errors=True,
 )

@@ -41,10 +41,10 @@ NOTES = Toolset(
     name="notes",
     description="Four tools over natural-language notes: search, save, update, delete.",
     instructions="This is the user's long-term memory, kept as notes that outlast this conversation. Call "
-    "memory_search before you answer from what the user may have told you earlier. Call memory_save, unasked, when "
-    "the user states a preference, a decision or a fact that will matter later: one full sentence per note. When "
-    "something changed, find the old note with memory_search and correct it with memory_update, so that no two notes "
-    "disagree. Call memory_delete only when the user asks you to forget.",
+    "memory_search before you answer from what the user may have told you earlier. Call memory_save, without being "
+    "asked, when the user states a preference, a decision or a fact that will matter later: one full sentence per "
+    "note. If something changed, find the old note with memory_search and correct it with memory_update, so that "
+    "notes don't contradict each other. Call memory_delete only when the user asks you to forget.",
     render_error=error_body,
 )
 
