@@ -28,7 +28,7 @@ _DOMAIN: Final = {
     "AwsSolutions-OS9[LogExport::SEARCH_SLOW_LOGS]": "Slow logs quote queries, and logs hold no user's text.",
     "AwsSolutions-OS9[LogExport::INDEX_SLOW_LOGS]": "Slow logs quote documents, and logs hold no user's text.",
 }
-_ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be built anew from the table."}
+_ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be rebuilt from the table."}
 _OPEN: Final = {"AwsSolutions-APIG4": "It tells a client without a token where to get one, and nothing else."}
 _STREAMS: Final = "A table's streams have no names."
 _PREFIXES: Final = "Each user's exports lie under a prefix."

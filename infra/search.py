@@ -81,7 +81,7 @@ class Search(Construct):
                 enforce_https=True, tls_security_policy="Policy-Min-TLS-1-2-PFS-2023-10"
             ),
         )
-        # The index can be built anew from the table, and kept it costs by the hour.
+        # The index can be rebuilt from the table, and keeping it costs money every hour.
         domain.apply_removal_policy(RemovalPolicy.DESTROY)
         domain.cfn_options.update_policy = CfnUpdatePolicy(enable_version_upgrade=True)
         return domain

@@ -59,7 +59,7 @@ class Steeltrap(Stack):
         self._tell(stage)
 
     def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
-        """A function an operation with the routes of its tools, and one for MCP; or one for all."""
+        """One function per operation with the routes of its tools, and one for MCP; or one function for everything."""
         each = [*tool_functions(catalogue), mcp_function(catalogue)]
         for plan in each if stage.functions == "each" else [http_function(catalogue)]:
             queue = self.storage.writes if plan.name == _SAVES else None

@@ -1,4 +1,4 @@
-"""Where memories lie: the key that encrypts them, the tables, the bucket of exports, the queues."""
+"""Where memories are stored: the encryption key, the tables, the bucket of exports, the queues."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@
     ├── Unavailable         a part that is needed does not answer (store, index, embedder, ...)
     │   └── IndexUnavailable    the search index does not answer
     └── Internal            a fault of ours; details are in the log, never in the answer
-        └── IndexFault          the search index will never take this request
+        └── IndexFault          the search index permanently rejects this request
 
 Each of the nine has a stable `code`, a sentence that a model can act on, and says whether a retry helps. The types
 below them share their code: callers see the nine, and the code decides by type. An adapter may add a type of its own

@@ -94,7 +94,7 @@ def test_an_id_that_is_written_again_after_a_forget_is_found_whatever_is_replaye
     assert home.found_by_the_index("heron") == set()
 
 
-# What the index never takes, and what it can't take now
+# What the index permanently rejects, and what it can't accept now
 
 
 def _spoilt(record: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from .get import find, not_found
 
 
 def undo(call: Call, id: str) -> Memory:
-    """The memory as it was before the last change, as a new version; again goes one further back.
+    """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
 
     Nothing is lost by it: the undone image joins the history. Raises NotFound, or Conflict when the
     memory has never been changed.

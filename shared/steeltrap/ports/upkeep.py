@@ -14,7 +14,7 @@ TOMBSTONE_SECONDS: Final = 15 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """A change that an index will never take: whose it is, and why. Nothing of its text."""
+    """A change that an index permanently rejects: whose it is, and why. Nothing of its text."""
 
     user: str
     id: str

@@ -1,4 +1,4 @@
-"""How important a memory is, 0 to 1: as it was set by hand, else by how lately and how often it was read. Pure."""
+"""How important a memory is, 0 to 1: set manually; otherwise from how often and how recently it was read. Pure."""
 
 from math import exp
 from typing import Final

@@ -1,6 +1,6 @@
 """The engine's own ranking rules, used where nobody fixes a weight. Pure.
 
-What people say makes sense in its place: a turn is found by words said around it, a conversation that
+What people say depends on its context: a turn is found by words said around it, a conversation that
 answers once may answer again, and a question that names a person is about what that person said. The
 constants are round. `docs/ranking.md` has what each rule gains on two sets of real conversations.
 """

@@ -97,7 +97,7 @@ def open_indexer(settings: Settings) -> "Following":
 
 
 def open_upkeep(settings: Settings, embedder: Embedder | None = None) -> "Upkeep":
-    """Table and index of `aws`, to be compared and built anew. Raises InvalidInput for another store."""
+    """Table and index of `aws`, to be compared and rebuilt. Raises InvalidInput for another store."""
     _needs_aws(settings)
     from . import aws
 

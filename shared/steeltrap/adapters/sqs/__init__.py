@@ -1,4 +1,4 @@
-"""A queue of SQS for what an index will never take. Here: sending. Not here: what is parked, and why."""
+"""A queue of SQS for what an index permanently rejects. Here: sending. Not here: what is parked, and why."""
 
 from .parking import Parking
 

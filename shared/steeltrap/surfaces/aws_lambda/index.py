@@ -1,4 +1,4 @@
-"""AWS Lambda that keeps the search index: makes it, takes old tombstones out of it, builds it anew.
+"""AWS Lambda that keeps the search index: makes it, removes old tombstones from it, rebuilds it.
 
 Beside the indexer no other function writes to the index.
 """
@@ -44,7 +44,7 @@ def index_handler(
 ) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of the index.
 
-    CloudFormation's custom resource makes the index where there is none. `{"rebuild": true}` builds it anew from the
+    CloudFormation's custom resource makes the index where there is none. `{"rebuild": true}` rebuilds it from the
     table, and answers `switched: false` while there is more to do: call again. A schedule takes old tombstones out.
     """
     read_settings()

@@ -20,7 +20,7 @@ UNREADABLE: Final = "unreadable"
 class Indexer:
     """Tells an index what the stream's records say. Replays, and records out of order, do no harm.
 
-    `park` keeps a change that the index never takes, or that can't be read; where it fails, the change comes again.
+    `park` keeps a change that the index permanently rejects, or that can't be read. If it fails, the change is retried.
     """
 
     def __init__(self, tables: Tables, index: Index, park: Callable[[Parked], None]) -> None:
