@@ -7,6 +7,7 @@ QUIETLY := --quiet --disable-pip-version-check
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)
 LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE)
+LOWEST := --extra aws --extra bedrock --extra lambda
 GROUPS := $(addprefix --group ,function function-mcp function-http dev bench infra mutation build)
 CDK := infra/node_modules/.bin/cdk
 INSTALLED := $(VENV)/.installed
@@ -21,7 +22,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +74,10 @@ test: $(TESTABLE) ## Lint, check types and imports, run every test
 
 test-aws: $(TESTABLE) ## Run the tests of the toolsets and of isolation on DynamoDB Local and OpenSearch
 	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
+
+test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the lowest versions that pyproject.toml declares
+	.build/lowest/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
+	STEELTRAP_TEST_PARTS=0 .build/lowest/bin/python -m pytest -n auto tests/unit tests/surfaces
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \
@@ -142,6 +147,9 @@ mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the chan
 lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml (UPGRADE=--upgrade takes the newest versions)
 	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt
 	$(LOCK) --constraint constraints.txt pyproject.toml --output-file locks/product.txt
+	rm -f .build/lowest.txt  # so that no version of before is kept
+	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
+	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
 	for each in pip locking sam ministack workflows release; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent

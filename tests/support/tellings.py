@@ -15,6 +15,8 @@ def telling_as(service: str, *, level: str = "info", stream: IO[str] | None = No
     """What a function of its own would make."""
     logger = logging.getLogger("steeltrap")
     with pytest.MonkeyPatch.context() as kept:
+        # Some versions of Powertools would otherwise leave a filter on pytest's own handler.
+        kept.setenv("POWERTOOLS_LOG_DEDUPLICATION_DISABLED", "1")
         for name in ("handlers", "filters"):
             kept.setattr(logger, name, [])
         for name in ("level", "propagate"):

@@ -9,7 +9,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from steeltrap.adapters.aws_client import KINDS, code_of, kind_of, passes, to_mend
 
-LATER = {"AwsChunkedWrapperError", "CapacityNotAvailableError", "LoginError", "UnsupportedServiceProtocolsError"}
+LATER = {
+    *("AwsChunkedWrapperError", "CapacityNotAvailableError", "InvalidChecksumConfigError", "LoginError"),
+    *("UnknownTokenProviderError", "UnsupportedServiceProtocolsError"),
+}
 """Those that not every botocore has that will do."""
 
 MISTAKES = {

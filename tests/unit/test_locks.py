@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -54,6 +55,15 @@ def test_every_dependency_is_locked_in_a_version_that_it_admits(lock: Path, whic
         for each in found:
             version = str(each.specifier).removeprefix("==")
             assert asked.specifier.contains(version), f"{asked} does not admit {version}: run `make lock`"
+
+
+def test_what_make_test_lowest_installs_is_the_lowest_that_is_declared() -> None:
+    locked = {canonicalize_name(each.name): each for each, _ in _locked(ROOT / "locks" / "lowest.txt")}
+    extras = PROJECT["project"]["optional-dependencies"]
+    for asked in map(Requirement, [*PROJECT["project"]["dependencies"], *extras["aws"], *extras["lambda"]]):
+        [lowest] = [Version(bound.version) for bound in asked.specifier if bound.operator == ">="]
+        found = Version(str(locked[canonicalize_name(asked.name)].specifier).removeprefix("=="))
+        assert found.release[: len(lowest.release)] == lowest.release, f"{asked} is locked as {found}: run `make lock`"
 
 
 def test_the_product_has_the_versions_that_tests_run_with() -> None:
