@@ -16,7 +16,7 @@ _SECONDS: Final = 600.0
 
 
 class LangGraph:
-    """Memories as LangGraph keeps them: one database, a namespace a user."""
+    """Memories as LangGraph keeps them: one database, one namespace per user."""
 
     def __init__(self, path: Path, embedder: Embedder) -> None:
         """Open a new database. Raises Unavailable when the package isn't installed."""

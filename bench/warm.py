@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from steeltrap.engine.save import Draft
 from steeltrap.model import Caller, JsonObject, UserRef
-from steeltrap.surfaces.aws_lambda.telemetry import Telling
+from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 
 from .corpus import Corpus
@@ -48,11 +48,11 @@ def measure(calls: int) -> JsonObject:
         direct, handled, written = [], [], []
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             logging.getLogger("steeltrap").handlers.clear()  # a function has no other log
-            telling = Telling("info", stream=nowhere)
+            telemetry = Telemetry("info", stream=nowhere)
             plain = replace(place.door, observe=lambda _: None)
             store = _Flushed(place.door.store)
-            door = replace(place.door, observe=telling.observe, store=store)
-            handler = tool_handler("search", open=lambda: door, telling=telling)
+            door = replace(place.door, observe=telemetry.observe, store=store)
+            handler = tool_handler("search", open=lambda: door, telemetry=telemetry)
             for number, question in enumerate(questions):
                 arguments = {"query": question}
                 event = search_event(_CALLER, arguments)

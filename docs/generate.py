@@ -1,7 +1,7 @@
 """Writes what can't be written by hand: tool and settings pages, transcripts, and the types of the Python calls.
 
 `python docs/generate.py` writes, `--check` says what would change and exits 1; with pages named, only their transcripts
-are played. Transcripts are produced by running their commands against a served folder, one a page, a new one where a
+are played. Transcripts are produced by running their commands against a served folder, one per page, a new one where a
 block says `afresh`; ids, times and ports are put in a stable form.
 """
 

@@ -1,4 +1,4 @@
-"""The Lambda functions: one an operation and the few beside them, each with a role of its own."""
+"""The Lambda functions: one per operation and the few beside them, each with a role of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

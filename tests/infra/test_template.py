@@ -13,13 +13,13 @@ from infra.stage import Stage, read_stage
 from pydantic import ValidationError
 from synthesised import STAGES, synthesise, template, told
 
+from function_telemetry import telemetry_of
 from steeltrap import telemetry
 from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
 from steeltrap.errors import InvalidInput
 from steeltrap.surfaces.http.routes import paths
 from steeltrap.telemetry import Measure
 from steeltrap.toolsets import CATALOGUE
-from tellings import telling_as
 
 METADATA = {
     "GET /.well-known/oauth-protected-resource",
@@ -236,8 +236,8 @@ def test_every_alarm_says_in_the_documentation_what_to_do() -> None:
 
 
 def test_sweeps_that_fall_behind_are_heard_of_by_the_metric_that_they_write(capsys: pytest.CaptureFixture[str]) -> None:
-    with telling_as("steeltrap-zones") as telling:
-        telling.count(users_swept=5, users_left=2)
+    with telemetry_of("steeltrap-zones") as telemetry:
+        telemetry.count(users_swept=5, users_left=2)
     [written] = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     [kind] = written["_aws"]["CloudWatchMetrics"]
     [alarm] = [
@@ -279,8 +279,8 @@ def test_the_dashboard_asks_for_the_metrics_that_functions_write(capsys: pytest.
         error="x",
         stages=dict.fromkeys(stages, 1.0),
     )
-    with telling_as("steeltrap-domain", level="error") as telling:
-        telling.observe(measure)
+    with telemetry_of("steeltrap-domain", level="error") as reported:
+        reported.observe(measure)
     written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     counted = {
         (tuple(sorted(by)), metric["Name"])

@@ -1,4 +1,4 @@
-"""A door of each test's own, one that fails, what a function tells, and the local application served."""
+"""A door of each test's own, one that fails, what a function reports, and the local application served."""
 
 import asyncio
 import io
@@ -11,15 +11,15 @@ from typing import Any
 import httpx
 import pytest
 
+from function_telemetry import telemetry_of
 from steeltrap.invoke import Door
 from steeltrap.model import UserRef
 from steeltrap.ports import Deadline
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.aws_lambda.telemetry import Telling
+from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
 from surfaces.callers import opened
 from surfaces.serving import served
-from tellings import telling_as
 
 Tell = Callable[[], list[dict[str, Any]]]
 """What was told so far, a line each."""
@@ -72,9 +72,9 @@ def stream() -> io.StringIO:
 
 
 @pytest.fixture
-def telling(stream: io.StringIO) -> Iterator[Telling]:
-    with telling_as("steeltrap-test", stream=stream) as telling:
-        yield telling
+def telemetry(stream: io.StringIO) -> Iterator[Telemetry]:
+    with telemetry_of("steeltrap-test", stream=stream) as telemetry:
+        yield telemetry
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.index import index_handler
 from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
 from steeltrap.surfaces.aws_lambda.stream import stream_handler
-from steeltrap.surfaces.aws_lambda.telemetry import Telling
+from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.conftest import Tell
 from surfaces.events import as_alb, as_url, as_v1, as_v2
@@ -84,11 +84,11 @@ def check_sentence(told: str) -> None:
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.usefixtures("event_loop_closed")
 def test_what_does_not_fit_is_refused_in_one_sentence(
-    door: Door, telling: Telling, lines: Tell, function: str, kind: str, trouble: str
+    door: Door, telemetry: Telemetry, lines: Tell, function: str, kind: str, trouble: str
 ) -> None:
     status, make = TROUBLES[trouble]
-    observed = replace(door, observe=telling.observe)
-    handler = FUNCTIONS[function](open=lambda: observed, identity=LocalUser("ana", "default"), telling=telling)
+    observed = replace(door, observe=telemetry.observe)
+    handler = FUNCTIONS[function](open=lambda: observed, identity=LocalUser("ana", "default"), telemetry=telemetry)
     answer = handler(make(KINDS[kind]), CONTEXT)
     assert answer["statusCode"] == status
     check_sentence(json.loads(answer["body"])["detail"])
@@ -103,10 +103,10 @@ def test_what_does_not_fit_is_refused_in_one_sentence(
     "trouble", ["no body", "null", "a list", "half of JSON", "nested deeply", "no base64", "too large", "a form", "GET"]
 )
 @pytest.mark.usefixtures("event_loop_closed")
-def test_mcp_refuses_it_too(door: Door, telling: Telling, lines: Tell, kind: str, trouble: str) -> None:
+def test_mcp_refuses_it_too(door: Door, telemetry: Telemetry, lines: Tell, kind: str, trouble: str) -> None:
     make = KINDS[kind]
     event = TROUBLES[trouble][1](lambda path, body: make("/mcp", body))
-    answer = mcp_handler(open=lambda: door, identity=LocalUser("ana", "default"), telling=telling)(event, CONTEXT)
+    answer = mcp_handler(open=lambda: door, identity=LocalUser("ana", "default"), telemetry=telemetry)(event, CONTEXT)
     assert 400 <= answer["statusCode"] < 500
     assert "Traceback" not in json.dumps(answer)
     [line] = lines()
@@ -117,11 +117,11 @@ def test_mcp_refuses_it_too(door: Door, telling: Telling, lines: Tell, kind: str
 @pytest.mark.parametrize("kind", ["v2", "v1", "alb"])
 @pytest.mark.parametrize("make", [*FUNCTIONS.values(), mcp_handler])
 @pytest.mark.usefixtures("event_loop_closed")
-def test_who_is_nobody_is_refused(door: Door, telling: Telling, lines: Tell, make: Any, kind: str) -> None:
+def test_who_is_nobody_is_refused(door: Door, telemetry: Telemetry, lines: Tell, make: Any, kind: str) -> None:
     event = KINDS[kind]("/mcp" if make is mcp_handler else SAVE, GOOD)
     event["requestContext"].pop("authorizer", None)
-    observed = replace(door, observe=telling.observe)
-    answer = make(open=lambda: observed, telling=telling)(event, CONTEXT)
+    observed = replace(door, observe=telemetry.observe)
+    answer = make(open=lambda: observed, telemetry=telemetry)(event, CONTEXT)
     assert answer["statusCode"] == 401
     [line] = lines()
     assert line["error"] == json.loads(answer["body"])["code"] == "identity_missing"
@@ -148,10 +148,10 @@ def test_who_is_nobody_is_refused(door: Door, telling: Telling, lines: Tell, mak
 )
 @pytest.mark.parametrize("make", [*FUNCTIONS.values(), mcp_handler])
 def test_an_event_of_no_known_kind_is_an_error(
-    door: Door, telling: Telling, lines: Tell, make: Any, event: Any
+    door: Door, telemetry: Telemetry, lines: Tell, make: Any, event: Any
 ) -> None:
-    observed = replace(door, observe=telling.observe)
-    answer = make(open=lambda: observed, telling=telling)(event, CONTEXT)
+    observed = replace(door, observe=telemetry.observe)
+    answer = make(open=lambda: observed, telemetry=telemetry)(event, CONTEXT)
     check_sentence(answer["error"]["message"])
     [line] = lines()
     assert (line["error"], line["correlation_id"]) == (answer["error"]["code"], "lambda-1")
@@ -177,10 +177,10 @@ def test_an_event_of_no_known_kind_is_an_error(
 @pytest.mark.parametrize("make", FUNCTIONS.values(), ids=FUNCTIONS)
 @pytest.mark.usefixtures("event_loop_closed")
 def test_an_event_with_a_part_that_no_gateway_sends_is_an_error(
-    door: Door, telling: Telling, lines: Tell, make: Any, kind: str, changes: dict[str, Any]
+    door: Door, telemetry: Telemetry, lines: Tell, make: Any, kind: str, changes: dict[str, Any]
 ) -> None:
-    observed = replace(door, observe=telling.observe)
-    answer = make(open=lambda: observed, telling=telling)({**KINDS[kind](SAVE, GOOD), **changes}, CONTEXT)
+    observed = replace(door, observe=telemetry.observe)
+    answer = make(open=lambda: observed, telemetry=telemetry)({**KINDS[kind](SAVE, GOOD), **changes}, CONTEXT)
     error = json.loads(answer["body"]) if "body" in answer else answer["error"]
     check_sentence(error.get("detail") or error["message"])
     assert lines()[-1]["error"] == error["code"]
@@ -214,10 +214,10 @@ STRANGE = {
 
 @pytest.mark.parametrize("trouble", STRANGE)
 def test_what_no_gateway_sends_is_refused_as_an_unknown_event(
-    door: Door, telling: Telling, lines: Tell, trouble: str
+    door: Door, telemetry: Telemetry, lines: Tell, trouble: str
 ) -> None:
     event = {**as_v2(SAVE, GOOD, Caller(UserRef("ana"))), **STRANGE[trouble]}
-    answer = tool_handler("save", open=lambda: door, telling=telling)(event, CONTEXT)
+    answer = tool_handler("save", open=lambda: door, telemetry=telemetry)(event, CONTEXT)
     assert answer["error"]["code"] == "invalid_input"
     check_sentence(answer["error"]["message"])
     [line] = lines()

@@ -1,4 +1,4 @@
-"""Associations: linked by hand, read from both sides, discovered on demand."""
+"""Associations: linked manually, read from both sides, discovered on demand."""
 
 from collections.abc import Collection, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ _ROUNDING: Final = 1e-5
 
 
 def associate(call: Call, id: str, target_id: str, strength: float) -> Memory:
-    """Link two memories by hand; a manual link survives updates and moves, and replaces an automatic one."""
+    """Link two memories manually; a manual link survives updates and moves, and replaces an automatic one."""
     target = find(call, target_id)
     source = find(call, id)
     if source.id == target.id:
@@ -35,7 +35,7 @@ def associations(call: Call, id: str, limit: int) -> list[tuple[Association, Mem
 def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, Memory]]]:
     """The associations of each memory that hold, strongest first; an id that is unknown has none.
 
-    A link that was found, not made by hand, holds while both memories are in one scope and as near as when
+    A link that was found, not made manually, holds while both memories are in one scope and as near as when
     a link is made: the other side may have been changed or moved since.
     """
     found = call.space.associations(ids)
@@ -55,9 +55,9 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
 
 
 def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple[Association, Memory]]:
-    """What belongs with a memory, strongest first: what is near it anywhere in the space, and what was linked by hand.
+    """What belongs with a memory, strongest first: what is near it anywhere in the space, and what was linked manually.
 
-    `threshold` is a floor on the strength, which is the cosine, or what was given to a link made by hand.
+    `threshold` is a floor on the strength, which is the cosine, or what was given to a manual link.
     """
     memory = find(call, id)
     [embeddings] = embed_memories(call, [memory])

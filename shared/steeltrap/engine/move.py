@@ -21,7 +21,7 @@ class Moved:
 
 
 def move(call: Call, ids: Sequence[str], scope: str) -> Moved:
-    """Automatic links are found anew in the new scope; manual ones stay. One that is there already is left as it is."""
+    """Automatic links are found again in the new scope; manual ones stay. What is there already is left alone."""
     check_scope(scope)
     moved: dict[str, Memory] = {}
     sources: dict[str, str] = {}

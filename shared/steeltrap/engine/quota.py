@@ -2,7 +2,7 @@
 
 They are soft. A minute begins with the clock's, so that twice as many calls fit around its turn; writes side by side
 may go over by what each of them adds; and where a counter does not answer, the call goes on. What was counted is
-measured anew now and then, since what expires and what is purged is not counted down.
+measured again now and then, since what expires and what is purged is not counted down.
 """
 
 import json
@@ -69,7 +69,7 @@ class Quota:
     def admit(self, space: Space, growth: Growth) -> None:
         """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.
 
-        `retry_after` is the time until the amount is measured anew; `quota` is `memories` or `bytes`.
+        `retry_after` is the time until the amount is measured again; `quota` is `memories` or `bytes`.
         """
         if not self._limits(growth):
             return

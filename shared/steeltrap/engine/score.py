@@ -1,4 +1,4 @@
-"""Score: how important a memory is, and setting that by hand."""
+"""Score: how important a memory is, and setting that manually."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from .update import Edit, commit_edits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """A memory with its importance now, 0 to 1, and the reading that it follows from unless it was set by hand."""
+    """A memory with its importance now, 0 to 1, and the reading that it follows from unless it was set manually."""
 
     memory: Memory
     importance: float
@@ -30,7 +30,7 @@ class Rescored:
 
 
 def score(call: Call, id: str) -> Scored:
-    """The importance of a memory, to four places unless it was set by hand. Raises NotFound.
+    """The importance of a memory, to four places unless it was set manually. Raises NotFound.
 
     Asking does not count as a reading.
     """
@@ -40,7 +40,7 @@ def score(call: Call, id: str) -> Scored:
 
 
 def set_score(call: Call, id: str, value: float, reason: str) -> Rescored:
-    """Set the importance by hand, 0 to 1; it stays until it is set again. The reason is kept with it.
+    """Set the importance manually, 0 to 1; it stays until it is set again. The reason is kept with it.
 
     Raises NotFound, InvalidInput.
     """

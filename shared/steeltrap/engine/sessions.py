@@ -20,9 +20,9 @@ _TICK: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUse:
-    """A session with what lies in it.
+    """A session with what is in it.
 
-    `memories` counts what lies directly in its scope, `total` what lies in the scopes below too.
+    `memories` counts what is directly in its scope, `total` what is in the scopes below too.
     `created_at` is None for one that has memories but was never begun by name.
     """
 

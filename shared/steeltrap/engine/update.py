@@ -87,7 +87,7 @@ def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
 
 
 def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
-    """The entries that the edits make: texts that changed embedded in one batch, links found anew."""
+    """The entries that the edits make: texts that changed embedded in one batch, links found again."""
     images = [edited(call, old, edit) for old, edit in edits]
     changed = [i for i, (old, _) in enumerate(edits) if _moves(old, images[i])]
     vectors = embed_memories(call, [images[i] for i in changed])

@@ -10,7 +10,7 @@ class Entry:
     """A memory with what it is found by.
 
     `fold` is the digest of the normalised text (16 bytes): equal texts have equal folds. `embeddings`
-    has one vector a chunk and `tokens` the analysed text; both None keep what the store has (an update
+    has one vector per chunk and `tokens` the analysed text; both None keep what the store has (an update
     that left the text alone), both empty take the memory out of search (a delete). `speaker` is who
     says it, in lower case.
     """

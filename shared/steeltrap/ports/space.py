@@ -130,7 +130,7 @@ class Space(Protocol):
         ...
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        """The embeddings of these memories, turns too, one a chunk; what can't be searched is left out."""
+        """The embeddings of these memories, turns too, one per chunk; what can't be searched is left out."""
         ...
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:

@@ -1,4 +1,4 @@
-"""Looking after an index: what it has to hold, and building it anew."""
+"""Looking after an index: what it has to hold, and rebuilding it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class IndexUpkeep(Protocol):
         ...
 
     def unfit(self) -> str | None:
-        """Why the index that is searched has to be built anew, for another embedder or form; None when it fits.
+        """Why the index that is searched has to be rebuilt, for another embedder or form; None when it fits.
 
         Raises Unavailable, Throttled.
         """

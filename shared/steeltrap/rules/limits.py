@@ -170,10 +170,10 @@ def check_file_name(name: str) -> str:
 
 
 def check_manual_links(links: Sequence[Link]) -> None:
-    """At most 100 made by hand."""
+    """At most 100 manual ones."""
     manual = sum(link.manual for link in links)
     if manual > MAX_MANUAL_LINKS:
-        raise InvalidInput(f"a memory has at most {MAX_MANUAL_LINKS} associations made by hand.")
+        raise InvalidInput(f"a memory has at most {MAX_MANUAL_LINKS} manual associations.")
 
 
 def check_links(links: Sequence[Link], name: str = "links") -> tuple[Link, ...]:

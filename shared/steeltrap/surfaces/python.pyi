@@ -1024,7 +1024,7 @@ class Records:
         """
 
 class AssociativeDiscoveredAssociation(TypedDict):
-    """An associated memory; `manual` says that the link was made by hand."""
+    """An associated memory; `manual` says that the link was made manually."""
 
     target_id: str
     strength: float
@@ -1466,7 +1466,7 @@ class Associative:
         memory_ids: Sequence[str],
         target_scope: str,
     ) -> AssociativeMoveAnswer:
-        """Move memories to another scope. Similar memories there are associated with them; links made by hand stay."""
+        """Move memories to another scope. Similar memories there are associated with them; manual links stay."""
 
     def scope_list(
         self,

@@ -13,7 +13,7 @@ from ..rules.limits import check_json
 from ..rules.wording import plain_schema, sentence, show
 
 _DEPTH: Final = 2
-"""How deep an item lies in the arguments."""
+"""How deep an item is in the arguments."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The one map by which the errors of botocore and Amazon Bedrock cross over.
 
 passing     tried again within the call: throttled, busy, a lost connection
-lasting     no retry helps until somebody mends the settings, the account or the machine
+lasting     no retry helps until somebody fixes the settings, the account or the machine
 neither     a later call may succeed
 """
 
@@ -37,7 +37,7 @@ UNKNOWN: Final = Failure(
 NOT_LET_IN: Final = Failure("can't be asked without valid AWS credentials: give some, or renew them", lasting=True)
 CLOCK: Final = Failure("refuses the signature's time: set this machine's clock right", lasting=True)
 NO_REGION: Final = Failure("can't be found without a region that has it: set AWS_REGION", lasting=True)
-MISCONFIGURED: Final = Failure("can't be reached as AWS is configured on this machine: mend that", lasting=True)
+MISCONFIGURED: Final = Failure("can't be reached as AWS is configured on this machine: fix that", lasting=True)
 OUTDATED: Final = Failure(
     'is unknown to this version of boto3: run `pip install --upgrade "steeltrap[bedrock]"`', lasting=True
 )

@@ -10,7 +10,7 @@ class Failure:
     """Why an attempt failed, as the end of a sentence.
 
     `passing`: the next attempt within the call may do better, after `pause` seconds at least. `lasting`: no retry
-    helps until somebody mends the settings, the account or the machine. `quotes`: the foreign error may have what was
+    helps until somebody fixes the settings, the account or the machine. `quotes`: the foreign error may have what was
     sent in it, and must not be kept as the `cause`.
     """
 

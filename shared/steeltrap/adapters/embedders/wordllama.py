@@ -1,4 +1,4 @@
-"""WordLlama: one static vector a token, out of the wheel; no download, no network, ~20,000 texts/s.
+"""WordLlama: one static vector per token, out of the wheel; no download, no network, ~20,000 texts/s.
 
 The package's own files are read without importing it: the same vectors in a third of the time, and
 neither `requests` nor a call of `logging.basicConfig` comes along with them.

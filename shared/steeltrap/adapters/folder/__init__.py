@@ -1,4 +1,4 @@
-"""Users' files in folders of the local disk: one folder a user, which no name given by a client leaves."""
+"""Users' files in folders of the local disk: one folder per user, which no name given by a client leaves."""
 
 from .files import FolderFiles
 

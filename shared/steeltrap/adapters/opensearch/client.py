@@ -137,7 +137,7 @@ def parts(answer: Mapping[str, Any], name: str, count: int) -> list[Any]:
 
 
 def _left(deadline: Deadline) -> Any:
-    """The client's `timeout`, which goes to urllib3 as it is: there a number would begin anew with each read."""
+    """The client's `timeout`, which goes to urllib3 as it is: there a number would start again with each read."""
     left = deadline.before()
     if not left:
         raise passing("There is no time left to ask the search index")

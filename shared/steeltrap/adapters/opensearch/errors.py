@@ -79,7 +79,7 @@ def no_json() -> IndexUnavailable:
 def crossing(error: Exception) -> IndexUnavailable:
     """The error of ours for a request that could not be signed, or had no whole answer."""
     if what := to_mend(error):
-        return IndexUnavailable(f"The search index can't be asked as it is set up: mend {what}.", part="index")
+        return IndexUnavailable(f"The search index can't be used with these settings: fix {what}.", part="index")
     said = next((MAPPED[each] for each in type(error).__mro__ if each in MAPPED), _UNREACHED)
     return IndexUnavailable(said, part="index") if said is _UNSAFE else passing(said)
 

@@ -1,6 +1,6 @@
 """An answer over HTTP that is whole in time, or fails, however slowly it drips.
 
-A socket's timeout begins anew with every byte. Here each read has only what is left of the timeout that the socket had
+A socket's timeout starts again with every byte. Here each read has only what is left of the timeout that the socket had
 when the answer began, and that counts for the headers too.
 """
 

@@ -1,4 +1,4 @@
-"""The indices behind an alias: made from one template, built anew beside the old one, switched at once.
+"""The indices behind an alias: made from one template, rebuilt beside the old one, switched at once.
 
     steeltrap ─────────> steeltrap-1          searched and written
     steeltrap-next ────> steeltrap-2          written only, while it is built; gone after the switch
@@ -174,6 +174,6 @@ class Indices:
         return int(end) if end.isdigit() else 0
 
     def relearn(self) -> None:
-        """Ask anew which indices to write to."""
+        """Ask again which indices to write to."""
         with self._lock:
             self._learned = None

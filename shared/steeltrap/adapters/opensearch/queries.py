@@ -96,7 +96,7 @@ def statistics(view: View, filter: Filter, tokens: Sequence[str]) -> Body:
 def around(view: View, probe: Probe, size: int, *, floor: float | None = None, scope: str | None = None) -> Body | None:
     """The documents nearest to any chunk of a probe; None for a probe without a direction.
 
-    `floor` is a cosine; `scope` is the one they lie in directly.
+    `floor` is a cosine; `scope` is the one that holds them directly.
     """
     without = [] if probe.leave_out is None else [probe.leave_out]
     seen = view.visible(Filter(), *conditions(Filter(scope=scope)), without=without)

@@ -35,7 +35,7 @@ def tag_term(tag: str) -> str:
 
 
 def scopes_above(scope: str) -> list[str]:
-    """A scope and all that it lies in: "a/b" lies in "a"."""
+    """A scope and those above it: "a" is above "a/b"."""
     return [exact(scope[:at]) for at, letter in enumerate(scope) if letter == "/"] + [exact(scope)]
 
 

@@ -1,4 +1,4 @@
-"""Looking after the index behind an alias: making it, building it anew beside itself, telling what it holds."""
+"""Looking after the index behind an alias: creating it, rebuilding it beside the one in use, telling what it holds."""
 
 import json
 from collections import defaultdict
@@ -85,7 +85,7 @@ class OpenSearchUpkeep:
         there = self._indices.building()
         if there is None:
             raise IndexUnavailable(
-                "The index that was being built is gone", advice="begin anew", retryable=False, part="index"
+                "The index that was being built is gone", advice="start again", retryable=False, part="index"
             )
         self._indices.reach(there, place)
 

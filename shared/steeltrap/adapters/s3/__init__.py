@@ -1,4 +1,4 @@
-"""Users' files in a bucket of S3: one prefix a user, which no name given by a client leaves."""
+"""Users' files in a bucket of S3: one prefix per user, which no name given by a client leaves."""
 
 from .files import BucketFiles
 

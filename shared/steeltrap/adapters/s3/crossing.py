@@ -13,7 +13,7 @@ from ..aws_client import code_of, passes, to_mend
 _log = logging.getLogger("steeltrap")
 
 _SILENT = "The place of exported files does not answer; try again."
-_SETUP = "The place of exported files can't be used as it is set up: mend {what}; the log has the cause."
+_SETUP = "Exported files can't be reached with these settings: fix {what}; the log has the cause."
 
 THROTTLED: Final = frozenset({"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"})
 BUSY: Final = frozenset(

@@ -41,7 +41,7 @@ class BucketFiles:
         """Remove every version of every file. False when there was none. Raises Unavailable when one is left."""
         there = False
         with crossing():
-            # Listed anew until nothing is left: so it is seen to be gone.
+            # Listed again until nothing is left: so it is seen to be gone.
             while versions := self._versions(_prefix(user)):
                 there = True
                 done = self._opened().delete_objects(Bucket=self._bucket, Delete={"Objects": versions, "Quiet": True})

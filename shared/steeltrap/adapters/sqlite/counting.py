@@ -1,4 +1,4 @@
-"""How much is stored, and what lies in each scope."""
+"""How much is stored, and what is in each scope."""
 
 import apsw
 

@@ -56,7 +56,7 @@ class Header:
         if stored != (self.embedder, self.dimension):
             raise Conflict(
                 f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to embed them anew.",
+                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to re-embed them.",
                 part="embedder",
             )
 

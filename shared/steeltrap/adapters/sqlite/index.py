@@ -1,7 +1,7 @@
 """The search index of one user, in memory: exact, rebuilt from the file, kept right by its change number.
 
 Each visible memory has a slot; a matrix holds the vectors of all chunks, postings the terms. When many
-slots are dead, or the file was emptied, the index is loaded anew.
+slots are dead, or the file was emptied, the index is loaded again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -248,7 +248,7 @@ class Index:
         return np.concatenate((better, newest[: count - len(better)]))
 
     def _terms_at(self, slots: NDArray[np.intp], terms: TermScores) -> list[Mapping[int, float]]:
-        """What each term adds at those of the slots that lie in a conversation."""
+        """What each term adds at those of the slots that belong to a conversation."""
         told = np.flatnonzero(self._slots.column("conversation")[slots] >= 0)
         place = np.full(self._slots.size, -1, np.int32)
         place[slots[told]] = told

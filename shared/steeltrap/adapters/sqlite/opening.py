@@ -15,7 +15,7 @@ from .connection import OPEN_SECONDS, crossing
 from .schema import is_foreign, migrate
 
 READER_KIB: Final = 128
-"""A thousand open users must fit: what is searched lies in the index, and the system caches the file."""
+"""A thousand open users must fit: what is searched is in the index, and the system caches the file."""
 WRITER_KIB: Final = 512
 """Enough for the pages that every write touches: the ends of the tables and the roots of the indexes."""
 _PAUSE: Final = 0.005

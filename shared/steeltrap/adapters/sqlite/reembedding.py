@@ -38,7 +38,7 @@ def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]]) -> 
             done += len(rows)
         connection.executemany(
             "UPDATE meta SET value = ? WHERE key = ?",
-            # A new generation makes every open index load the vectors anew.
+            # A new generation makes every open index reload the vectors.
             [(file.embedder, "embedder"), (file.dimension, "dimension"), (token_hex(8), "generation")],
         )
     return done

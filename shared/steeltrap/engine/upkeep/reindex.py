@@ -1,4 +1,4 @@
-"""Building the search index anew from the truth, while writes go on."""
+"""Rebuilding the search index from the store, while writes go on."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
-"""Who calls by an API key: a random secret that is shown once, of which a folder keeps the digest, one file a key.
+"""Who calls by an API key: a random secret that is shown once, of which a folder keeps the digest, one file per key.
 
-A key is read anew at each call, so that a revoked one is refused at once, and a folder may be mounted by what runs
+A key is read again at each call, so that a revoked one is refused at once, and a folder may be mounted by what runs
 the server. A plain SHA-256 is right here: slow, salted hashes protect what people choose, and nobody guesses 256
 random bits.
 """

@@ -16,7 +16,7 @@ from ..http.reply import error_reply, fault_reply
 from .direct import error_object, pool_identity
 from .events import http_request, http_response
 from .opening import Open, before_snapshot, loaded_door, open_safely, opened_door, write_down
-from .telemetry import Handler, Telling, teller, told
+from .telemetry import Handler, Telemetry, instrumented, reporting
 from .tools import authorizer
 
 _UNKNOWN = "This function takes events of HTTP only: API Gateway, function URL, load balancer."
@@ -24,26 +24,26 @@ _TEXT = ["text/", "application/json", PROBLEM_MEDIA]
 
 
 def app_handler(
-    *, open: Open = opened_door, identity: Identity | None = None, telling: Telling | None = None
+    *, open: Open = opened_door, identity: Identity | None = None, telemetry: Telemetry | None = None
 ) -> Handler:
     """The whole HTTP surface, behind API Gateway."""
     from ..asgi.app import create_app
 
     found_by = identity or authorizer(read_settings())
-    return _handler(open, telling, lambda door: create_app(door, found_by, local=False, closes_store=False))
+    return _handler(open, telemetry, lambda door: create_app(door, found_by, local=False, closes_store=False))
 
 
 def mcp_handler(
-    *, open: Open = opened_door, identity: Identity | None = None, telling: Telling | None = None
+    *, open: Open = opened_door, identity: Identity | None = None, telemetry: Telemetry | None = None
 ) -> Handler:
     """MCP over streamable HTTP, behind API Gateway."""
     from ..asgi.mcp_http import create_mcp_app
 
     found_by = identity or authorizer(read_settings())
-    return _handler(open, telling, lambda door: create_mcp_app(door, found_by))
+    return _handler(open, telemetry, lambda door: create_mcp_app(door, found_by))
 
 
-def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any]) -> Handler:
+def _handler(open: Open, telemetry: Telemetry | None, create: Callable[[Door], Any]) -> Handler:
     @cache
     def adapted() -> tuple[Door, Mangum]:
         door = open_safely(open)
@@ -70,4 +70,4 @@ def _handler(open: Open, telling: Telling | None, create: Callable[[Door], Any])
         write_down(door)
         return answer
 
-    return told(handler, teller(telling, is_own=open is opened_door))
+    return instrumented(handler, reporting(telemetry, is_own=open is opened_door))

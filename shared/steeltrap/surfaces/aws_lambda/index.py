@@ -19,7 +19,7 @@ from ...runtime.local import open_upkeep
 from ...settings import read_settings
 from ...telemetry import log_fault
 from .opening import time_left
-from .telemetry import Telling, teller, told
+from .telemetry import Telemetry, instrumented, reporting
 
 if TYPE_CHECKING:
     from ...runtime.aws import Upkeep
@@ -39,7 +39,7 @@ def opened_upkeep() -> "Upkeep":
 def index_handler(
     *,
     open: Callable[[], "Upkeep"] = opened_upkeep,
-    telling: Telling | None = None,
+    telemetry: Telemetry | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of the index.
@@ -58,7 +58,7 @@ def index_handler(
             return _sweep(open)
         raise InvalidInput('This function takes a schedule, CloudFormation\'s requests, and {"rebuild": true}.')
 
-    return told(handler, teller(telling, is_own=open is opened_upkeep))
+    return instrumented(handler, reporting(telemetry, is_own=open is opened_upkeep))
 
 
 def _rebuild(open: Callable[[], "Upkeep"], ends: float, accept_refused: bool) -> JsonObject:

@@ -11,7 +11,7 @@ from ...maintenance import Run
 from ...model import UserRef
 from ...settings import read_settings
 from .opening import Open, before_snapshot, loaded_door, opened_door, time_left
-from .telemetry import Telling, teller, told
+from .telemetry import Telemetry, instrumented, reporting
 
 _log = logging.getLogger("steeltrap")
 
@@ -20,7 +20,7 @@ def maintenance_handler(
     *,
     open: Open = opened_door,
     shuffle: Callable[[list[Any]], None] = random.shuffle,
-    telling: Telling | None = None,
+    telemetry: Telemetry | None = None,
 ) -> Callable[[Any, Any], dict[str, int]]:
     """The Lambda handler of a schedule, whatever the event says.
 
@@ -31,7 +31,7 @@ def maintenance_handler(
     if open is opened_door:
         before_snapshot(loaded_door)
 
-    tells = teller(telling, is_own=open is opened_door)
+    reports = reporting(telemetry, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> dict[str, int]:
         ends = time.monotonic() + time_left(context)
@@ -40,13 +40,13 @@ def maintenance_handler(
         users = run.everyone()
         shuffle(users)  # where time runs out, it is not always the same users who are left
         run.sweep(users, seconds_left=lambda: ends - time.monotonic())
-        if tells is not None:
-            tells().count(users_swept=run.users, users_left=run.left)
+        if reports is not None:
+            reports().count(users_swept=run.users, users_left=run.left)
         if run.failed:
             raise Unavailable(f"{run.failed} of {len(users)} users could not be swept; the log says why.", part="store")
         return {"users": run.users, "memories": run.memories, "left": run.left, "failed": run.failed}
 
-    return told(handler, tells)
+    return instrumented(handler, reports)
 
 
 def _log_failure(whose: UserRef | None, error: SteeltrapError) -> None:

@@ -15,10 +15,10 @@ from ..http.reply import Reply, error_reply
 from ..http.routes import mcp_paths
 from .direct import error_object
 from .events import HttpRequest, http_request, http_response
-from .telemetry import Handler, Telling, teller, told
+from .telemetry import Handler, Telemetry, instrumented, reporting
 
 
-def metadata_handler(*, settings: Settings | None = None, telling: Telling | None = None) -> Handler:
+def metadata_handler(*, settings: Settings | None = None, telemetry: Telemetry | None = None) -> Handler:
     """The Lambda handler of `/.well-known/oauth-protected-resource` and of each MCP path below it.
 
     Raises InvalidInput without an issuer, at the function's start.
@@ -34,7 +34,7 @@ def metadata_handler(*, settings: Settings | None = None, telling: Telling | Non
             return {"error": error_object(InvalidInput("This function takes events of an HTTP API only."))}
         return http_response(_answer(request, served, known), request)
 
-    return told(handler, teller(telling, is_own=settings is None))
+    return instrumented(handler, reporting(telemetry, is_own=settings is None))
 
 
 def _answer(request: HttpRequest, served: set[str], settings: Settings) -> Reply:

@@ -12,7 +12,7 @@ from ...runtime.local import load, open_door
 from ...settings import read_settings
 from ...tools import Catalogue, Tool
 from ..http.reply import FAULT
-from .telemetry import function_telling
+from .telemetry import function_telemetry
 
 _MARGIN_SECONDS: Final = 2.0
 _SECONDS: Final = 25.0
@@ -23,7 +23,7 @@ Open = Callable[[], Door]
 @cache
 def opened_door() -> Door:
     """The door by the function's environment, opened at the first call of an instance."""
-    return open_door(read_settings(), observe=function_telling().observe)
+    return open_door(read_settings(), observe=function_telemetry().observe)
 
 
 def loaded_door() -> Door:

@@ -12,7 +12,7 @@ from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
 from .direct import direct
 from .opening import Open
-from .telemetry import Teller
+from .telemetry import Reporting
 
 _log = logging.getLogger("steeltrap")
 
@@ -33,7 +33,7 @@ def is_queue(event: Any) -> bool:
     )
 
 
-def take(operation: str, open: Open, event: Any, *, names_callers: bool, tells: Teller) -> JsonObject:
+def take(operation: str, open: Open, event: Any, *, names_callers: bool, reports: Reporting) -> JsonObject:
     """Do each message's call; answers those that have to come again, in the form that SQS wants.
 
     A message's own id serves as its idempotency key where it has none. Only with `names_callers` a message may say
@@ -44,8 +44,8 @@ def take(operation: str, open: Open, event: Any, *, names_callers: bool, tells: 
     from aws_lambda_powertools.utilities.batch import process_partial_response as processed
 
     def do(record: Any) -> None:
-        if tells is not None:
-            tells().correlate(record.message_id)
+        if reports is not None:
+            reports().correlate(record.message_id)
         try:
             call = _call(record.body, names_callers)
             error = direct(operation, open, {"idempotency_key": record.message_id, **call}).get("error")

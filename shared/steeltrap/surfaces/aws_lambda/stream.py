@@ -11,7 +11,7 @@ from ...model import JsonObject
 from ...runtime.local import open_indexer
 from ...settings import read_settings
 from .opening import time_left
-from .telemetry import Telling, teller, told
+from .telemetry import Telemetry, instrumented, reporting
 
 
 class Taking(Protocol):
@@ -27,7 +27,7 @@ def opened_indexer() -> Taking:
 
 
 def stream_handler(
-    *, open: Callable[[], Taking] = opened_indexer, telling: Telling | None = None
+    *, open: Callable[[], Taking] = opened_indexer, telemetry: Telemetry | None = None
 ) -> Callable[[Any, Any], JsonObject]:
     """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it.
 
@@ -39,4 +39,4 @@ def stream_handler(
         again = open().take(event["Records"], timeout=time_left(context))
         return {"batchItemFailures": [{"itemIdentifier": place} for place in again]}
 
-    return told(handler, teller(telling, is_own=open is opened_indexer))
+    return instrumented(handler, reporting(telemetry, is_own=open is opened_indexer))

@@ -1,4 +1,4 @@
-"""What a function tells: its log as JSON, with one correlation id for all of an invocation, and metrics in CloudWatch's
+"""The telemetry of a function: its log as JSON, with one correlation id per invocation, and metrics in CloudWatch's
 embedded format. No memory's text is in either; tracing is Lambda's own.
 
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
@@ -14,10 +14,9 @@ from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from ... import telemetry
 from ...model import JsonObject, OutcomeKind
 from ...settings import Settings, read_settings
-from ...telemetry import Measure
+from ...telemetry import Measure, log_fault
 from .events import http_request
 
 NAMESPACE: Final = "steeltrap"
@@ -43,7 +42,7 @@ def _causes(fault: BaseException | None) -> Iterator[str]:
         fault = fault.__cause__ or (None if fault.__suppress_context__ else fault.__context__)
 
 
-class Telling:
+class Telemetry:
     """Logs and metrics of one function.
 
     From its making on, all that is logged as `steeltrap` goes out as JSON: so it is made where a function runs, and
@@ -152,40 +151,40 @@ def _refusal(answer: JsonObject) -> dict[str, Any]:
     return {"status": status, "error": code}
 
 
-Teller = Callable[[], Telling] | None
+Reporting = Callable[[], Telemetry] | None
 
 
-def teller(telling: Telling | None, *, is_own: bool) -> Teller:
-    """Who is told of invocations: `telling`, or the function's own where all else is its own too, or nobody."""
-    if telling is not None:
-        return lambda: telling
-    return function_telling if is_own else None
+def reporting(telemetry: Telemetry | None, *, is_own: bool) -> Reporting:
+    """Where invocations are reported: the given telemetry, else the function's own, else (not `is_own`) nowhere."""
+    if telemetry is not None:
+        return lambda: telemetry
+    return function_telemetry if is_own else None
 
 
-def told(handler: Handler, tells: Teller) -> Handler:
-    """A handler whose invocations are told of."""
-    if tells is None:
+def instrumented(handler: Handler, reports: Reporting) -> Handler:
+    """A handler whose invocations are reported."""
+    if reports is None:
         return handler
 
-    def telling_handler(event: Any, context: Any) -> Any:
-        telling = tells()
+    def instrumented_handler(event: Any, context: Any) -> Any:
+        telemetry = reports()
         try:
-            telling.begin(event, context)
+            telemetry.begin(event, context)
             answer = handler(event, context)
         except Exception as fault:
-            telemetry.log_fault("the function", fault)
+            log_fault("the function", fault)
             raise
-        telling.answered(answer)
+        telemetry.answered(answer)
         return answer
 
-    return telling_handler
+    return instrumented_handler
 
 
 @cache
-def function_telling() -> Telling:
-    """What this function tells, made at its first invocation."""
+def function_telemetry() -> Telemetry:
+    """This function's telemetry, made at its first invocation."""
     settings = read_settings()
-    return Telling(level_of(settings), service=settings.service)
+    return Telemetry(level_of(settings), service=settings.service)
 
 
 def level_of(settings: Settings) -> str:

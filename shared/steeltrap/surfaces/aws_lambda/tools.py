@@ -17,7 +17,7 @@ from .direct import direct, pool_identity
 from .events import HttpRequest, http_request, http_response
 from .opening import Open, before_snapshot, loaded_door, open_safely, opened_door, served, write_down
 from .queue import is_queue, take
-from .telemetry import Handler, Telling, teller, told
+from .telemetry import Handler, Telemetry, instrumented, reporting
 
 
 def tool_handler(
@@ -26,20 +26,20 @@ def tool_handler(
     open: Open = opened_door,
     identity: Identity | None = None,
     settings: Settings | None = None,
-    telling: Telling | None = None,
+    telemetry: Telemetry | None = None,
 ) -> Handler:
     """The Lambda handler of the tools of one operation.
 
     An event of HTTP is answered as HTTP, its caller found by `identity` (by the claims that the settings name, if not
     said). A direct invocation names its caller itself, and a queue's message where the settings allow it. Raises
     InvalidInput for a setting that doesn't fit: the function fails at its start, by the setting's name. Its calls are
-    told of as AWS reads it, those of a door that somebody else `open`s only by `telling`.
+    reported in the form that AWS reads; those of a door that somebody else `open`s only by the given `telemetry`.
     """
     known = settings or read_settings()
     if open is opened_door:
         before_snapshot(loaded_door)
     found_by = identity or authorizer(known)
-    tells = teller(telling, is_own=open is opened_door)
+    reports = reporting(telemetry, is_own=open is opened_door)
 
     def handler(event: Any, context: Any) -> JsonObject:
         if (invoker := pool_identity(context)) is not None:
@@ -48,10 +48,10 @@ def tool_handler(
         if request is not None:
             return http_response(_http(operation, open, found_by, request), request)
         if is_queue(event):
-            return take(operation, open, event, names_callers=known.queue_callers, tells=tells)
+            return take(operation, open, event, names_callers=known.queue_callers, reports=reports)
         return direct(operation, open, event)
 
-    return told(handler, tells)
+    return instrumented(handler, reports)
 
 
 def authorizer(settings: Settings) -> Authorizer:

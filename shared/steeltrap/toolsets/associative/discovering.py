@@ -22,7 +22,7 @@ class DiscoverInput(LevelledInput):
 
 
 class DiscoveredAssociation(CompleteMemory, AssociationItem):
-    """An associated memory; `manual` says that the link was made by hand."""
+    """An associated memory; `manual` says that the link was made manually."""
 
     preview: Brief[str] = None
     id: Full[str] = None

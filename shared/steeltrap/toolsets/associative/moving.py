@@ -44,7 +44,7 @@ class MoveAnswer(Succeeded):
     examples=({"memory_ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "target_scope": "work/archive"},),
 )
 def memory_move(call: Call, input: MoveInput) -> MoveAnswer:
-    """Move memories to another scope. Similar memories there are associated with them; links made by hand stay."""
+    """Move memories to another scope. Similar memories there are associated with them; manual links stay."""
     moved = moving.move(call, input.memory_ids, input.target_scope)
     if not moved.memories:
         first = next(iter(moved.failures.values()))

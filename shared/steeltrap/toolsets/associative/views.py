@@ -65,7 +65,7 @@ class AssociationItem(Levelled):
     """An associated memory, in short; without `preview` where the answer has its whole text."""
 
     target_id: str
-    strength: float = Field(description="0 to 1: the cosine, or what was given to a link made by hand.")
+    strength: float = Field(description="0 to 1: the cosine, or what was given to a manual link.")
     preview: str | None = None
 
 

@@ -9,7 +9,7 @@ from ...aws_client import code_of, passes, to_mend
 _log = logging.getLogger("steeltrap")
 
 _SILENT = "The memory store does not answer; try again."
-_SETUP = "The memory store can't be reached as it is set up: mend {what}; the log has the cause."
+_SETUP = "The memory store can't be reached with these settings: fix {what}; the log has the cause."
 
 THROTTLED: Final = frozenset(
     {

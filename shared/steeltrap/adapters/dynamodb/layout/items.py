@@ -2,7 +2,7 @@
 
 An item has the whole record as JSON (`image`), what it is found by (`search`: the analysed text, then one vector a
 chunk), and beside them the attributes that local indexes and filters need. `w` is its index version: microseconds,
-only growing. What would make reads slow or the item too large lies in pieces of its own (`image_at`, `search_at`),
+only growing. What would make reads slow or the item too large is stored in separate pieces (`image_at`, `search_at`),
 which are written before the item that names them and never changed.
 """
 
@@ -63,7 +63,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much lies in an item itself, in bytes; the rest goes into pieces."""
+    """How much is stored in an item itself, in bytes; the rest goes into pieces."""
 
     image: int = IMAGE_INLINE
     search: int = SEARCH_INLINE
@@ -113,7 +113,7 @@ def tombstone(user: str, id: str, *, w: int, made: int, ttl: int) -> Item:
 
 
 def pieces_of(item: Item, name: str) -> list[str]:
-    """The keys of the pieces that an attribute lies in."""
+    """The keys of the pieces that hold an attribute."""
     place = item.get(f"{name}_at")
     if place is None:
         return []

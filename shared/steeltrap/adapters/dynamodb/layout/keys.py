@@ -16,7 +16,7 @@ DELETED: Final = "d#"
 """What a list of memories, of turns and of what was deleted begins with, in the index by creation."""
 
 LAST_WRITE: Final = 10**17
-"""Where the user's own item lies in the index by write time: behind every write, so that each look at the latest
+"""The position of the user's own item in the index by write time: behind every write, so that each look at the latest
 writes brings it along."""
 
 _LATEST: Final = 10**18
@@ -80,7 +80,7 @@ def digest(text: str) -> str:
 
 
 def listed(prefix: str, created: int, id: str, position: int | None = None) -> str:
-    """Where a memory lies in the index by creation: newest first, then by id; turns the last said first."""
+    """The position of a memory in the index by creation: newest first, then by id; turns the last said first."""
     place = "" if position is None else f"#{10**12 - 1 - position:012d}"
     return f"{prefix}{newest_first(created)}{place}#{id}"
 
@@ -91,7 +91,7 @@ def newest_first(created: int) -> str:
 
 
 def deleted(at: int, id: str) -> str:
-    """Where what was deleted lies in the index by creation: the earliest first."""
+    """The position of a deleted memory in the index by creation: the earliest first."""
     return f"{DELETED}{_LATEST + at:019d}#{id}"
 
 
@@ -100,7 +100,7 @@ def deleted_before(at: int) -> str:
 
 
 def said(conversation_id: str, position: int, id: str) -> str:
-    """Where an open turn lies in the index of what waits."""
+    """The position of an open turn in the index of what waits."""
     return f"{digest(conversation_id)}#{position:012d}#{id}"
 
 

@@ -1,4 +1,4 @@
-"""How much is stored, what lies in each scope, who speaks: read from the local indexes."""
+"""How much is stored, what is in each scope, who speaks: read from the local indexes."""
 
 from typing import Any, Final
 

@@ -107,7 +107,7 @@ def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memor
     found = partition.get(map(keys.memory, ids), items.IMAGE)
     there = [found[key] for key in map(keys.memory, ids) if key in found and "gone" not in found[key]]
     for item, image in zip(there, partition.contents(there, "image"), strict=True):
-        # A piece that is gone since: read anew.
+        # A piece that is gone since then: read it again.
         id = keys.id_of(text(item, "k"))
         memory = from_image(image) if image is not None else partition.memories([id]).get(id)
         if memory is not None and memory.is_visible(now):
@@ -115,7 +115,7 @@ def _read(partition: Partition, ids: Sequence[str]) -> Iterator[tuple[str, Memor
 
 
 def _place(partition: Partition, id: str) -> str:
-    """Where a memory lies in the walk, deleted or not. Raises NotFound."""
+    """The position of a memory in the walk, deleted or not. Raises NotFound."""
     known = canonical(id)
     key = keys.memory(known)
     item = partition.get([key], items.IMAGE).get(key) if known else None

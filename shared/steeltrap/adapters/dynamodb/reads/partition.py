@@ -60,7 +60,7 @@ class Partition:
         if stored != (self.embedder, self.dimension):
             raise Conflict(
                 f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to embed them anew.",
+                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to re-embed them.",
                 part="embedder",
             )
         return "forgetting" not in user
@@ -74,7 +74,7 @@ class Partition:
         return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **how)
 
     def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
-        """An attribute of each item, its pieces fetched where it lies in some."""
+        """An attribute of each item, its pieces fetched where it was split."""
         wanted = [piece for item in some for piece in items.pieces_of(item, name)]
         pieces = self.tables.get(self.key, wanted, (), self.deadline) if wanted else {}
         return [items.content(item, name, pieces) for item in some]

@@ -57,7 +57,7 @@ class Named:
 
 
 class Bearings:
-    """What a user's last search met, so that the next one asks right at once, and less. Safe for threads."""
+    """Caches the bounds that a user's last search met, so that the next one needs fewer requests. Safe for threads."""
 
     def __init__(self) -> None:
         self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()

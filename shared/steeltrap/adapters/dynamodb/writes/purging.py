@@ -139,7 +139,7 @@ def _unname(partition: Partition, source: str, gone: str) -> None:
 
 
 def _cut(partition: Partition, item: Item, gone: str) -> None:
-    """Write an image anew without its links to a memory. Raises Cancelled when it changed meanwhile."""
+    """Rewrite an image without its links to a memory. Raises Cancelled when it changed meanwhile."""
     [image] = partition.contents([item], "image")
     if image is None or not _names(memory := from_image(image), gone):
         return

@@ -2,7 +2,7 @@
 
 All of them are made and written beside the old ones first; a model that fails leaves everything as it was. Then the
 user's item changes hands, and memory by memory takes what was made for it; what is cut short there is finished by
-beginning anew.
+starting again.
 """
 
 from collections.abc import Callable, Sequence

@@ -209,7 +209,7 @@ class _Commit:
         )
 
     def _creation(self, entry: Entry, item: Item, there: Item | None, position: int | None) -> Action:
-        # What is created anew where something was forgotten is as old as that for an index that lags.
+        # To an index that lags, what replaces a forgotten memory is as old as that memory.
         item["made"] = there["made"] if there else item["w"]
         if position is not None and entry.memory.conversation_id is not None:
             item["position"] = position

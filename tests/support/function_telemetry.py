@@ -7,11 +7,11 @@ from typing import IO
 
 import pytest
 
-from steeltrap.surfaces.aws_lambda.telemetry import Telling
+from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
 
 
 @contextmanager
-def telling_as(service: str, *, level: str = "info", stream: IO[str] | None = None) -> Iterator[Telling]:
+def telemetry_of(service: str, *, level: str = "info", stream: IO[str] | None = None) -> Iterator[Telemetry]:
     """What a function of its own would make."""
     logger = logging.getLogger("steeltrap")
     with pytest.MonkeyPatch.context() as kept:
@@ -21,7 +21,7 @@ def telling_as(service: str, *, level: str = "info", stream: IO[str] | None = No
             kept.setattr(logger, name, [])
         for name in ("level", "propagate"):
             kept.setattr(logger, name, getattr(logger, name))
-        yield Telling(level, service=service, stream=stream)
+        yield Telemetry(level, service=service, stream=stream)
         for mark in ("init", "powertools_handler", "powertools_buffer_config", "powertools_buffer_cache"):
             delattr(logger, mark)
     logger.manager._clear_cache()  # type: ignore[attr-defined]

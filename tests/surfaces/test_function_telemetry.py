@@ -1,4 +1,4 @@
-"""What a function tells: JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
+"""What a function reports: JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.index import index_handler
 from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
 from steeltrap.surfaces.aws_lambda.stream import stream_handler
-from steeltrap.surfaces.aws_lambda.telemetry import Telling, level_of
+from steeltrap.surfaces.aws_lambda.telemetry import Telemetry, level_of
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT
 from surfaces.conftest import FailingStore, Tell
@@ -37,11 +37,11 @@ def metrics(capsys: pytest.CaptureFixture[str]) -> Tell:
 
 
 @pytest.fixture
-def handler(door: Door, telling: Telling) -> Callable[..., Any]:
-    """The handler of an operation over a door that tells."""
+def handler(door: Door, telemetry: Telemetry) -> Callable[..., Any]:
+    """The handler of an operation over a door that reports."""
     known = read_settings({"STEELTRAP_QUEUE_CALLERS": "true"})
-    observed = replace(door, observe=telling.observe)
-    return lambda operation: tool_handler(operation, open=lambda: observed, settings=known, telling=telling)
+    observed = replace(door, observe=telemetry.observe)
+    return lambda operation: tool_handler(operation, open=lambda: observed, settings=known, telemetry=telemetry)
 
 
 def save(content: str = "A fact.", **more: Any) -> str:
@@ -98,11 +98,11 @@ def test_how_much_a_model_has_to_read_is_told(handler: Callable[..., Any], lines
     assert (searched["operation"], searched["answer_bytes"]) == ("search", [read])
 
 
-def test_users_whom_a_sweep_leaves_are_counted(door: Door, telling: Telling, metrics: Tell) -> None:
+def test_users_whom_a_sweep_leaves_are_counted(door: Door, telemetry: Telemetry, metrics: Tell) -> None:
     door.invoke("core.save", {"content": "A fact."}, ME)
     ends = SimpleNamespace(get_remaining_time_in_millis=lambda: 1000)
     for context in (CONTEXT, ends):
-        maintenance_handler(open=lambda: door, telling=telling)({}, context)
+        maintenance_handler(open=lambda: door, telemetry=telemetry)({}, context)
     assert [(each["users_swept"], each["users_left"]) for each in metrics()] == [([1], [0]), ([0], [1])]
 
 
@@ -143,8 +143,8 @@ def test_a_message_is_told_of_by_its_own_id(handler: Callable[..., Any], lines: 
     assert WORD not in json.dumps(lines())
 
 
-def test_a_fault_is_logged_with_the_way_to_it_and_the_same_id(failing: Door, telling: Telling, lines: Tell) -> None:
-    saving = tool_handler("save", open=lambda: replace(failing, observe=telling.observe), telling=telling)
+def test_a_fault_is_logged_with_the_way_to_it_and_the_same_id(failing: Door, telemetry: Telemetry, lines: Tell) -> None:
+    saving = tool_handler("save", open=lambda: replace(failing, observe=telemetry.observe), telemetry=telemetry)
     saving(as_v2("/v1/core/save", save(), ME), CONTEXT)
     fault, call, unwritten = lines()
     assert (fault["level"], call["error"]) == ("ERROR", "internal")
@@ -153,15 +153,15 @@ def test_a_fault_is_logged_with_the_way_to_it_and_the_same_id(failing: Door, tel
     assert fault["correlation_id"] == call["correlation_id"] == unwritten["correlation_id"] == "lambda-1"
 
 
-def test_what_fails_a_function_is_logged_once_and_fails_it(telling: Telling, lines: Tell) -> None:
-    for handler in (stream_handler(telling=telling), index_handler(telling=telling)):
+def test_what_fails_a_function_is_logged_once_and_fails_it(telemetry: Telemetry, lines: Tell) -> None:
+    for handler in (stream_handler(telemetry=telemetry), index_handler(telemetry=telemetry)):
         with pytest.raises((TypeError, InvalidInput)):
             handler({"Records": None}, CONTEXT)
     assert [(line["level"], line["correlation_id"]) for line in lines()] == [("ERROR", "lambda-1")] * 2
 
 
-def test_maintenance_is_told_of_too(door: Door, telling: Telling, lines: Tell) -> None:
-    maintenance_handler(open=lambda: door, telling=telling)({}, CONTEXT)
+def test_maintenance_is_told_of_too(door: Door, telemetry: Telemetry, lines: Tell) -> None:
+    maintenance_handler(open=lambda: door, telemetry=telemetry)({}, CONTEXT)
     logging.getLogger("steeltrap").warning("one word")
     [line] = lines()
     assert line["correlation_id"] == "lambda-1"
@@ -181,8 +181,8 @@ def test_a_function_logs_each_call_unless_the_settings_say_otherwise(given: dict
 
 
 @pytest.mark.parametrize("make", [app_handler, mcp_handler])
-def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telling: Telling, lines: Tell, make: Any) -> None:
-    handler = make(open=lambda: door, telling=telling)
+def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telemetry: Telemetry, lines: Tell, make: Any) -> None:
+    handler = make(open=lambda: door, telemetry=telemetry)
     refused = handler(as_v2("/nowhere", "%", ME, isBase64Encoded=True), CONTEXT)
     assert refused["statusCode"] == 400
     assert "HTTP only" in handler({"Records": []}, CONTEXT)["error"]["message"]
