@@ -108,7 +108,7 @@ def test_a_missing_address_is_refused_by_its_name(command: str, run: Run, monkey
     monkeypatch.setenv("STEELTRAP_STORE", "aws")
     result = run(*command.split())
     assert result.exit_code == 2
-    assert "STEELTRAP_OPENSEARCH_URL must be set" in result.stderr
+    assert "STEELTRAP_OPENSEARCH_URL is not set" in result.stderr
 
 
 @pytest.mark.parametrize("missing", ["region", "credentials"])

@@ -402,9 +402,9 @@ def test_a_file_of_the_original_server_is_read(ana: Callable[..., Any], files: E
 
 MEMORY = {"memory_id": UNKNOWN, "content": "x"}
 BAD = {
-    "no JSON": (b"hello", "is no JSON"),
-    "no UTF-8": (b'{"format_version": "1.0", "memories": ["\xff"]}', "is no JSON"),
-    "nothing": (b"", "is no JSON"),
+    "not JSON": (b"hello", "is not JSON"),
+    "no UTF-8": (b'{"format_version": "1.0", "memories": ["\xff"]}', "is not JSON"),
+    "nothing": (b"", "is not JSON"),
     "too deep": (b"[" * 200_000, "nested too deep"),
     "a list": (b"[]", "no list `memories`"),
     "no memories": (b'{"format_version": "1.0"}', "no list `memories`"),
@@ -412,7 +412,7 @@ BAD = {
     "another version": (b'{"format_version": "2.0", "memories": []}', "`format_version` is '2.0'"),
     "no gzip after all": (b"\x1f\x8b and then nothing", "damaged"),
     "half a gzip": (gzip.compress(file_of(MEMORY) * 100)[:-20], "damaged"),
-    "no base64": (b"# Compressed\n%%%=", "damaged|no base64|no JSON"),
+    "no base64": (b"# Compressed\n%%%=", "damaged|no base64|not JSON"),
     "a text for a memory": (file_of("x"), "must be a JSON object"),  # type: ignore[arg-type]
     "no id": (file_of({"content": "x"}), "`memory_id` is required"),
     "no UUID": (file_of({"memory_id": "1", "content": "x"}), "`memory_id` must be a UUID"),
@@ -429,7 +429,7 @@ BAD = {
     "a version of its own": (file_of({**MEMORY, "version": 7}), "no field `version`"),
     "a turn": (file_of({**MEMORY, "source": "conversation"}), "conversation"),
     "deleted": (file_of({**MEMORY, "deleted_at": "2026-01-01T00:00:00Z"}), "no field `deleted_at`"),
-    "twice": (file_of(MEMORY, MEMORY), "that of memory 0 too"),
+    "twice": (file_of(MEMORY, MEMORY), "memory 0 has the same"),
     "associations no list": (file_of({**MEMORY, "associations": "x"}), "`associations` must be a list"),
     "an association to nothing": (file_of({**MEMORY, "associations": [{}]}), "`associations`"),
     "an association to no id": (file_of({**MEMORY, "associations": ["x"]}), "`associations.0.target_id` must"),

@@ -127,11 +127,11 @@ def test_the_reads_of_one_call_share_its_time(cloud: Cloud, door: Door) -> None:
     id = answer(door, "core.save", content="the heron")["id"]
     space = door.store.space(ANA.user, in_time(4, cloud.clock))
 
-    def slowly(operation: str, request: Any, send: Callable[[], Any]) -> Any:
+    def slowly(call: Callable[..., Any], request: dict[str, Any]) -> Any:
         cloud.clock.sleep(3)
-        return send()
+        return call(**request)
 
-    cloud.trouble = slowly
+    cloud.unruly.always["*"] = slowly
     for _ in range(2):
         assert list(space.get([id])) == [id]
     with pytest.raises(Unavailable, match="longer than its 4 s"):
