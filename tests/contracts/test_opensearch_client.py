@@ -358,7 +358,7 @@ def test_what_keeps_a_request_from_being_signed_is_named(serving: Callable[..., 
 
     server = serving()
     client = connect_index(server.url, region="eu-central-1", credentials=Expired())
-    with pytest.raises(Unavailable, match="mend the credentials"):
+    with pytest.raises(Unavailable, match="fix the credentials"):
         send_to_index(client, "POST", "/_msearch", b"{}\n")
     client.close()
     assert server.asked == []

@@ -125,7 +125,7 @@ def test_a_bucket_that_is_not_there_is_not_a_missing_file(options: dict[str, Any
         lambda: files.files(UserRef("ana")).names(),
         lambda: files.forget_user(UserRef("ana")),
     ):
-        with pytest.raises(Unavailable, match="mend the bucket") as refused:
+        with pytest.raises(Unavailable, match="fix the bucket") as refused:
             attempt()
         assert not refused.value.can_retry
         assert "never-made" not in refused.value.message

@@ -67,7 +67,7 @@ def _said(**changes: Any) -> Message:
         (
             limits.check_manual_links,
             ([Link(target_id="a", strength=1, manual=True)] * 101,),
-            "a memory has at most 100 associations made by hand.",
+            "a memory has at most 100 manual associations.",
         ),
         (
             limits.check_links,

@@ -91,7 +91,7 @@ def stub(files: BucketFiles) -> Iterator[Stubber]:
 def test_a_version_that_cannot_be_deleted_is_an_error_and_no_receipt(files: BucketFiles, stub: Stubber) -> None:
     stub.add_response("list_object_versions", {"Versions": [{"Key": "exports/x/a.json", "VersionId": "1"}]})
     stub.add_response("delete_objects", {"Errors": [{"Key": "exports/x/a.json", "Code": "AccessDenied"}]})
-    with pytest.raises(Unavailable, match="mend the permissions"):
+    with pytest.raises(Unavailable, match="fix the permissions"):
         files.forget_user(UserRef("ana"))
 
 
