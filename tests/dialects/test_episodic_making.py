@@ -217,12 +217,11 @@ def test_a_repeated_idempotency_key_adds_nothing_twice(door: Door, ana: Ask, clo
 # What fails: nothing said is lost, no read or append fails for an episode
 
 
-class _NoEpisodes:
-    """A space that writes turns and no episodes."""
+class _Around:
+    """A space that does what another does, but for what a subclass changes."""
 
-    def __init__(self, space: Any, failure: Exception) -> None:
+    def __init__(self, space: Any) -> None:
         self._space = space
-        self._failure = failure
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._space, name)
@@ -230,6 +229,14 @@ class _NoEpisodes:
     def until(self, deadline: Deadline) -> Any:
         self._space = self._space.until(deadline)
         return self
+
+
+class _NoEpisodes(_Around):
+    """A space that writes turns and no episodes."""
+
+    def __init__(self, space: Any, failure: Exception) -> None:
+        super().__init__(space)
+        self._failure = failure
 
     def commit(self, changes: Any) -> None:
         if any(getattr(change, "turn_ids", ()) for change in changes):
@@ -266,19 +273,12 @@ def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: Set
     say(ana, "The heron fishes.", "The heron sleeps.")
     clock.advance(minutes=15)
 
-    class Late:
+    class Late(_Around):
         """A space that another closer is ahead of, once."""
 
         def __init__(self, space: Any) -> None:
-            self._space = space
+            super().__init__(space)
             self._ahead = True
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._space, name)
-
-        def until(self, deadline: Deadline) -> Any:
-            self._space = self._space.until(deadline)
-            return self
 
         def commit(self, changes: Any) -> None:
             if self._ahead:
@@ -312,13 +312,7 @@ def test_what_an_import_brings_is_not_summed_up_again(
 
 
 def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Door) -> None:
-    class Degraded:
-        def __init__(self, space: Any) -> None:
-            self._space = space
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._space, name)
-
+    class Degraded(_Around):
         def search(self, query: Any) -> Matches:
             return Matches(candidates=(), stored=1, admitted=1, degraded="the index does not answer.")
 
@@ -332,13 +326,7 @@ def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Doo
 def test_a_grade_that_can_not_be_kept_is_not_acknowledged(door: Door, ana: Ask) -> None:
     id = episode(ana, "heron")
 
-    class Refusing:
-        def __init__(self, space: Any) -> None:
-            self._space = space
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._space, name)
-
+    class Refusing(_Around):
         def keep_review(self, *_: Any, **__: Any) -> bool:
             raise Unavailable("The usage table refuses writes.", part="store")
 
@@ -351,13 +339,10 @@ def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: A
     id = episode(ana, "heron", surprise=0)
     clock.advance(days=5)
 
-    class Overtaken:
+    class Overtaken(_Around):
         def __init__(self, space: Any) -> None:
-            self._space = space
+            super().__init__(space)
             self._ahead = True
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._space, name)
 
         def keep_review(self, *arguments: Any, **options: Any) -> Any:
             if self._ahead:

@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from cloud import Cloud, FailingIndex, cloud
+from cloud import Cloud, cloud
+from contracts.memory_index import MemoryIndex
 from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
@@ -118,7 +119,7 @@ def test_what_is_written_is_safe_and_found_and_every_answer_says_what_is_missing
 
 @pytest.mark.parametrize("tool", ["notes.memory_search", "categories.search_memories", "records.memory_search"])
 def test_an_empty_answer_of_a_dialect_is_an_error_while_the_index_is_down(cloud: Cloud, tool: str) -> None:
-    door = cloud.door(FailingIndex(error=DOWN))
+    door = cloud.door(MemoryIndex(DOWN))
     result = door.invoke(tool, {"query": "heron"}, ANA)
     assert isinstance(result.error, Unavailable)
     assert result.error.can_retry
@@ -126,10 +127,10 @@ def test_an_empty_answer_of_a_dialect_is_an_error_while_the_index_is_down(cloud:
 
 @pytest.mark.parametrize("error", [DOWN, IndexThrottled("The search index has too much to do.", part="index")])
 def test_what_needs_the_whole_memory_is_refused_and_may_be_tried_again(cloud: Cloud, error: Exception) -> None:
-    index = FailingIndex()
+    index = MemoryIndex()
     door = cloud.door(index, told=True)
     answer(door, "core.save", content="The heron fishes at dawn")
-    index.error = error  # type: ignore[assignment]
+    index.failing = error  # type: ignore[assignment]
     refused = door.invoke("core.save", {"content": "The heron fishes at noon", "duplicate_threshold": 0.9}, ANA).error
     assert refused is not None
     assert refused.can_retry
@@ -137,13 +138,13 @@ def test_what_needs_the_whole_memory_is_refused_and_may_be_tried_again(cloud: Cl
 
 
 def test_a_sweep_completes_what_was_saved_without_the_index(cloud: Cloud) -> None:
-    index = FailingIndex()
+    index = MemoryIndex()
     door = cloud.door(index, told=True)
     other = answer(door, "core.save", content="The heron fishes at dawn by the pond")["id"]
-    index.error = DOWN
+    index.failing = DOWN
     saved = answer(door, "core.save", content="The heron fishes at dawn by the river")
     own = answer(door, "core.save", content="A heron sleeps", surprise=0.25)
-    index.error = None
+    index.failing = None
     sweep(door.call_for(ANA, seconds=60))
     completed = answer(door, "core.get", id=saved["id"])
     assert completed["surprise"] < 0.5
@@ -153,17 +154,17 @@ def test_a_sweep_completes_what_was_saved_without_the_index(cloud: Cloud) -> Non
 
 
 def test_a_sweep_while_the_index_is_down_says_so_and_loses_nothing(cloud: Cloud) -> None:
-    index = FailingIndex(error=DOWN)
+    index = MemoryIndex(DOWN)
     door = cloud.door(index, told=True)
     id = answer(door, "core.save", content="The heron fishes at dawn")["id"]
     with pytest.raises(Unavailable):
         sweep(door.call_for(ANA, seconds=60))
-    index.error = None
+    index.failing = None
     assert answer(door, "core.search", query="heron")["results"][0]["id"] == id
 
 
 def test_an_index_that_lags_behind_the_latest_writes_is_told(cloud: Cloud) -> None:
-    door = cloud.door(FailingIndex())
+    door = cloud.door(MemoryIndex())
     answer(door, "core.save", content="The heron fishes at dawn")
     assert answer(door, "core.search", query="heron")["outcome"]["kind"] == "found"
     cloud.clock.advance(hours=1)
@@ -173,7 +174,7 @@ def test_an_index_that_lags_behind_the_latest_writes_is_told(cloud: Cloud) -> No
 
 
 def test_what_the_index_still_has_of_a_forgotten_memory_is_not_answered(cloud: Cloud) -> None:
-    index = FailingIndex()
+    index = MemoryIndex()
     id = answer(cloud.door(index, told=True), "core.save", content="The heron fishes at dawn")["id"]
     door = cloud.door(index)
     cloud.clock.advance(hours=1)

@@ -4,7 +4,7 @@ The time of its deadlines goes on by the pauses between attempts alone, which no
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -16,29 +16,10 @@ from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door
 from steeltrap.ports import Clock, Embedder, Index
 from steeltrap.toolsets import CATALOGUE
 from unruly import Unruly
-
-
-@dataclass
-class FailingIndex:
-    """An index in memory that raises `error` when it is asked, if there is one."""
-
-    index: MemoryIndex = field(default_factory=MemoryIndex)
-    error: SteeltrapError | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        asked = getattr(self.index, name)
-
-        def answer(*arguments: Any, **named: Any) -> Any:
-            if self.error is not None and name != "write":
-                raise self.error
-            return asked(*arguments, **named)
-
-        return answer
 
 
 @dataclass
