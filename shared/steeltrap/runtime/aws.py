@@ -73,9 +73,8 @@ class Following:
         import boto3
 
         asked = {"TableName": self.tables.memory}
-        arn = self.tables.call("describe_table", asked, self.tables.within(READ_SECONDS))["Table"].get(
-            "LatestStreamArn"
-        )
+        found = self.tables.call("describe_table", asked, self.tables.within(READ_SECONDS))
+        arn = found["Table"].get("LatestStreamArn")
         if arn is None:
             raise NotFound(
                 f"The table {self.tables.memory} has no stream; run `aws dynamodb update-table --table-name "

@@ -138,9 +138,8 @@ class _Commit:
         """What a look-around saw, once, if that is all there is to know. A purge since then is refused in the end,
         as long as one transaction holds all."""
         seen, self._seen = self._seen, None
-        if seen is None or not targets <= seen.ids or len(self._writes) >= _FEW:
-            return None
-        if not seen.is_fresh(self._partition.deadline.clock):
+        clock = self._partition.deadline.clock
+        if seen is None or not seen.is_fresh(clock) or not targets <= seen.ids or len(self._writes) >= _FEW:
             return None
         self._read, self._user = {}, seen.user
         return targets
