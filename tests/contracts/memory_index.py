@@ -21,11 +21,15 @@ from steeltrap.rules.vectors import nearest
 
 
 class MemoryIndex:
-    """Keeps the latest of each document. `failing`, if there is one, is raised by whatever is asked; writes go on."""
+    """Keeps the latest of each document. `failing`, if there is one, is raised by whatever is asked; writes go on.
+
+    `asked` counts the questions.
+    """
 
     def __init__(self, failing: SteeltrapError | None = None) -> None:
         self.documents: dict[tuple[str, str], Document | Tombstone] = {}
         self.failing = failing
+        self.asked = 0
 
     def write(self, documents: Sequence[Document | Tombstone], deadline: Deadline) -> dict[int, SteeltrapError]:
         for document in documents:
@@ -35,6 +39,7 @@ class MemoryIndex:
         return {}
 
     def check(self) -> None:
+        self.asked += 1
         if self.failing is not None:
             raise self.failing
 
