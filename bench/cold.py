@@ -32,14 +32,14 @@ from .stores import Store
 from .warm import search_event
 
 TITLES: Final = {
-    "bare_ms": "a handler that makes one boto3 client call, ms",
+    "baseline_ms": "baseline: a handler that makes one boto3 client call, ms",
     "search_ms": "the search handler with a remote embedder, ms",
     "wordllama_ms": "the search handler with the local embedder, ms",
-    "search_ratio": "search_ratio, search / bare (<= 2.3 is good)",
+    "search_ratio": "search_ratio, search / baseline (<= 2.3 is good)",
     "processor_ratio": "the same by processor time, for a busy machine",
     "wordllama_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
     "restored_ms": "the search handler from a snapshot (SnapStart), an estimate without AWS's own restore, ms",
-    "restored_ratio": "restored_ratio, the same / bare",
+    "restored_ratio": "restored_ratio, the same / baseline",
     "imports_ms": "what imports cost until the first answer, by package, ms",
 }
 _MEMORIES: Final = 200
@@ -59,7 +59,7 @@ from steeltrap.surfaces.aws_lambda.tools import tool_handler
 
 handler = tool_handler("search")
 """
-_BARE: Final = """\
+_BASELINE: Final = """\
 import os
 
 import boto3
@@ -87,7 +87,7 @@ def measure(repeats: int) -> JsonObject:
         with _embedding(place.door.embedder) as url:
             remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
             local = place.settings.model_copy(update={"embedder": "wordllama"})
-            starts = {"bare": _Start(folder / "bare", _BARE, {}, place.settings)}
+            starts = {"baseline": _Start(folder / "baseline", _BASELINE, {}, place.settings)}
             for name, settings in {"search": remote, "wordllama": local}.items():
                 caller = Caller(UserRef(name), "default")
                 _fill(settings, caller, texts)
@@ -102,19 +102,19 @@ def measure(repeats: int) -> JsonObject:
                     times[name].append(start.answered())
                 restored.append(starts["search"].answered(from_snapshot=True).seconds)
             imports = {name: _imports(start.answered("-X", "importtime").written) for name, start in starts.items()}
-    bare, search, wordllama = (1000 * median(one.seconds for one in times[name]) for name in starts)
+    baseline, search, wordllama = (1000 * median(one.seconds for one in times[name]) for name in starts)
     used = {name: median(one.processor for one in times[name]) for name in starts}
     return {
         "starts": repeats,
-        "bare_ms": round(bare, 1),
+        "baseline_ms": round(baseline, 1),
         "search_ms": round(search, 1),
         "wordllama_ms": round(wordllama, 1),
-        "search_ratio": round(search / bare, 2),
-        "processor_ratio": round(used["search"] / used["bare"], 2),
+        "search_ratio": round(search / baseline, 2),
+        "processor_ratio": round(used["search"] / used["baseline"], 2),
         "processor_ms": {name: round(1000 * spent, 1) for name, spent in used.items()},
         "wordllama_adds_ms": round(wordllama - search, 1),
         "restored_ms": round(1000 * median(restored), 1),
-        "restored_ratio": round(1000 * median(restored) / bare, 2),
+        "restored_ratio": round(1000 * median(restored) / baseline, 2),
         "imports_ms": _by_package(imports),
     }
 

@@ -30,7 +30,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, JsonObject, UserRef
 
 from .corpus import Corpus
-from .load import Borne, Load
+from .load import Load, Result
 from .place import fill, opened
 from .report import milliseconds
 from .servers import http_client, http_server, stdio_server
@@ -41,7 +41,7 @@ TITLES: Final = {
     "search": "a search, ms (by HTTP: <= 1.5 more than invoke)",
     "save": "a durable save, ms",
     "healthz": "a probe, ms (<= 1 is good)",
-    "per_second": "searches a second by clients (ratio at 16: >= 0.6)",
+    "per_second": "searches per second, by number of clients (ratio at 16: >= 0.6)",
 }
 CLIENTS: Final = (1, 4, 16, 64)
 _CALLER: Final = Caller(UserRef("bench"), "default")
@@ -103,7 +103,7 @@ def _latencies(ways: dict[str, Way], texts: list[str]) -> JsonObject:
     for name, taken in times.items():
         rows[name] = {"p50": milliseconds(taken, 0.5), "p95": milliseconds(taken, 0.95)}
         if name != "invoke" and "invoke" in rows:
-            added = [one - bare for one, bare in zip(taken, times["invoke"], strict=True)]
+            added = [over - here for over, here in zip(taken, times["invoke"], strict=True)]
             ratio = rows[name]["p50"] / rows["invoke"]["p50"]
             rows[name] |= {"ratio": round(ratio, 2), "adds": milliseconds(added, 0.5)}
     return rows
@@ -111,8 +111,8 @@ def _latencies(ways: dict[str, Way], texts: list[str]) -> JsonObject:
 
 def _rates(door: Door, port: int, questions: list[str], clients: int, seconds: float) -> JsonObject:
     invoked = _invoked_per_second(door, questions, clients, seconds)
-    rest = _borne(Load(port, "/v1/core/search", [json.dumps(_search(said)) for said in questions], clients, seconds))
-    mcp = _borne(Load(port, "/mcp/core", [_mcp(said) for said in questions], clients, seconds))
+    rest = _run(Load(port, "/v1/core/search", [json.dumps(_search(said)) for said in questions], clients, seconds))
+    mcp = _run(Load(port, "/mcp/core", [_mcp(said) for said in questions], clients, seconds))
     http_rate, mcp_rate = rest.answers / rest.seconds, mcp.answers / mcp.seconds
     return {
         "invoke": round(invoked),
@@ -140,12 +140,12 @@ def _invoked_per_second(door: Door, questions: list[str], threads: int, seconds:
     return done / (time.perf_counter() - began)
 
 
-def _borne(load: Load) -> Borne:
+def _run(load: Load) -> Result:
     command = [sys.executable, "-m", "bench.load"]
     done = subprocess.run(command, input=json.dumps(asdict(load)), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return Borne(**json.loads(done.stdout))
+    return Result(**json.loads(done.stdout))
 
 
 def _invoke(door: Door, tool: str, arguments: JsonObject) -> None:

@@ -1,6 +1,6 @@
 """Clients that load an HTTP server, in a process of their own: the server's process must not pay for them.
 
-Run as `python -m bench.load`: it reads a `Load` as JSON from stdin and writes a `Borne`.
+Run as `python -m bench.load`: it reads a `Load` as JSON from stdin and writes a `Result`.
 """
 
 import json
@@ -31,8 +31,8 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Borne:
-    """What came of it. `processor_seconds` is what the clients themselves used."""
+class Result:
+    """`processor_seconds` is the processor time of the clients themselves."""
 
     answers: int
     seconds: float
@@ -46,7 +46,7 @@ def request(path: str, body: str) -> bytes:
     return f"{head}Accept: application/json, text/event-stream\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text
 
 
-def bear(load: Load) -> Borne:
+def run(load: Load) -> Result:
     """Raises RuntimeError when an answer is not 200."""
     requests = cycle([request(load.path, body) for body in load.bodies])
     answers = 0
@@ -66,7 +66,7 @@ def bear(load: Load) -> Borne:
                     answers += 1
                     got.clear()
                     _socket(key).sendall(next(requests))
-        return Borne(answers, now - began, time.process_time() - worked)
+        return Result(answers, now - began, time.process_time() - worked)
 
 
 def _socket(key: selectors.SelectorKey) -> socket.socket:
@@ -85,4 +85,4 @@ def _is_whole(answer: bytearray) -> bool:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(bear(Load(**json.load(sys.stdin))))))
+    print(json.dumps(asdict(run(Load(**json.load(sys.stdin))))))

@@ -1,4 +1,4 @@
-"""What benchmarks hold ours against: the least request that finds anything by both legs, and opensearch-py's bulk."""
+"""The baseline for OpenSearch: the least request with both legs, and the bulk helper of opensearch-py."""
 
 import json
 import time
@@ -20,8 +20,8 @@ _HITS: Final = 100
 _SECONDS: Final = 60.0
 
 
-class Bare:
-    """Requests as anybody would write them over the index that is searched."""
+class Requests:
+    """Requests over the index that steeltrap searches, as anybody would write them."""
 
     def __init__(self, url: str, alias: str, signing: Mapping[str, Any]) -> None:
         auth = Urllib3AWSV4SignerAuth(**signing, service=SERVICE) if signing else None

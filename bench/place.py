@@ -24,7 +24,7 @@ from steeltrap.settings import Settings, read_settings
 from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.opening import log_to_stderr
 
-from .bare import BareIndex
+from .index_baseline import IndexBaseline
 from .stores import Store
 
 _IMPORT_SECONDS: Final = 120.0
@@ -36,13 +36,13 @@ SETTLED: Final = timedelta(minutes=10)
 class Place:
     """A door, the settings that opened it, and `settle`, after which all that was written is in the index alone.
 
-    `bare` is that index without steeltrap, where there is one.
+    `baseline` is the same index without steeltrap; None on SQLite.
     """
 
     door: Door
     settings: Settings
     settle: Callable[[], None]
-    bare: BareIndex | None = None
+    baseline: IndexBaseline | None = None
 
 
 class LaterClock(SystemClock):
@@ -89,12 +89,12 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 
     try:
         door = runtime.open_door(settings, embedder=model, clock=clock)
-        from .opensearch import Bare
+        from .opensearch import Requests
 
-        index = Bare(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
-        bare = BareIndex(index, door.embedder, documents)
+        requests = Requests(settings.opensearch_url, settings.opensearch_index, aws.signing(settings))
+        baseline = IndexBaseline(requests, door.embedder, documents)
         try:
-            yield Place(door, settings, settle, bare)
+            yield Place(door, settings, settle, baseline)
         finally:
             door.store.close()
     finally:

@@ -34,20 +34,20 @@ TITLES: Final = {
     "http_adds_ms": "what HTTP adds to a search, median, ms (<= 1.5 is good)",
     "retrieve_p50_ms": "retrieve_memory, median, ms",
     "retrieve_ratio": "retrieve_ratio, retrieve_memory / search (<= 1.5 is good)",
-    "save_per_s": "durable saves with look-around, a second",
-    "import_per_s": "bulk import with embeddings, a second",
-    "bare_p50_ms": "the index's own two legs in one request, median, ms",
-    "bare_ratio": "bare_ratio, search / the index's own (<= 2.2 is good)",
-    "followed_per_s": "from the table's stream into the index, a second",
-    "indexed_per_s": "written to the index, a second",
-    "bulk_per_s": "the same by opensearch-py's bulk helper, a second",
+    "save_per_s": "durable saves with look-around, per second",
+    "import_per_s": "bulk import with embeddings, per second",
+    "baseline_p50_ms": "baseline: both legs in one request to OpenSearch, median, ms",
+    "baseline_ratio": "baseline_ratio, search / baseline (<= 2.2 is good)",
+    "followed_per_s": "changes indexed from the table's stream, per second",
+    "indexed_per_s": "documents written to the index, per second",
+    "bulk_per_s": "the same with opensearch-py's bulk helper, per second",
     "bulk_ratio": "bulk_ratio, ours / the helper's (>= 0.8 is good)",
     "bytes": "file bytes",
     "bytes_ratio": "file bytes / bytes of texts and vectors",
     "resident_mb": "resident memory before the peer, MB",
     "peer_search_p50_ms": "LangGraph SqliteStore, vector search, median, ms",
     "peer_search_p95_ms": "the same, 95th percentile, ms",
-    "peer_save_per_s": "LangGraph SqliteStore, puts a second",
+    "peer_save_per_s": "LangGraph SqliteStore, puts per second",
     "search_ratio": "search_ratio, ours / peer (<= 1 is good)",
     "save_ratio": "save_ratio, ours / peer (>= 1 is good)",
 }
@@ -61,7 +61,7 @@ _RETRIEVALS: Final = 200
 _SERVED: Final = 200
 _WARM: Final = 5
 _RECENT: Final = 10
-"""How many memories were saved just now while searches are held against the bare index."""
+"""Number of memories saved just before searches are compared with the baseline."""
 
 
 Act = Callable[[Caller, str], object]
@@ -92,7 +92,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         place = stack.enter_context(opened(folder / "ours", store))
         door = place.door
         loading = _load(door, callers, shares)
-        feeding = _seconds(place.settle)
+        indexing = _seconds(place.settle)
         room = _bytes(door, callers, texts)
         questions = corpus.questions(texts, max(_SEARCHES, 3 * users) + _WARM)
         for question, caller in zip(questions[:_WARM], callers, strict=False):
@@ -105,7 +105,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
             for caller, share in zip(callers, shares, strict=True):
                 peer.load(caller, share)
         new = list(corpus.texts(_SAVES + _WARM + _RECENT, part=1))
-        bare = _bare(place, callers, questions, new[-_RECENT:], feeding, size) if place.bare else {}
+        baseline = _baseline(place, callers, questions, new[-_RECENT:], indexing, size) if place.baseline else {}
         del new[-_RECENT:]
         saves = _alternate(partial(_save, door), None if peer is None else peer.save, callers, new)
         place.settle()
@@ -113,7 +113,7 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         recalls = _alternate(partial(_search, door), partial(_retrieve, door), callers, questions[:_RETRIEVALS])
         served = _over_http(door, folder / "ours", callers[0], questions) if store is Store.SQLITE else {}
     figures = {**_figures(saves, searches, size / loading), **served, **_retrieval(recalls)}
-    return {"size": size, "users": users, **figures, **bare, **room, "resident_mb": resident}
+    return {"size": size, "users": users, **figures, **baseline, **room, "resident_mb": resident}
 
 
 def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]:
@@ -137,20 +137,20 @@ def _figures(saves: Pair, searches: Pair, import_per_s: float) -> dict[str, Any]
     }
 
 
-def _bare(
-    place: Place, callers: list[Caller], questions: list[str], recent: list[str], feeding: float, size: int
+def _baseline(
+    place: Place, callers: list[Caller], questions: list[str], recent: list[str], indexing: float, size: int
 ) -> dict[str, Any]:
-    """A search over settled memories and some recent ones beside the index's own request, and how it is fed."""
-    assert place.bare is not None
-    indexed, bulk = place.bare.bulk(callers)
+    """Search settled and recent memories, compared with the baseline, and how fast changes are indexed."""
+    assert place.baseline is not None
+    indexed, bulk = place.baseline.bulk(callers)
     for turn, said in enumerate(recent):
         _save(place.door, callers[turn % len(callers)], said)
-    pair = _alternate(partial(_search, place.door), place.bare.search, callers, questions)
-    p50, bare_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
+    pair = _alternate(partial(_search, place.door), place.baseline.search, callers, questions)
+    p50, baseline_p50 = milliseconds(pair.ours, 0.5), milliseconds(pair.peers, 0.5)
     return {
-        "bare_p50_ms": bare_p50,
-        "bare_ratio": round(p50 / bare_p50, 3),
-        "followed_per_s": round(size / feeding),
+        "baseline_p50_ms": baseline_p50,
+        "baseline_ratio": round(p50 / baseline_p50, 3),
+        "followed_per_s": round(size / indexing),
         "indexed_per_s": round(indexed),
         "bulk_per_s": round(bulk),
         "bulk_ratio": round(indexed / bulk, 3),

@@ -102,7 +102,7 @@ class Functions(Construct):
             "STEELTRAP_OPENSEARCH_AUTH": self._search.auth,
             "STEELTRAP_OPENSEARCH_INDEX": self._stage.index,
             "STEELTRAP_EXPORT_BUCKET": self._storage.exports.bucket_name,
-            "STEELTRAP_PARKED_QUEUE": self._storage.index_dead_letters.queue_url,
+            "STEELTRAP_INDEX_DEAD_LETTER_QUEUE": self._storage.index_dead_letters.queue_url,
             "STEELTRAP_DATA": "/tmp/steeltrap",
             "STEELTRAP_SERVICE": self._stage.stack_name,
             **self._stage.environment(),
@@ -110,7 +110,7 @@ class Functions(Construct):
 
     def told_settings(self) -> str:
         """The settings as a shell takes them, without a password; what is a function's own matter left out."""
-        own = ("STEELTRAP_DATA", "STEELTRAP_SERVICE", "STEELTRAP_PARKED_QUEUE", "STEELTRAP_LOG")
+        own = ("STEELTRAP_DATA", "STEELTRAP_SERVICE", "STEELTRAP_INDEX_DEAD_LETTER_QUEUE", "STEELTRAP_LOG")
         told = self._environment() | {"STEELTRAP_OPENSEARCH_URL": self._search.told_url}
         return " ".join(f"{name}={value}" for name, value in told.items() if name not in own)
 

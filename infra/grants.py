@@ -15,8 +15,8 @@ Resource = Literal[
     "embedder",
     "exports",
     "listing",
-    "parked",
-    "unread",
+    "index_dead_letters",
+    "stream_dead_letters",
     "writes",
     "traces",
 ]
@@ -43,21 +43,21 @@ COUNT_USAGE: Final = Grant("usage", ("dynamodb:BatchGetItem", "dynamodb:Query", 
 FORGET_USAGE: Final = Grant("usage", ("dynamodb:BatchWriteItem",))
 TRACE: Final = Grant("traces", ("xray:PutTraceSegments", "xray:PutTelemetryRecords"))
 EMBED: Final = Grant("embedder", ("bedrock:InvokeModel",))
-KEEP_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))
+USE_FILES: Final = Grant("exports", ("s3:GetObject", "s3:PutObject"))
 LIST_FILES: Final = Grant("listing", ("s3:ListBucket",))
 
 READ_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_msearch", "{alias}/_mapping"))
-FEED_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_bulk", "_alias/{alias}*"))
-KEEP_INDEX: Final = Grant(
+WRITE_INDEX: Final = Grant("index", ("es:ESHttpPost", "es:ESHttpGet"), ("_bulk", "_alias/{alias}*"))
+MANAGE_INDEX: Final = Grant(
     "index",
     ("es:ESHttpGet", "es:ESHttpPost", "es:ESHttpPut", "es:ESHttpDelete"),
     ("{alias}*", "_alias/{alias}*", "_aliases", "_index_template/{alias}", "_bulk"),
 )
-FOLLOW: Final = Grant("stream", ("dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:DescribeStream"))
-FIND_STREAM: Final = Grant("streams", ("dynamodb:ListStreams",))
-PARK: Final = Grant("parked", ("sqs:SendMessage",))
-GIVE_UP: Final = Grant("unread", ("sqs:SendMessage",))
-TAKE_WRITES: Final = Grant("writes", ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"))
+READ_STREAM: Final = Grant("stream", ("dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:DescribeStream"))
+LIST_STREAMS: Final = Grant("streams", ("dynamodb:ListStreams",))
+SEND_INDEX_DEAD_LETTERS: Final = Grant("index_dead_letters", ("sqs:SendMessage",))
+SEND_STREAM_DEAD_LETTERS: Final = Grant("stream_dead_letters", ("sqs:SendMessage",))
+RECEIVE_WRITES: Final = Grant("writes", ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"))
 EVERYONE: Final = Grant("everyone", ("dynamodb:Query",))
 SCAN: Final = Grant("memories", ("dynamodb:Scan",))
 
@@ -73,11 +73,14 @@ def tool_grants(plan: FunctionPlan) -> list[Grant]:
     if "index" in needs:
         grants.append(READ_INDEX)
     if any(tool.files for tool in plan.tools):
-        grants += [KEEP_FILES, LIST_FILES]
+        grants += [USE_FILES, LIST_FILES]
     return grants
 
 
 METADATA: Final = (TRACE,)
-INDEXER: Final = (TRACE, READ_MEMORIES, FEED_INDEX, FOLLOW, FIND_STREAM, PARK, GIVE_UP)
+INDEXER: Final = (
+    *(TRACE, READ_MEMORIES, WRITE_INDEX, READ_STREAM, LIST_STREAMS),
+    *(SEND_INDEX_DEAD_LETTERS, SEND_STREAM_DEAD_LETTERS),
+)
 MAINTENANCE: Final = (TRACE, READ_MEMORIES, EVERYONE, COUNT_USAGE, WRITE_MEMORIES, FORGET_USAGE, EMBED, READ_INDEX)
-REINDEX: Final = (TRACE, READ_MEMORIES, SCAN, KEEP_INDEX)
+REINDEX: Final = (TRACE, READ_MEMORIES, SCAN, MANAGE_INDEX)

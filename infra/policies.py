@@ -18,7 +18,7 @@ _AREAS: Final = ("us", "eu", "apac", "jp", "au", "global")
 """What the id of an inference profile begins with."""
 _ENCRYPTED: Final = {
     **dict.fromkeys(("memories", "usage", "stream", "everyone"), "dynamodb"),
-    **dict.fromkeys(("parked", "unread", "writes"), "sqs"),
+    **dict.fromkeys(("index_dead_letters", "stream_dead_letters", "writes"), "sqs"),
     "exports": "s3",
 }
 """The service that asks for the key, for each resource that lies encrypted by it."""
@@ -63,9 +63,9 @@ class Policies:
                 return [storage.memories.stream]
             case "streams":
                 return [f"{table}/stream/*"]
-            case "parked":
+            case "index_dead_letters":
                 return [storage.index_dead_letters.queue_arn]
-            case "unread":
+            case "stream_dead_letters":
                 return [storage.stream_dead_letters.queue_arn]
             case "writes":
                 return [storage.writes.queue_arn] if storage.writes else []

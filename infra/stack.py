@@ -65,7 +65,7 @@ class Steeltrap(Stack):
             queue = self.storage.writes if plan.name == _SAVES else None
             function = self.functions.add(
                 plan.name,
-                [*grants.tool_grants(plan), *([grants.TAKE_WRITES] if queue else [])],
+                [*grants.tool_grants(plan), *([grants.RECEIVE_WRITES] if queue else [])],
                 timeout=plan.timeout,
                 bundle=plan.bundle,
                 environment={"STEELTRAP_QUEUE_CALLERS": "true"} if queue else None,

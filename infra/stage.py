@@ -15,7 +15,7 @@ Role = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:iam::\d{12}:role/.+
 OF_THE_STACK = frozenset(
     {
         *("store", "memory_table", "usage_table", "dynamodb_url", "opensearch_url", "opensearch_auth"),
-        *("opensearch_index", "export_bucket", "parked_queue", "queue_callers", "data", "service", "auth"),
+        *("opensearch_index", "export_bucket", "index_dead_letter_queue", "queue_callers", "data", "service", "auth"),
     }
 )
 """Settings that a stage may not have: its resources and grants decide them."""

@@ -73,9 +73,9 @@ class Watch(Construct):
             times=2,
         )
         self._alarm("Throttled", _metric("AWS/Lambda", "Throttles", {}), 1)
-        queues = {"ChangesParked": storage.index_dead_letters, "StreamGivenUp": storage.stream_dead_letters}
+        queues = {"IndexDeadLetters": storage.index_dead_letters, "StreamDeadLetters": storage.stream_dead_letters}
         if storage.write_dead_letters is not None:
-            queues["WritesUndone"] = storage.write_dead_letters
+            queues["WriteDeadLetters"] = storage.write_dead_letters
         for id, queue in queues.items():
             self._alarm(id, _depth(queue), 1)
         for id, table in (("Memories", storage.memories), ("Usage", storage.usage)):
@@ -112,7 +112,9 @@ class Watch(Construct):
         board.add_widgets(
             self._searched("Errors by code", "code", "errors"),
             _graph("Lag of the index, ms", made["indexer"].metric("IteratorAge", statistic="Maximum")),
-            _graph("Given up", *(_depth(queue) for queue in (storage.index_dead_letters, storage.stream_dead_letters))),
+            _graph(
+                "Dead letters", *(_depth(queue) for queue in (storage.index_dead_letters, storage.stream_dead_letters))
+            ),
         )
         board.add_widgets(
             *(

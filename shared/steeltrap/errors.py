@@ -23,7 +23,7 @@
 
 Each of the nine has a stable `code`, a sentence that a model can act on, and says whether a retry helps. The types
 below them share their code: callers see the nine, and the code decides by type. An adapter may add a type of its own
-below these. Foreign exceptions cross into this tree in one map per adapter. How an error looks on the wire is a
+below these. Each adapter maps foreign exceptions to these in one place. How an error looks on the wire is a
 toolset's or a surface's business.
 """
 

@@ -73,7 +73,7 @@ class Settings(BaseModel):
     opensearch_shards: int = Field(
         1, ge=1, le=1024, description="Number of primary shards of a new index. Each user's memories are in one shard."
     )
-    parked_queue: str = Field(
+    index_dead_letter_queue: str = Field(
         "",
         description="URL of the SQS queue for changes that the index permanently rejects. If unset, they are only "
         "logged.",

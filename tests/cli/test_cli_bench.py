@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from bench.load import Load, bear
+from bench.load import Load
+from bench.load import run as run_load
 from hatchling.builders.wheel import WheelBuilder
 
 from components import dynamodb_url, opensearch_url
@@ -164,7 +165,7 @@ def test_http_measures_a_real_server_beside_the_calls_in_this_process():
 
 def test_a_load_that_is_refused_is_no_measurement():
     with served(refusing) as url, pytest.raises(RuntimeError, match="503"):
-        bear(Load(int(url.rpartition(":")[2]), "/v1/core/search", ["{}"], clients=2, seconds=30))
+        run_load(Load(int(url.rpartition(":")[2]), "/v1/core/search", ["{}"], clients=2, seconds=30))
 
 
 async def refusing(scope, receive, send):
@@ -196,5 +197,5 @@ def test_cold_measures_every_start_and_its_imports():
     )
     assert figures["search_ratio"] > 0
     assert figures["restored_ms"] > 0
-    assert figures["imports_ms"]["steeltrap"].keys() == {"bare", "search", "wordllama"}
-    assert figures["imports_ms"]["botocore"]["bare"] > 0
+    assert figures["imports_ms"]["steeltrap"].keys() == {"baseline", "search", "wordllama"}
+    assert figures["imports_ms"]["botocore"]["baseline"] > 0

@@ -33,9 +33,9 @@ from contracts.bedrock_server import (  # noqa: E402
 from contracts.embedder_contract import *  # noqa: E402, F403
 from embedding import HashedWords  # noqa: E402
 from steeltrap.adapters.aws_client import Kind  # noqa: E402
-from steeltrap.adapters.embedders import bedrock, bedrock_crossing, bedrock_models  # noqa: E402
+from steeltrap.adapters.embedders import bedrock, bedrock_errors, bedrock_models  # noqa: E402
 from steeltrap.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
-from steeltrap.adapters.embedders.bedrock_crossing import CODES, PLACES, crossing  # noqa: E402
+from steeltrap.adapters.embedders.bedrock_errors import CODES, PLACES, failure_of  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
@@ -44,7 +44,7 @@ from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     novel_level,
     unrelated_level,
 )
-from steeltrap.adapters.embedders.crew import Crew, OutOfTime  # noqa: E402
+from steeltrap.adapters.embedders.thread_pool import BoundedThreadPool, OutOfTime  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
 from steeltrap.rules.vectors import cosine, mean_vector, unit_vector  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402
@@ -470,7 +470,7 @@ def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(remote: Remo
     def fail() -> None:
         raise ZeroDivisionError
 
-    assert crossing(ZeroDivisionError()) is None
+    assert failure_of(ZeroDivisionError()) is None
     with pytest.raises(ZeroDivisionError):
         embed(remote(connect=fail), "tea")
 
@@ -582,14 +582,14 @@ def test_the_settings_choose_model_and_size() -> None:
     assert (chosen.name, chosen._calibration.unrelated) == (f"bedrock/{COHERE}/1024", 0.3)
 
 
-@pytest.mark.parametrize("module", [bedrock, bedrock_crossing, bedrock_models])
+@pytest.mark.parametrize("module", [bedrock, bedrock_errors, bedrock_models])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
     named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
     assert {name.lower() for name in named} <= set(Settings.model_fields)
 
 
-# The crew
+# The thread pool
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
@@ -605,8 +605,8 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
         return run
 
-    assert Crew[int](3).run([task(n) for n in range(3)], 30) == [0, 1, 2]
-    assert Crew[int](3).run([], 30) == []
+    assert BoundedThreadPool[int](3).run([task(n) for n in range(3)], 30) == [0, 1, 2]
+    assert BoundedThreadPool[int](3).run([], 30) == []
 
 
 def test_a_failure_ends_the_work_and_frees_the_threads() -> None:
@@ -621,17 +621,17 @@ def test_a_failure_ends_the_work_and_frees_the_threads() -> None:
 
         return run
 
-    crew = Crew[int](1)
+    pool = BoundedThreadPool[int](1)
     with pytest.raises(KeyError):
-        crew.run([task(n) for n in range(9)], 30)
+        pool.run([task(n) for n in range(9)], 30)
     assert begun == [0, 1, 2]
-    assert crew.run([lambda: 7], 30) == [7]
+    assert pool.run([lambda: 7], 30) == [7]
 
 
-def test_a_crew_whose_threads_are_all_stuck_says_so_in_time() -> None:
-    crew, released = Crew[bool](1), Event()
+def test_a_thread_pool_whose_threads_are_all_stuck_says_so_in_time() -> None:
+    pool, released = BoundedThreadPool[bool](1), Event()
     for _ in range(2):
         with pytest.raises(OutOfTime):
-            crew.run([lambda: released.wait(30)], 0.05)
+            pool.run([lambda: released.wait(30)], 0.05)
     released.set()
-    assert crew.run([lambda: True], 30) == [True]
+    assert pool.run([lambda: True], 30) == [True]

@@ -16,10 +16,10 @@ from indexing_homes import NOWHERE, SECONDS, Home, RealParts, Records, story
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
 from spaces import space_of
-from steeltrap.adapters.sqs import Parking
+from steeltrap.adapters.sqs import DeadLetterQueue
 from steeltrap.engine.upkeep.reindex import mend
 from steeltrap.model import UserRef
-from steeltrap.ports import Parked
+from steeltrap.ports import DeadLetter
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.surfaces.aws_lambda.stream import stream_handler
 
@@ -102,7 +102,7 @@ def _spoilt(record: dict[str, Any]) -> dict[str, Any]:
     return {**record, "dynamodb": {**record["dynamodb"], "NewImage": image}}
 
 
-def test_a_record_that_can_not_be_read_is_put_aside_without_its_text_and_those_beside_it_are_done(
+def test_a_record_that_can_not_be_read_becomes_a_dead_letter_without_its_text_and_the_others_are_indexed(
     home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
@@ -118,7 +118,7 @@ def test_a_record_that_can_not_be_read_is_put_aside_without_its_text_and_those_b
     assert home.differences() == {}
 
 
-def test_a_memory_that_the_index_refuses_is_put_aside_and_the_rest_is_done(
+def test_a_memory_that_the_index_rejects_becomes_a_dead_letter_and_the_rest_is_indexed(
     home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
@@ -132,21 +132,21 @@ def test_a_memory_that_the_index_refuses_is_put_aside_and_the_rest_is_done(
     home.store.forget_user(UserRef(home.name))  # an index that is built anew would refuse it too
 
 
-def test_what_is_put_aside_goes_to_the_queue_with_what_a_replay_needs(parts: RealParts) -> None:
+def test_a_dead_letter_goes_to_the_queue_with_what_a_replay_needs(parts: RealParts) -> None:
     from moto import mock_aws
 
     with mock_aws(), closing(boto3.client("sqs")) as client:
-        url = client.create_queue(QueueName="parked")["QueueUrl"]
-        Parking(url)(Parked(user="u", id="i", index_version=7, error="mapper_parsing_exception"))
+        url = client.create_queue(QueueName="dead-letters")["QueueUrl"]
+        DeadLetterQueue(url)(DeadLetter(user="u", id="i", index_version=7, error="mapper_parsing_exception"))
         [message] = client.receive_message(QueueUrl=url)["Messages"]
         body = {"user": "u", "id": "i", "index_version": 7, "error": "mapper_parsing_exception"}
         assert json.loads(message["Body"]) == body
 
 
-def test_a_change_that_can_not_be_put_aside_comes_again(home: Home) -> None:
+def test_a_change_whose_dead_letter_can_not_be_sent_is_retried(home: Home) -> None:
     poison, fine = save(home.space, "a"), save(home.space, "b")
     spoilt = _spoilt(home.of(poison.id)[0])
-    settings = home.parts.settings.model_copy(update={"parked_queue": f"{NOWHERE}/1/parked"})
+    settings = home.parts.settings.model_copy(update={"index_dead_letter_queue": f"{NOWHERE}/1/dead-letters"})
     following = runtime_aws.open_indexer(settings)
     assert following.take([spoilt, *home.of(fine.id)], timeout=SECONDS) == [spoilt["dynamodb"]["SequenceNumber"]]
     following.close()

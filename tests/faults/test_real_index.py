@@ -280,7 +280,7 @@ def test_an_index_for_other_vectors_is_said_and_loses_nothing(client: Client) ->
         saved = client.invoke("core.save", content="The heron sleeps")
         assert saved.outcome is not None
         assert "does not take this request" in saved.outcome.message
-        assert client.open_indexer().take(client.home.records(), timeout=SECONDS) == []  # put aside: no retry helps
+        assert client.open_indexer().take(client.home.records(), timeout=SECONDS) == []  # a dead letter: no retry helps
         client.home.parts.upkeep.refresh()
         assert client.home.differences() == {"missing": 2}
         client.clock.advance(minutes=6)

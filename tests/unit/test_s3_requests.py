@@ -9,17 +9,17 @@ from botocore import exceptions as foreign
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from steeltrap.adapters.s3 import BucketFiles, crossing
+from steeltrap.adapters.s3 import BucketFiles, errors
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import UserRef
 
 _OPERATIONS = ("PutObject", "GetObject", "ListObjectsV2", "ListObjectVersions", "DeleteObjects")
 _CODES = (
-    crossing.THROTTLED,
-    crossing.BUSY,
-    frozenset(crossing.LASTING),
-    crossing.MISTAKES,
-    crossing.ASKED_FOR,
+    errors.THROTTLED,
+    errors.BUSY,
+    frozenset(errors.LASTING),
+    errors.MISTAKES,
+    errors.ASKED_FOR,
 )
 
 
@@ -63,7 +63,7 @@ def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        ours = crossing.translate(error)
+        ours = errors.translate(error)
     assert type(ours) is kind
     assert ours.can_retry is retryable
     assert "secret" not in ours.message

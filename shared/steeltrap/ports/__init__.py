@@ -14,7 +14,7 @@ from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour,
 from .loading import Loads
 from .space import Pair, Probe, Space, TextKey
 from .store import MemoryStore
-from .upkeep import TOMBSTONE_SECONDS, Held, IndexUpkeep, Parked, Truth
+from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 
 __all__ = [
     "TOMBSTONE_SECONDS",
@@ -25,6 +25,7 @@ __all__ = [
     "Close",
     "Counters",
     "Create",
+    "DeadLetter",
     "Deadline",
     "Document",
     "Embedder",
@@ -43,7 +44,6 @@ __all__ = [
     "Loads",
     "MemoryStore",
     "Pair",
-    "Parked",
     "Probe",
     "Replace",
     "Scale",

@@ -13,7 +13,7 @@ TOMBSTONE_SECONDS: Final = 15 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parked:
+class DeadLetter:
     """A change that an index permanently rejects: whose it is, and why. Nothing of its text."""
 
     user: str

@@ -19,7 +19,7 @@ from ..adapters.dynamodb.stream.indexing import Indexer
 from ..adapters.dynamodb.writes.levels import DynamoLevels
 from ..adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from ..errors import InvalidInput, NotFound, Unavailable
-from ..ports import Calibrating, Clock, Counters, Embedder, IndexUpkeep, MemoryStore, Parked, Truth
+from ..ports import Calibrating, Clock, Counters, DeadLetter, Embedder, IndexUpkeep, MemoryStore, Truth
 from ..settings import Settings
 from .clock import SystemClock
 
@@ -88,7 +88,7 @@ def open_indexer(settings: Settings) -> Following:
     client = open_index(settings)
     tables = _tables(settings)
     index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, SystemClock()))
-    return Following(Indexer(tables, index, _parking(settings)), tables, client, settings)
+    return Following(Indexer(tables, index, _dead_letters(settings)), tables, client, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +205,14 @@ def signing(settings: Settings) -> dict[str, Any]:
     return {"region": region, "credentials": credentials}
 
 
-def _parking(settings: Settings) -> Callable[[Parked], None]:
-    if not settings.parked_queue:
-        return _log_parked
-    from ..adapters.sqs import Parking
+def _dead_letters(settings: Settings) -> Callable[[DeadLetter], None]:
+    if not settings.index_dead_letter_queue:
+        return _log_dead_letter
+    from ..adapters.sqs import DeadLetterQueue
 
-    return Parking(settings.parked_queue)
+    return DeadLetterQueue(settings.index_dead_letter_queue)
 
 
-def _log_parked(parked: Parked) -> None:
-    what = (parked.id, parked.index_version, parked.user, parked.error)
+def _log_dead_letter(letter: DeadLetter) -> None:
+    what = (letter.id, letter.index_version, letter.user, letter.error)
     _log.error("the index permanently rejects memory %s, version %s, of user %s: %s", *what)

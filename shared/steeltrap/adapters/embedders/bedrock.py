@@ -20,11 +20,11 @@ from ...errors import Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
 from ...rules.vectors import mean_vector
-from .bedrock_crossing import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, crossing
+from .bedrock_errors import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, failure_of
 from .bedrock_models import MODELS, Purpose, find_dimension, find_model, read_vectors
 from .calibration import Calibrated, Calibration
-from .crew import Crew, OutOfTime
 from .failure import Failure
+from .thread_pool import BoundedThreadPool, OutOfTime
 from .vectors import placed, worded
 
 SERVICE: Final = "Amazon Bedrock"
@@ -82,7 +82,7 @@ class BedrockEmbedder(Calibrated):
         super().__init__(
             Calibration(dimension=size, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
         )
-        self._crew: Crew[list[Embedding]] = Crew(slots)
+        self._threads: BoundedThreadPool[list[Embedding]] = BoundedThreadPool(slots)
         self._connect = connect or partial(open_client, slots)
         self._connecting = Lock()
         self._client: Any = None
@@ -119,7 +119,7 @@ class BedrockEmbedder(Calibrated):
             *(partial(self._ask, block, purpose, ends) for block in self._blocks(flat[of_probes:])),
         ]
         try:
-            answers = iter(chain.from_iterable(self._crew.run(asks, ends - self._monotonic())))
+            answers = iter(chain.from_iterable(self._threads.run(asks, ends - self._monotonic())))
         except OutOfTime:
             raise OUT_OF_TIME.error(SERVICE) from None
         vectors = [_whole(of_text, list(islice(answers, len(of_text)))) for of_text in split]
@@ -170,7 +170,7 @@ class BedrockEmbedder(Calibrated):
         except Unavailable:
             raise
         except Exception as error:
-            failure = crossing(error)
+            failure = failure_of(error)
             if failure is None:
                 raise
             if failure is not TOO_LONG:

@@ -17,9 +17,9 @@ from ...model import Embedding
 from ...ports import SharedLevels
 from ...rules.vectors import unit_vector
 from .calibration import Calibrated, Calibration
-from .crew import OutOfTime
 from .failure import Failure
 from .post import SLOTS, Answer, AnswerTooLarge, Poster
+from .thread_pool import OutOfTime
 from .vectors import placed, worded
 
 BATCH: Final = 128
@@ -130,7 +130,7 @@ class EndpointEmbedder(Calibrated):
         except AnswerTooLarge:
             return Failure("answers without end: check STEELTRAP_EMBEDDER_URL")
         except Exception as error:
-            failure = crossing(error)
+            failure = failure_of(error)
             if failure is None:
                 raise
             return replace(failure, cause=error)
@@ -175,7 +175,7 @@ def foreign() -> Mapping[type[Exception], Failure]:
     }
 
 
-def crossing(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> Failure | None:
     """What a foreign exception means here; None for one that nobody has placed."""
     known = foreign()
     return next((known[kind] for kind in type(error).__mro__ if kind in known), None)

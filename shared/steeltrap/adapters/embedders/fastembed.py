@@ -83,7 +83,7 @@ class FastEmbedEmbedder(Calibrated):
             for start in range(0, len(inputs), BATCH):
                 if self._monotonic() > ends:
                     raise _out_of_time()
-                with _crossing("can't embed these texts"):
+                with _translated("can't embed these texts"):
                     vectors += [unit_vector(vector.tolist()) for vector in run(inputs[start : start + BATCH])]
         self._calibration.check(vectors)
         return vectors
@@ -130,7 +130,7 @@ def _open(model: str) -> "TextEmbedding":
             "STEELTRAP_EMBEDDER.",
             part="embedder",
         ) from error
-    with _crossing(
+    with _translated(
         f"can't load the model {model}: check its name in STEELTRAP_EMBEDDER_MODEL, and connect to the "
         "internet once so that it can be downloaded, or point FASTEMBED_CACHE_PATH at a folder that has it"
     ):
@@ -138,7 +138,7 @@ def _open(model: str) -> "TextEmbedding":
 
 
 @contextmanager
-def _crossing(failure: str) -> Iterator[None]:
+def _translated(failure: str) -> Iterator[None]:
     """The one way out for what fastembed raises: bare ValueError, and whatever its three libraries do."""
     try:
         yield

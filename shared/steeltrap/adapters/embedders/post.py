@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from .crew import Crew, OutOfTime
+from .thread_pool import BoundedThreadPool, OutOfTime
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
@@ -45,7 +45,7 @@ class Poster:
     def __init__(self, url: str, headers: Mapping[str, str], *, slots: int = SLOTS) -> None:
         self._url = url
         self._headers = dict(headers)
-        self._crew: Crew[Answer] = Crew(slots)
+        self._threads: BoundedThreadPool[Answer] = BoundedThreadPool(slots)
         self._size = slots
         self._opening = Lock()
         self._pool: HTTPConnectionPool | None = None
@@ -53,7 +53,7 @@ class Poster:
     def post(self, body: bytes, timeout: float) -> Answer:
         """The answer, within `timeout` seconds. Raises OutOfTime, AnswerTooLarge, and what urllib3 raises."""
         ends = time.monotonic() + timeout
-        [answer] = self._crew.run([partial(self._exchange, body, ends)], timeout)
+        [answer] = self._threads.run([partial(self._exchange, body, ends)], timeout)
         return answer
 
     def _exchange(self, body: bytes, ends: float) -> Answer:

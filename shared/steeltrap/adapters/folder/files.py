@@ -32,7 +32,7 @@ class FolderFiles:
     def forget_user(self, user: UserRef) -> bool:
         *above, own = _home(user)
         self._data.require()
-        with _crossing(), suppress(FileNotFoundError), folder_below(self.folder, above) as folder:
+        with _translated(), suppress(FileNotFoundError), folder_below(self.folder, above) as folder:
             if stat.S_ISLNK(mode(own, folder)):
                 # Not what a link names, but the link.
                 os.unlink(own, dir_fd=folder)
@@ -52,7 +52,7 @@ class UserFolder:
 
     def write(self, name: str, content: bytes) -> None:
         self._data.make()
-        with _crossing_missing(), self._folder_of(name, make=True) as (folder, last):
+        with _translated_missing(), self._folder_of(name, make=True) as (folder, last):
             there = mode(last, folder)
             if stat.S_ISLNK(there):
                 raise _leads_out(name)
@@ -88,7 +88,7 @@ class UserFolder:
 
     def names(self) -> list[str]:
         self._data.require()
-        with _crossing(), suppress(FileNotFoundError), folder_below(self._data.path, self._home) as folder:
+        with _translated(), suppress(FileNotFoundError), folder_below(self._data.path, self._home) as folder:
             return sorted(name for name in files(folder) if not os.path.basename(name).startswith(_UNFINISHED))
         return []
 
@@ -96,7 +96,7 @@ class UserFolder:
     def _folder_of(self, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """The folder that a file is in, and its name there. Raises FileNotFoundError, SteeltrapError."""
         *folders, last = check_name(name).split("/")
-        with _crossing(name), folder_below(self._data.path, self._home, make=make) as home:
+        with _translated(name), folder_below(self._data.path, self._home, make=make) as home:
             # A file in place of one of these folders is the name's fault, not the disk's.
             try:
                 with folder_below(home, folders, make=make) as folder:
@@ -114,7 +114,7 @@ def _leads_out(name: str) -> InvalidInput:
 
 
 @contextmanager
-def _crossing(name: str = "exports") -> Iterator[None]:
+def _translated(name: str = "exports") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -126,7 +126,7 @@ def _crossing(name: str = "exports") -> Iterator[None]:
 
 
 @contextmanager
-def _crossing_missing() -> Iterator[None]:
+def _translated_missing() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:

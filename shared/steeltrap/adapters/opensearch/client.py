@@ -21,7 +21,7 @@ from urllib3.util import Url, parse_url
 
 from ...errors import InvalidInput
 from ...ports import Deadline
-from .errors import crossing, kind, no_json, passing, refusal
+from .errors import kind, no_json, passing, refusal, translate
 from .in_time import InTime
 
 CONNECTIONS: Final = 16
@@ -92,7 +92,7 @@ class _Connection(Urllib3HttpConnection):
                 status, _, text = asked(timeout=_left(timeout))
         except Unanswered as error:
             cause: Any = error.info
-            raise crossing(cause) from cause
+            raise translate(cause) from cause
         if not 200 <= status < 300 and status not in ignore:
             raise refusal(status, _kind(text))
         if not text:

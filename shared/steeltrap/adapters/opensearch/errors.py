@@ -76,7 +76,7 @@ def no_json() -> IndexUnavailable:
     return passing("The search index answered something that is no JSON")
 
 
-def crossing(error: Exception) -> IndexUnavailable:
+def translate(error: Exception) -> IndexUnavailable:
     """The error of ours for a request that could not be signed, or had no whole answer."""
     if what := to_mend(error):
         return IndexUnavailable(f"The search index can't be used with these settings: fix {what}.", part="index")

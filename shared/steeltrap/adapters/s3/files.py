@@ -12,7 +12,7 @@ from ...errors import NotFound, TooLarge
 from ...model import UserRef
 from ..aws_client import code_of
 from ..file_names import check_apart, check_name
-from .crossing import crossing
+from .errors import translated
 
 CONNECT_SECONDS: Final = 2
 READ_SECONDS: Final = 10
@@ -40,7 +40,7 @@ class BucketFiles:
     def forget_user(self, user: UserRef) -> bool:
         """Remove every version of every file. False when there was none. Raises Unavailable when one is left."""
         there = False
-        with crossing():
+        with translated():
             # Listed again until nothing is left: so it is seen to be gone.
             while versions := self._versions(_prefix(user)):
                 there = True
@@ -82,7 +82,7 @@ class UserPrefix:
         check_name(name)
         # A bucket could hold both; what is exported must fit a folder, too.
         check_apart(name, self.names())
-        with crossing():
+        with translated():
             self._connect().put_object(
                 Bucket=self._bucket,
                 Key=self._prefix + name,
@@ -92,7 +92,7 @@ class UserPrefix:
 
     def read(self, name: str, *, most: int) -> bytes:
         key = self._prefix + check_name(name)
-        with crossing():
+        with translated():
             try:
                 found = self._connect().get_object(Bucket=self._bucket, Key=key, ChecksumMode="ENABLED")
             except ClientError as error:
@@ -105,7 +105,7 @@ class UserPrefix:
                 return bytes(body.read())
 
     def names(self) -> list[str]:
-        with crossing():
+        with translated():
             pages = self._connect().get_paginator("list_objects_v2")
             found = pages.paginate(Bucket=self._bucket, Prefix=self._prefix)
             keys = [each["Key"] for page in found for each in page.get("Contents", ())]

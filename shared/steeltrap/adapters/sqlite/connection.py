@@ -1,4 +1,4 @@
-"""Transactions on a user's file, and the one map by which SQLite's errors cross over."""
+"""Transactions on a user's file, and the map from SQLite's errors to ours."""
 
 import errno
 import logging
@@ -77,7 +77,7 @@ class DiskFull(Unavailable):
 
 
 @contextmanager
-def crossing(path: Path) -> Iterator[None]:
+def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours; a file that is at fault is named."""
     try:
         yield
@@ -121,7 +121,7 @@ def writing(connection: apsw.Connection, path: Path, timeout: float) -> Iterator
 
     A read that turns into a write would fail at once under contention, whatever the busy timeout.
     """
-    with crossing(path):
+    with translated(path):
         connection.set_busy_timeout(max(1, int(timeout * 1000)))
         connection.execute("BEGIN IMMEDIATE")
         try:

@@ -18,7 +18,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...ports import Deadline
 from ..data_folder import DataFolder
 from ..reading import UsageBuffer
-from .connection import CONNECTION_BYTES, OPEN_SECONDS, crossing, writing
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
 from .connections import Connections
 from .header import Header
 from .index import Index
@@ -64,14 +64,14 @@ class UserFile:
 
     def is_there(self) -> bool:
         """Whether the user has a file. Raises Unavailable for one that was removed while it was open."""
-        with crossing(self.path):
+        with translated(self.path):
             return self._connections.find() is not None
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
         """The reading connection, or None while the user has no file."""
         while True:
-            with self._read_lock, crossing(self.path):
+            with self._read_lock, translated(self.path):
                 there = self._connections.find()
                 reader = self._connections.reader
                 if there is None:
@@ -134,7 +134,7 @@ class UserFile:
         """
         self.usage.take()
         with self._write_turn(deadline.before()):
-            with crossing(self.path):
+            with translated(self.path):
                 if identity(self.path) is None:
                     self._data.require()
                     with self._read_lock:
@@ -146,7 +146,7 @@ class UserFile:
 
     def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed. Raises Unavailable."""
-        with self._write_turn(deadline.before()), crossing(self.path):
+        with self._write_turn(deadline.before()), translated(self.path):
             scrub(self._open_writer().connection, self._read_lock, deadline)
 
     def flush_usage(self) -> None:
@@ -286,7 +286,7 @@ class UserFile:
                     self._connections.reader = opened
 
     def _open_writer(self) -> Opened:
-        with crossing(self.path):
+        with translated(self.path):
             there = self._connections.find()
             if self._connections.are_replaced:
                 with self._read_lock:

@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from ...errors import Unavailable
-from .connection import OPEN_SECONDS, crossing
+from .connection import OPEN_SECONDS, translated
 from .schema import is_foreign, migrate
 
 READER_KIB: Final = 128
@@ -49,7 +49,7 @@ class Opened:
     @property
     def is_in_place(self) -> bool:
         """Whether the path still leads to the file that is open."""
-        with crossing(self.path):
+        with translated(self.path):
             return identity(self.path) == self.file
 
     def take_log_along(self) -> None:
@@ -59,7 +59,7 @@ class Opened:
         Raises Unavailable while another process needs the log.
         """
         log = _beside(self.path, "-wal")
-        with crossing(self.path):
+        with translated(self.path):
             if self.log is None or self.is_in_place or identity(log) != self.log:
                 return
             self.connection.set_busy_timeout(int(_LOG_SECONDS * 1000))
@@ -78,7 +78,7 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
     caller. Raises SteeltrapError.
     """
     deadline = time.monotonic() + OPEN_SECONDS
-    with crossing(path):
+    with translated(path):
         while True:
             connection, file = _connect(path, new)
             try:

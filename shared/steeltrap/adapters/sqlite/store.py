@@ -13,7 +13,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
 from ..data_folder import DataFolder
-from .connection import crossing, select
+from .connection import select, translated
 from .file import DESCRIPTORS, UserFile
 from .header import Header, not_the_users, owner
 from .opening import open_file
@@ -206,7 +206,7 @@ class SqliteStore:
 
 
 def _owner(path: Path) -> UserRef | None:
-    with crossing(path):
+    with translated(path):
         connection = open_file(path).connection
         try:
             meta = dict(select(connection, "SELECT key, value FROM meta"))

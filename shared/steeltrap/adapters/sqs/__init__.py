@@ -1,5 +1,5 @@
-"""A queue of SQS for what an index permanently rejects. Here: sending. Not here: what is parked, and why."""
+"""The dead-letter queue of the indexer, in SQS. Here: sending. Not here: which changes are dead letters."""
 
-from .parking import Parking
+from .dead_letters import DeadLetterQueue
 
-__all__ = ["Parking"]
+__all__ = ["DeadLetterQueue"]

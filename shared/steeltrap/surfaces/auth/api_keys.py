@@ -64,7 +64,7 @@ class ApiKeys:
         key = self.find(token)
         if key is None:
             raise refused_token(f"The API key is not known, or was revoked. Send another one; {_HOW}.")
-        with _crossing():
+        with _translated():
             expired = key.has_expired(self.now())
         if expired:
             raise refused_token(f"The API key expired at {key.expires_at}. Send another one; {_HOW}.")
@@ -76,7 +76,7 @@ class ApiKeys:
         named = _KEY.fullmatch(secret)
         if named is None:
             return None
-        with _crossing():
+        with _translated():
             key = self._read(named[1])
             return key if key and compare_digest(key.sha256, _digest(secret)) else None
 
@@ -106,7 +106,7 @@ class ApiKeys:
 
     def all(self) -> list[ApiKey]:
         """Every key, oldest first. Raises Unavailable when one can't be read."""
-        with _crossing():
+        with _translated():
             ids = [path.stem for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
             found = [key for id in ids if (key := self._read(id))]
         return sorted(found, key=lambda key: (key.created_at, key.id))
@@ -159,7 +159,7 @@ def _digest(secret: str) -> str:
 
 
 @contextmanager
-def _crossing() -> Iterator[None]:
+def _translated() -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""The one map by which the errors of botocore and DynamoDB cross over."""
+"""Maps the errors of botocore and DynamoDB to ours; the only place that does."""
 
 import logging
 from typing import Any, Final

@@ -13,7 +13,7 @@ from ....errors import Unavailable
 from ....ports import Clock, Deadline
 from ...aws_client import code_of
 from ..layout.typed import Item, Value, Wire, from_wire, text, to_wire
-from . import errors as crossing
+from . import errors
 
 T = TypeVar("T")
 
@@ -66,8 +66,8 @@ class Tables:
                 refused = _refusal(error)
                 if refused is not None:
                     raise refused from None
-                if not crossing.may_pass(error) or pause >= deadline.before():
-                    raise crossing.translate(error) from error
+                if not errors.may_pass(error) or pause >= deadline.before():
+                    raise errors.translate(error) from error
             self._pause(pause)
         raise AssertionError("pauses never end")
 
@@ -191,7 +191,7 @@ def _refusal(error: Exception) -> Cancelled | None:
     if code_of(error) == "ConditionalCheckFailedException":
         there = error.response.get("Item")  # type: ignore[attr-defined]
         return Cancelled([("ConditionalCheckFailed", from_wire(there) if there else None)])
-    reasons = crossing.cancelled(error)
+    reasons = errors.cancelled(error)
     if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
         return None
     return Cancelled(

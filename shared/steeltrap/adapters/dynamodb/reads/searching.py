@@ -56,7 +56,7 @@ class Named:
     at: int
 
 
-class Bearings:
+class BoundsCache:
     """Caches the bounds that a user's last search met, so that the next one needs fewer requests. Safe for threads."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Searcher:
 
     def __init__(self, index: Index, window: int) -> None:
         self._index = index
-        self._bearings = Bearings()
+        self._cache = BoundsCache()
         self._window = window
 
     def search(self, partition: Partition, query: Query) -> Matches:
@@ -124,7 +124,7 @@ class Searcher:
         more than a window later: then the item is read by itself. Where it keeps no names yet they are counted.
         """
         now = partition.now()
-        named = self._bearings.named(partition.key)
+        named = self._cache.named(partition.key)
         if named is not None and 0 <= now - named.at <= self._window:
             return named.names
         user = partition.get((), USER).get(keys.USER)
@@ -133,12 +133,12 @@ class Searcher:
         names = counting.kept_speakers(user)
         if names is None:
             names = counting.speakers(partition)
-        self._bearings.keep_names(partition.key, Named(names, now))
+        self._cache.keep_names(partition.key, Named(names, now))
         return names
 
     def forget_speakers(self, user: str) -> None:
         """Read them the next time: a write may have changed them."""
-        self._bearings.forget_names(user)
+        self._cache.forget_names(user)
 
     def _asking(self, partition: Partition, query: Query, now: int) -> Callable[[Bounds], Indexed]:
         def ask(bounds: Bounds) -> Indexed:
@@ -194,7 +194,7 @@ class Searcher:
     ) -> tuple[Recent, int, T | None, SteeltrapError | None]:
         """The latest writes, the version of the last write that the index alone can know, and the index's word on
         all the rest, or why it has none."""
-        asked, last = self._bearings.recall(partition.key, now - self._window)
+        asked, last = self._cache.recall(partition.key, now - self._window)
         looking = None
         if not last.holds(asked.since, now, self._window):
             looking = partition.pool.submit(overlay.last_before, partition, asked.since)
@@ -208,9 +208,9 @@ class Searcher:
             last = Last(recent.cut, now, recent.oldest)
         elif looking is not None:
             last = Last(looking.result(), now, recent.oldest)
-        self._bearings.keep(partition.key, right, last)
+        self._cache.keep(partition.key, right, last)
         if recent.user is not None and (names := counting.kept_speakers(recent.user)) is not None:
-            self._bearings.keep_names(partition.key, Named(names, now))
+            self._cache.keep_names(partition.key, Named(names, now))
         return recent, last.version, *answer
 
     def _why(self, indexed: Indexed | None, failed: SteeltrapError | None, before: int) -> str | None:

@@ -27,7 +27,7 @@ _LOST: Final = frozenset({"ExpiredIteratorException", "TrimmedDataAccessExceptio
 
 
 class Follower:
-    """Feeds an indexer from a stream. `streams` is boto3's client of DynamoDB Streams, `arn` names the stream."""
+    """Passes the records of the stream `arn` to an indexer. `streams` is boto3's client of DynamoDB Streams."""
 
     def __init__(self, streams: Any, arn: str, indexer: Indexer) -> None:
         self._streams = streams
@@ -69,8 +69,8 @@ class Follower:
         try:
             return sum(self._read(shard) for shard in self._shards())
         except (BotoCoreError, ClientError) as error:
-            crossed = translate(error)
-            raise Unavailable(crossed.message, retryable=crossed.can_retry, part="store") from None
+            translated = translate(error)
+            raise Unavailable(translated.message, retryable=translated.can_retry, part="store") from None
 
     def _shards(self) -> Iterator[str]:
         """The shards that are not read to their end and whose parent is."""

@@ -1,9 +1,9 @@
-"""Tasks done by several threads at once that always end in time, whatever hangs.
+"""Runs tasks in a bounded number of threads, within a deadline, even if a task hangs.
 
     run ──slots──> threads: take a task, do it, take the next ──> results in the order of the tasks
      └─ waits until its deadline, then leaves the threads behind
 
-What is left behind keeps its slot until it ends: a service that hangs costs a bounded number of threads.
+A thread left behind keeps its slot until it ends, so a service that hangs occupies a bounded number of threads.
 """
 
 import time
@@ -16,20 +16,20 @@ Result = TypeVar("Result")
 
 
 class OutOfTime(Exception):
-    """The time was over before all was done."""
+    """The deadline passed before every task ended."""
 
 
-class Crew(Generic[Result]):
-    """Up to `slots` threads, shared by all who call `run`; there are none while nothing runs."""
+class BoundedThreadPool(Generic[Result]):
+    """Up to `slots` threads, shared by all callers of `run`. No thread runs while there is no task."""
 
     def __init__(self, slots: int) -> None:
         self._slots = BoundedSemaphore(slots)
         self._most = slots
 
     def run(self, tasks: Sequence[Callable[[], Result]], timeout: float) -> list[Result]:
-        """One result a task, in order, within `timeout` seconds.
+        """Return one result per task, in order, within `timeout` seconds.
 
-        The first task that fails ends it: its exception is raised, and tasks not yet begun never are.
+        The first exception of a task is raised; tasks that have not started are dropped.
         Raises OutOfTime.
         """
         ends = time.monotonic() + timeout
@@ -53,7 +53,7 @@ class Crew(Generic[Result]):
         return [results[position] for position in range(len(tasks))]
 
     def _start(self, tasks: int, work: tuple[object, object, Event], timeout: float) -> None:
-        """As many threads as there are tasks and free slots, one at least. Raises OutOfTime."""
+        """Start one thread per task, as far as slots are free; wait for the first slot. Raises OutOfTime."""
         for thread in range(min(tasks, self._most)):
             first = thread == 0
             if not self._slots.acquire(timeout=max(0.0, timeout) if first else 0.0):
@@ -61,7 +61,7 @@ class Crew(Generic[Result]):
                     raise OutOfTime
                 return
             try:
-                Thread(target=self._work, args=work, name="steeltrap-crew", daemon=True).start()
+                Thread(target=self._work, args=work, name="steeltrap-embedder", daemon=True).start()
             except RuntimeError:
                 self._slots.release()
                 if first:

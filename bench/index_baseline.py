@@ -1,4 +1,4 @@
-"""What the index of the cloud does by itself with the same questions and documents."""
+"""A baseline: the same questions and documents sent to OpenSearch without steeltrap."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -11,32 +11,35 @@ _SECONDS: Final = 60.0
 _ROUNDS: Final = 3
 
 
-class _Bare(Protocol):
+class _Requests(Protocol):
     def search(self, user: str, tokens: Sequence[str], embedding: Embedding) -> Any: ...
     def bulk(self, documents: Sequence[Document | Tombstone], dimension: int) -> float: ...
     def ours(self, documents: Sequence[Document | Tombstone], dimension: int) -> float: ...
 
 
-class BareIndex:
-    """Asks the index as anybody would; `documents` has a user's."""
+class IndexBaseline:
+    """Sends the least requests that give both legs. `documents` returns the documents of a user."""
 
     def __init__(
-        self, bare: _Bare, embedder: Embedder, documents: Callable[[str], Sequence[Document | Tombstone]]
+        self, requests: _Requests, embedder: Embedder, documents: Callable[[str], Sequence[Document | Tombstone]]
     ) -> None:
-        self._bare = bare
+        self._requests = requests
         self._embedder = embedder
         self._documents = documents
 
     def search(self, caller: Caller, question: str) -> None:
-        """Both legs in one request; the question is embedded as ours is."""
+        """Search both legs in one request. The question is embedded as steeltrap embeds it."""
         [embedding] = self._embedder.embed([question], purpose="query", timeout=_SECONDS)
-        self._bare.search(_key(caller), query_tokens(question), embedding)
+        self._requests.search(_key(caller), query_tokens(question), embedding)
 
     def bulk(self, callers: Sequence[Caller]) -> tuple[float, float]:
-        """A second, how many of their documents are written: by us, and by the client's own helper."""
+        """Documents written per second: by steeltrap, and by the bulk helper of opensearch-py."""
         documents = [document for caller in callers for document in self._documents(_key(caller))]
         dimension = self._embedder.dimension
-        times = [(self._bare.ours(documents, dimension), self._bare.bulk(documents, dimension)) for _ in range(_ROUNDS)]
+        times = [
+            (self._requests.ours(documents, dimension), self._requests.bulk(documents, dimension))
+            for _ in range(_ROUNDS)
+        ]
         ours, theirs = (min(each) for each in zip(*times, strict=True))
         return len(documents) / ours, len(documents) / theirs
 

@@ -1,4 +1,4 @@
-"""Changes put aside in a queue, without a word of their text: a replay reads the table."""
+"""Sends dead letters to SQS. They have no text: a replay reads the table."""
 
 import json
 from dataclasses import asdict
@@ -8,12 +8,12 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ...errors import Unavailable
-from ...ports import Parked
+from ...ports import DeadLetter
 
 _SECONDS: Final = 3.0
 
 
-class Parking:
+class DeadLetterQueue:
     """Sends to the queue at a URL. `options` are boto3's (region_name, endpoint_url, credentials)."""
 
     def __init__(self, url: str, **options: Any) -> None:
@@ -22,13 +22,13 @@ class Parking:
         self._client: Any = None
         self._lock = Lock()
 
-    def __call__(self, parked: Parked) -> None:
-        """Put a change aside. Raises Unavailable when the queue doesn't take it."""
+    def __call__(self, letter: DeadLetter) -> None:
+        """Send one. Raises Unavailable."""
         try:
-            self._opened().send_message(QueueUrl=self._url, MessageBody=json.dumps(asdict(parked)))
+            self._opened().send_message(QueueUrl=self._url, MessageBody=json.dumps(asdict(letter)))
         except (BotoCoreError, ClientError) as error:
             kind = type(error).__name__
-            raise Unavailable(f"The queue of parked changes does not answer ({kind}).", part="queue") from None
+            raise Unavailable(f"The dead-letter queue does not answer ({kind}).", part="queue") from None
 
     def _opened(self) -> Any:
         import boto3

@@ -1,4 +1,4 @@
-"""The one map by which the errors of botocore and S3 cross over."""
+"""Maps the errors of botocore and S3 to ours; the only place that does."""
 
 import logging
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ ASKED_FOR: Final = frozenset({"NoSuchKey"})
 
 
 @contextmanager
-def crossing() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Inside, the errors of botocore and S3 become ours."""
     try:
         yield

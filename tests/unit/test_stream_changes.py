@@ -1,4 +1,4 @@
-"""From a stream into an index: what comes again, what is put aside, and what order does not matter."""
+"""From a stream into an index: what comes again, what becomes a dead letter, and that order does not matter."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from spaces import in_time
-from steeltrap.adapters.dynamodb.stream.feeding import feed
+from steeltrap.adapters.dynamodb.stream.changes import write_changes
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
-from steeltrap.ports import Deadline, Document, Index, Parked, Tombstone
+from steeltrap.ports import DeadLetter, Deadline, Document, Index, Tombstone
 
 
 class Refusing:
@@ -34,58 +34,58 @@ def _gone(id: str, version: int = 1, user: str = "ana") -> Tombstone:
     return Tombstone(user=user, id=id, index_version=version)
 
 
-def _feed(index: Refusing, *documents: Tombstone, parked: Any = None) -> list[str]:
+def _write(index: Refusing, *documents: Tombstone, letters: Any = None) -> list[str]:
     changes = [(f"s{at}", document) for at, document in enumerate(documents)]
-    keep = [].append if parked is None else parked
-    return feed(cast(Index, index), changes, park=keep, deadline=in_time(1))
+    keep = [].append if letters is None else letters
+    return write_changes(cast(Index, index), changes, send_dead_letter=keep, deadline=in_time(1))
 
 
 def test_what_was_taken_does_not_come_again() -> None:
     index = Refusing()
-    assert _feed(index, _gone("a"), _gone("b")) == []
+    assert _write(index, _gone("a"), _gone("b")) == []
     assert index.taken == [("a", 1), ("b", 1)]
 
 
 def test_what_may_pass_later_comes_again_in_order() -> None:
-    parked: list[Parked] = []
-    again = _feed(Refusing(a=BUSY, c=BUSY), _gone("c"), _gone("b"), _gone("a"), parked=parked.append)
+    letters: list[DeadLetter] = []
+    again = _write(Refusing(a=BUSY, c=BUSY), _gone("c"), _gone("b"), _gone("a"), letters=letters.append)
     assert again == ["s0", "s2"]
-    assert parked == []
+    assert letters == []
 
 
-def test_what_never_will_pass_is_put_aside_without_its_text() -> None:
-    parked: list[Parked] = []
-    assert _feed(Refusing(b=NEVER), _gone("a"), _gone("b", 7), parked=parked.append) == []
-    assert parked == [Parked(user="ana", id="b", index_version=7, error="mapper_parsing_exception")]
+def test_a_permanent_rejection_becomes_a_dead_letter_without_its_text() -> None:
+    letters: list[DeadLetter] = []
+    assert _write(Refusing(b=NEVER), _gone("a"), _gone("b", 7), letters=letters.append) == []
+    assert letters == [DeadLetter(user="ana", id="b", index_version=7, error="mapper_parsing_exception")]
 
 
-def test_a_refusal_that_can_not_be_put_aside_comes_again() -> None:
-    def fails(_: Parked) -> None:
+def test_a_dead_letter_that_can_not_be_sent_leaves_its_change_to_be_retried() -> None:
+    def fails(_: DeadLetter) -> None:
         raise Unavailable("The queue does not answer.")
 
-    assert _feed(Refusing(b=NEVER), _gone("a"), _gone("b"), parked=fails) == ["s1"]
+    assert _write(Refusing(b=NEVER), _gone("a"), _gone("b"), letters=fails) == ["s1"]
 
 
 def test_an_index_that_is_down_leaves_everything_to_come_again() -> None:
     index = Refusing()
     index.down = Unavailable("The index is down.")
-    assert _feed(index, _gone("a"), _gone("b")) == ["s0", "s1"]
+    assert _write(index, _gone("a"), _gone("b")) == ["s0", "s1"]
 
 
-def test_a_request_that_is_refused_whole_for_good_is_put_aside() -> None:
+def test_a_batch_that_is_permanently_rejected_becomes_dead_letters() -> None:
     index = Refusing()
     index.down = NEVER
-    parked: list[Parked] = []
-    assert _feed(index, _gone("a"), _gone("b"), parked=parked.append) == []
-    assert [each.id for each in parked] == ["a", "b"]
+    letters: list[DeadLetter] = []
+    assert _write(index, _gone("a"), _gone("b"), letters=letters.append) == []
+    assert [each.id for each in letters] == ["a", "b"]
 
 
 @pytest.mark.parametrize("versions", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
 def test_of_one_memory_only_the_newest_is_written(versions: tuple[int, ...]) -> None:
     index = Refusing()
-    assert _feed(index, *(_gone("a", version) for version in versions), _gone("a", 1, user="bob")) == []
+    assert _write(index, *(_gone("a", version) for version in versions), _gone("a", 1, user="bob")) == []
     assert sorted(index.taken) == [("a", 1), ("a", 3)]
 
 
 def test_nothing_to_do_is_nothing_done() -> None:
-    assert _feed(Refusing()) == []
+    assert _write(Refusing()) == []

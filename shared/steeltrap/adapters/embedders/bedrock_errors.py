@@ -1,4 +1,4 @@
-"""The one map by which the errors of botocore and Amazon Bedrock cross over.
+"""Maps the errors of botocore and Amazon Bedrock to ours; the only place that does.
 
 passing     tried again within the call: throttled, busy, a lost connection
 lasting     no retry helps until somebody fixes the settings, the account or the machine
@@ -100,7 +100,7 @@ PLACES: Final[Mapping[Kind, Failure]] = {
 """What the ways in which a client of AWS fails mean here."""
 
 
-def crossing(error: Exception) -> Failure | None:
+def failure_of(error: Exception) -> Failure | None:
     """What a foreign exception means here; None for one that nobody has placed."""
     from botocore.exceptions import ClientError
 
