@@ -42,6 +42,7 @@ from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     JAPANESE_TEXTS,
     PROBES,
     novel_level,
+    slope_of_best,
     unrelated_level,
 )
 from steeltrap.adapters.embedders.thread_pool import BoundedThreadPool, OutOfTime  # noqa: E402
@@ -50,7 +51,7 @@ from steeltrap.rules.vectors import cosine, mean_vector, unit_vector  # noqa: E4
 from steeltrap.runtime.local import open_embedder  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
 
-LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}
+LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
 SECRET = "a-secret-key-0123456789"
 MODELS = {"titan": TITAN, "cohere": COHERE}
 
@@ -219,6 +220,7 @@ def test_what_the_settings_leave_open_is_learned_with_the_first_texts(
     assert embedder.unrelated == pytest.approx(unrelated, abs=1e-6)
     assert embedder.unrelated_japanese == pytest.approx(unrelated_level(embed(words, *JAPANESE_TEXTS)), abs=1e-6)
     assert embedder.novel == pytest.approx(max(unrelated, novel), abs=1e-6)
+    assert embedder.slope == pytest.approx(slope_of_best(embed(words, *CALIBRATION_TEXTS[:18])), abs=1e-6)
     assert sorted(server.embedded) == sorted([*PROBES, "tea", "coffee"])
     if model == COHERE:
         assert {len(body["texts"]): body["input_type"] for body in server.bodies} == {
@@ -231,7 +233,9 @@ def test_levels_are_asked_for_when_they_are_read_first(remote: Remote) -> None:
     assert remote(unrelated=None).unrelated >= 0
     assert remote(unrelated_japanese=None).unrelated_japanese > 0.1
     assert remote(novel=None).novel > 0.1
-    assert (remote().unrelated, remote().unrelated_japanese, remote().novel) == tuple(LEVELS.values())
+    assert remote(slope=None).slope > 0
+    given = remote()
+    assert (given.unrelated, given.unrelated_japanese, given.novel, given.slope) == tuple(LEVELS.values())
 
 
 def test_blank_texts_and_given_levels_ask_nothing(server: BedrockServer, remote: Remote) -> None:

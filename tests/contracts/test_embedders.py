@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType, SimpleNamespace
@@ -26,24 +26,27 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
-from steeltrap.adapters.embedders import calibration, endpoint, fastembed, wordllama  # noqa: E402
+from steeltrap.adapters.embedders import calibration, endpoint, fastembed, static, wordllama  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
     JAPANESE_TEXTS,
     PROBES,
     novel_level,
+    slope_of_best,
     unrelated_level,
 )
 from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
+from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
+from steeltrap.rules.vectors import cosine  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
 
 KEY = "sk-secret-0123456789"
-LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}
+LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
 
 
 class FakeTime:
@@ -220,10 +223,13 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 # The contract
 
 SHARED_WORDLLAMA = WordLlamaEmbedder()
+STATIC = StaticEmbedder()
 
 
-@pytest.fixture(params=["wordllama", "endpoint", "fastembed", "hashed words"])
+@pytest.fixture(params=["static-256", "wordllama", "endpoint", "fastembed", "hashed words"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
+    if request.param == "static-256":
+        return STATIC
     if request.param == "wordllama":
         return SHARED_WORDLLAMA
     if request.param == "endpoint":
@@ -234,7 +240,7 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
     return HashedWords()
 
 
-# wordllama
+# static-256
 
 
 def in_a_fresh_process(script: str) -> bytes:
@@ -246,6 +252,139 @@ def in_a_fresh_process(script: str) -> bytes:
     )
     assert done.stderr.decode() == ""
     return done.stdout
+
+
+def cosines_between(texts: Sequence[str]) -> list[float]:
+    return [cosine(*pair) for pair in combinations(embed(STATIC, *texts), 2)]
+
+
+# The first eight numbers of each vector as the model's own reference code computes them.
+REFERENCE = (
+    ("document", "Ana moved to Lisbon in May and works as a nurse.",
+     "-0.043924 -0.017828 0.030317 -0.002682 -0.048096 -0.020111 0.039492 -0.029090"),
+    ("document", "Tom: We climbed the ridge before sunrise — and saw two eagles!",
+     "0.023861 -0.000065 -0.019759 -0.016273 0.029286 0.058968 0.069989 0.035905"),
+    ("document", "Lucía: la profesora de baile vive encima de la panadería",
+     "0.081719 -0.041302 -0.024000 -0.018462 -0.032209 0.004049 0.005523 0.017080"),
+    ("document", "the the the cat, The CAT",
+     "0.040739 -0.056811 0.038018 0.004886 -0.012791 -0.086242 -0.020145 -0.062728"),
+    ("query", "which city does Ana live in?",
+     "-0.089694 -0.046527 0.011320 -0.037901 0.042466 -0.000704 -0.013634 0.007552"),
+    ("query", "¿Dónde vive la profesora?",
+     "0.030698 0.006914 0.002856 -0.055021 0.024121 0.008832 0.032301 -0.023740"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("purpose", "text", "numbers"), REFERENCE)
+def test_static_256_computes_the_same_vectors_as_its_reference(purpose: Any, text: str, numbers: str) -> None:
+    [vector] = STATIC.embed([text], purpose=purpose, timeout=30)
+    expected = [float(number) for number in numbers.split()]
+    np.testing.assert_allclose(np.frombuffer(vector, "<f4")[:8], expected, atol=1e-6)
+
+
+def test_static_256_weighs_the_words_of_a_query_and_not_those_of_a_document() -> None:
+    text = "What is the name of the dog?"
+    [asked], [stored] = (STATIC.embed([text], purpose=way, timeout=30) for way in ("query", "document"))
+    assert cosine(asked, stored) < 0.99
+
+
+def test_in_static_256_a_text_is_the_set_of_its_pieces() -> None:
+    assert len(set(embed(STATIC, "tea or coffee", "coffee or tea tea", "tea " * 3000 + "or coffee"))) == 1
+
+
+def test_static_256_leaves_out_what_it_does_not_know() -> None:
+    plain, decorated = embed(STATIC, "The kettle is on.", "The kettle is on. 🫖")
+    assert decorated == plain
+    assert embed(STATIC, "🫖", "🎉 🎉", "\u200b", "。「」", "a" * 101) == [bytes(1024)] * 5
+
+
+def test_static_256_reads_a_long_text_to_its_end() -> None:
+    end = "The spare key lies under the blue flowerpot."
+    words = "coffee in the morning " * 1000
+    [without, with_end, alone] = embed(STATIC, words, f"{words} {end}", end)
+    assert cosine(with_end, alone) > cosine(without, alone) + 0.05
+
+
+def test_static_256_tells_unrelated_texts_of_other_scripts_apart() -> None:
+    korean = ("어제 병원에서 새 안경을 맞췄어요.", "고양이가 소파 위에서 자고 있다.", "회의는 금요일 오후 세 시입니다.")
+    russian = ("Мой брат играет на скрипке.", "Завтра утром поезд в Казань.", "Кошка спит под столом.")
+    hindi = ("मेरी बहन डॉक्टर है।", "कल बारिश होगी।", "किताब मेज़ पर रखी थी।")
+    assert max(cosines_between(JAPANESE_TEXTS)) < 0.4
+    assert all(max(cosines_between(texts)) < 0.4 for texts in (korean, russian, hindi))
+
+
+def test_static_256_finds_words_of_other_scripts_again() -> None:
+    stored = embed(STATIC, *JAPANESE_TEXTS)
+    [question] = STATIC.embed(["北海道ではいつ馬に乗った？"], purpose="query", timeout=30)
+    cosines = [cosine(question, vector) for vector in stored]
+    assert cosines.index(max(cosines)) == JAPANESE_TEXTS.index("夏休みに北海道で初めて馬に乗りました。")
+    mixed, russian = embed(STATIC, "Ana lives in Москва", "живёт: Москва")
+    assert cosine(mixed, russian) > 0.2
+
+
+def test_static_256_gives_the_same_bytes_alone_and_among_others() -> None:
+    texts = [*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS] * 4
+    for way in ("document", "query"):
+        together = STATIC.embed(texts, purpose=way, timeout=30)  # type: ignore[arg-type]
+        assert together == [STATIC.embed([text], purpose=way, timeout=30)[0] for text in texts]  # type: ignore[arg-type]
+
+
+def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
+    printed = in_a_fresh_process(
+        "import logging, os, sys\n"
+        "from steeltrap.adapters.embedders.static import StaticEmbedder\n"
+        "embedder = StaticEmbedder()\n"
+        "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
+        "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
+        "before = embed()\n"
+        "assert logging.root.handlers == [] and logging.root.level == logging.WARNING\n"
+        "assert not {'requests', 'huggingface_hub', 'safetensors'} & set(sys.modules)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(0 if embed() == before else 1)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert printed.split() == [b"0"]
+
+
+def test_static_256_takes_no_more_memory_for_short_texts_beside_a_long_one() -> None:
+    texts = ["a short text"] * 500
+    texts[250] = ODD_TEXTS["32 KiB of words"]
+    STATIC.embed(["load"], purpose="document", timeout=30)
+    tracemalloc.start()
+    STATIC.embed(texts, purpose="document", timeout=30)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 * 1024 * 1024
+
+
+def test_static_256_gives_up_when_the_texts_take_longer_than_the_timeout() -> None:
+    embedder = StaticEmbedder(monotonic=FakeTime(step=1.0).monotonic)
+    with pytest.raises(Unavailable, match=r"Embedding 1,000 texts takes longer than 3 s"):
+        embedder.embed(["tea"] * 1000, purpose="document", timeout=3)
+
+
+@pytest.mark.parametrize("broken", ["model.npz", "tokenizer.json"])
+@pytest.mark.parametrize("damage", ["missing", "other bytes", "cut off", "a bit"])
+def test_broken_files_of_static_256_are_unavailable(
+    broken: str, damage: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("model.npz", "tokenizer.json"):
+        content = (static.FOLDER / name).read_bytes()
+        if name == broken:
+            middle = len(content) // 2
+            content = {
+                "missing": b"",
+                "other bytes": b"not what it was",
+                "cut off": content[:middle],
+                "a bit": content[:middle] + bytes([content[middle] ^ 128]) + content[middle + 1 :],
+            }[damage]
+        if name != broken or damage != "missing":
+            (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr(static, "FOLDER", tmp_path)
+    with pytest.raises(Unavailable, match="reinstall steeltrap") as raised:
+        StaticEmbedder().embed(["tea"], purpose="document", timeout=1)
+    assert raised.value.details["part"] == "embedder"
 
 
 def test_wordllama_reads_the_same_vectors_as_its_package() -> None:
@@ -377,8 +516,9 @@ def test_what_the_settings_leave_open_is_learned_with_the_first_texts(
     japanese = unrelated_level(embed(HashedWords(), *JAPANESE_TEXTS))
     novel = novel_level(embed(HashedWords(), *CONVERSATION))
     assert embedder.dimension == 64
-    learned = (embedder.unrelated, embedder.unrelated_japanese, embedder.novel)
-    assert learned == pytest.approx((unrelated, japanese, novel), abs=1e-6)
+    slope = slope_of_best(embed(HashedWords(), *CALIBRATION_TEXTS[:18]))
+    learned = (embedder.unrelated, embedder.unrelated_japanese, embedder.novel, embedder.slope)
+    assert learned == pytest.approx((unrelated, japanese, novel, slope), abs=1e-6)
     assert [request.input for request in server.requests] == [[*PROBES, "tea"], ["coffee"]]
 
 
@@ -392,15 +532,14 @@ def test_a_level_that_was_given_is_not_learned(remote: Callable[..., EndpointEmb
     assert embedder.unrelated < 0.5
 
 
-def test_where_size_and_unrelated_level_are_given_the_rest_is_learned_when_it_is_read(
+def test_where_size_and_unrelated_level_are_given_the_rest_is_learned_with_the_first_texts(
     server: ModelServer, remote: Callable[..., EndpointEmbedder]
 ) -> None:
-    embedder = remote(dimension=64, unrelated=0.1, unrelated_japanese=None, novel=None)
+    embedder = remote(dimension=64, unrelated=0.1, unrelated_japanese=None, novel=None, slope=None)
     embed(embedder, "tea")
     assert embedder.unrelated == 0.1
-    assert [request.input for request in server.requests] == [["tea"]]
     assert embedder.novel > 0.1
-    assert [request.input for request in server.requests[1:]] == [[*PROBES]]
+    assert [request.input for request in server.requests] == [[*PROBES, "tea"]]
 
 
 def test_size_and_levels_are_asked_for_when_they_are_read_first(
@@ -410,7 +549,9 @@ def test_size_and_levels_are_asked_for_when_they_are_read_first(
     assert remote(unrelated=None).unrelated > 0
     assert remote(unrelated_japanese=None).unrelated_japanese > 0.3
     assert remote(novel=None).novel > 0.1
-    assert (remote().unrelated, remote().unrelated_japanese, remote().novel) == tuple(LEVELS.values())
+    assert remote(slope=None).slope > 0
+    given = remote()
+    assert (given.unrelated, given.unrelated_japanese, given.novel, given.slope) == tuple(LEVELS.values())
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/embeddings", "/embeddings/"])
@@ -663,7 +804,7 @@ def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(
         embed(embedder, "tea")
 
 
-@pytest.mark.parametrize("module", [calibration, endpoint, fastembed, wordllama])
+@pytest.mark.parametrize("module", [calibration, endpoint, fastembed, static, wordllama])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
     named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
@@ -762,6 +903,15 @@ def test_the_novel_level_is_an_upper_quartile_kept_within_the_scale() -> None:
     assert novel_level(towards(0, 10, 30, 70, 130)) == pytest.approx(level, abs=1e-6)
     assert novel_level(towards(0, 120, 240)) == 0
     assert novel_level(towards(5, 5)) == 0.99
+
+
+def test_the_slope_says_how_much_nearer_the_best_of_some_unrelated_texts_lies_than_one() -> None:
+    # Beside each text one other has cosine 1 and the other 22 have 0, so the best of n has n / 23 on average.
+    pairs = [np.eye(12, dtype="<f4")[place].tobytes() for place in range(12) for _ in range(2)]
+    sizes = np.arange(1, 13)
+    expected = np.polyfit(np.log(sizes), sizes / 23, 1)[0]
+    assert slope_of_best(pairs) == pytest.approx(expected, abs=1e-6)
+    assert slope_of_best(pairs[:1] * 4) == 0
 
 
 def test_what_wordllama_would_learn_is_near_what_was_measured_for_it() -> None:

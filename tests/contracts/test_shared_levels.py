@@ -21,7 +21,7 @@ from steeltrap.runtime import aws as runtime_aws
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
 
-LEVELS = Levels(dimension=1024, unrelated=0.1, unrelated_japanese=0.4, novel=0.5)
+LEVELS = Levels(dimension=1024, unrelated=0.1, unrelated_japanese=0.4, novel=0.5, slope=0.05)
 
 
 @pytest.fixture
@@ -111,7 +111,16 @@ def test_a_table_that_does_not_answer_keeps_nobody_from_embedding(
     assert "can't be kept" in caplog.text
 
 
-@pytest.mark.parametrize("written", ["", "[]", '{"dimension": 1024}', '{"more": 1}'])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "[]",
+        '{"dimension": 1024, "unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5}',
+        '{"more": 1}',
+    ],
+    ids=["nothing", "no object", "without a slope", "other names"],
+)
 def test_what_another_version_wrote_is_learned_anew(table: tuple[Connect, Tables], written: str) -> None:
     connect, made = table
     client = connect(3.0)
@@ -134,5 +143,5 @@ def test_the_cloud_s_store_shares_the_levels_of_its_embedder(monkeypatch: pytest
     assert isinstance(place, DynamoLevels)
 
 
-def _levels(embedder: BedrockEmbedder) -> tuple[float, float, float]:
-    return embedder.unrelated, embedder.unrelated_japanese, embedder.novel
+def _levels(embedder: BedrockEmbedder) -> tuple[float, ...]:
+    return embedder.unrelated, embedder.unrelated_japanese, embedder.novel, embedder.slope

@@ -57,7 +57,7 @@ def asked_for_levels() -> set[tuple[str, str]]:
 
         made.call = noting  # type: ignore[method-assign]
         shared = DynamoLevels(made)
-        shared.write("key", Levels(dimension=256, unrelated=0.1, unrelated_japanese=0.4, novel=0.5))
+        shared.write("key", Levels(dimension=256, unrelated=0.1, unrelated_japanese=0.4, novel=0.5, slope=0.05))
         assert shared.read("key") is not None
         made.close()
     return asked

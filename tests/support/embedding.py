@@ -31,6 +31,7 @@ class HashedWords:
     unrelated = 0.1
     unrelated_japanese = 0.45
     novel = 0.5
+    slope = 0.05
 
     def __init__(self, *, dimension: int = 64, state: Literal["working", "stuck", "broken"] = "working") -> None:
         self.dimension = dimension

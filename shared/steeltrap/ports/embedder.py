@@ -8,11 +8,12 @@ from ..model import Embedding
 
 
 class Scale(Protocol):
-    """What the cosines of an embedder mean, by three of them, 0 to 1.
+    """What the cosines of an embedder mean, by three of them, 0 to 1, and one difference.
 
     `unrelated` is that between texts that have nothing to do with each other; `unrelated_japanese` that between
     such texts in Japanese, which many models crowd; and `novel`, no lower than the first, that between a turn that
     says something new in a long conversation, its speaker's name in front, and the nearest before it.
+    The best of n unrelated chunks lies nearer than one does by about `slope` times ln n, because it is the best of n.
     """
 
     @property
@@ -21,6 +22,8 @@ class Scale(Protocol):
     def unrelated_japanese(self) -> float: ...
     @property
     def novel(self) -> float: ...
+    @property
+    def slope(self) -> float: ...
 
 
 class Embedder(Scale, Protocol):
@@ -47,6 +50,7 @@ class Levels:
     unrelated: float
     unrelated_japanese: float
     novel: float
+    slope: float
 
 
 class SharedLevels(Protocol):

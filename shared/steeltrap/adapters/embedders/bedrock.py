@@ -67,6 +67,7 @@ class BedrockEmbedder(Calibrated):
         unrelated: float | None = None,
         unrelated_japanese: float | None = None,
         novel: float | None = None,
+        slope: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
         slots: int = SLOTS,
@@ -80,7 +81,13 @@ class BedrockEmbedder(Calibrated):
         self.name = f"bedrock/{self._model.id}/{size}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
         super().__init__(
-            Calibration(dimension=size, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
+            Calibration(
+                dimension=size,
+                unrelated=unrelated,
+                unrelated_japanese=unrelated_japanese,
+                novel=novel,
+                slope=slope,
+            )
         )
         self._threads: BoundedThreadPool[list[Embedding]] = BoundedThreadPool(slots)
         self._connect = connect or partial(open_client, slots)
@@ -108,7 +115,7 @@ class BedrockEmbedder(Calibrated):
         self._embed([], "document", self._monotonic() + PATIENCE)
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
-        asked = self._calibration.due() if texts else self._calibration.probes()
+        asked = self._calibration.probes()
         probes = [self._prefixes["document"] + text for text in asked]
         inputs = [self._prefixes[purpose] + text for text in texts]
         split = [parts(text, self._model.characters) for text in (*probes, *inputs)]

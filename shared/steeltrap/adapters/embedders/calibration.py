@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import combinations
+from math import comb, log
 from typing import Final
 
 from ...errors import SteeltrapError, Unavailable
@@ -28,6 +29,23 @@ WORDLLAMA_UNRELATED_JAPANESE: Final = 0.64
 
 WORDLLAMA_NOVEL: Final = 0.47
 """About one turn in eight of real conversations, saved in order, has no memory nearer than this."""
+
+WORDLLAMA_SLOPE: Final = 0.05
+"""By this much, times ln n, the best of n random turns lies nearer to a question than one does."""
+
+STATIC_UNRELATED: Final = 0.10
+"""The median between questions about real conversations and turns picked at random from them. Short texts of
+far subjects, as below, lie lower (0.05), two turns of chat higher (0.23)."""
+
+STATIC_UNRELATED_JAPANESE: Final = 0.02
+"""The median between Japanese sentences of far subjects: only those that share words have more in common."""
+
+STATIC_NOVEL: Final = 0.52
+"""About one turn in eight of real conversations, saved in order, has no memory nearer than this."""
+
+STATIC_SLOPE: Final = 0.05
+"""By this much, times ln n, the best of n chunks lies nearer to a question about something else than one chunk
+does: 0.045 over long messages, 0.056 over turns picked at random."""
 
 CALIBRATION_TEXTS: Final = (
     "The user can't eat shellfish since an allergic reaction ten years ago.",
@@ -55,7 +73,7 @@ CALIBRATION_TEXTS: Final = (
     "祖母の家の庭には大きな柿の木があります。",
     "ユーザーは薬を食後に一日三回飲みます。",
 )
-"""Memories, turns and questions as agents keep them, each of a subject of its own."""
+"""Memories, turns and questions as agents keep them, each of a subject of its own; the English ones first."""
 
 CONVERSATION: Final = (
     "Nina: Hi Paul! How was your weekend? I finally finished painting the kitchen.",
@@ -102,11 +120,15 @@ JAPANESE_TEXTS: Final = (
 """Each of a subject of its own."""
 
 PROBES: Final = (*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS)
+_ENGLISH: Final = 18
 _TALK: Final = len(CALIBRATION_TEXTS)
 _JAPANESE: Final = _TALK + len(CONVERSATION)
 
 HIGHEST: Final = 0.99
 """Above it too little of the scale would be left to divide by."""
+
+MOST_CHUNKS: Final = 12
+"""The slope is measured over the best of 1 to so many texts."""
 
 
 class Calibration:
@@ -123,12 +145,14 @@ class Calibration:
         unrelated: float | None = None,
         unrelated_japanese: float | None = None,
         novel: float | None = None,
+        slope: float | None = None,
     ) -> None:
         self.dimension = dimension
         self.unrelated = unrelated
         self.unrelated_japanese = unrelated_japanese
         self.novel = novel
-        self._given = (unrelated, unrelated_japanese, novel)
+        self.slope = slope
+        self._given = (unrelated, unrelated_japanese, novel, slope)
         self._shared: SharedLevels | None = None
         self._key = ""
         self._is_recalled = False
@@ -141,14 +165,9 @@ class Calibration:
     def probes(self) -> tuple[str, ...]:
         """The texts that still have to be embedded, as documents, before all is known."""
         self._recall()
-        if None in (self.unrelated, self.unrelated_japanese, self.novel):
+        if None in (self.unrelated, self.unrelated_japanese, self.novel, self.slope):
             return PROBES
         return () if self.dimension else PROBES[:1]
-
-    def due(self) -> tuple[str, ...]:
-        """Those of them that go along with the first texts: none where all that a search needs was given. The rest is
-        embedded when it is read."""
-        return () if self.dimension and self.unrelated is not None else self.probes()
 
     def learn(self, vectors: Sequence[Embedding]) -> None:
         """Take in the vectors of `probes()`, or of none."""
@@ -161,6 +180,8 @@ class Calibration:
             self.unrelated_japanese = unrelated_level(vectors[_JAPANESE:])
         if self.novel is None:
             self.novel = max(self.unrelated, novel_level(vectors[_TALK:_JAPANESE]))
+        if self.slope is None:
+            self.slope = slope_of_best(vectors[:_ENGLISH])
         self._tell()
 
     def _recall(self) -> None:
@@ -178,14 +199,15 @@ class Calibration:
             given = self.unrelated_japanese
             self.unrelated_japanese = found.unrelated_japanese if given is None else given
             self.novel = found.novel if self.novel is None else self.novel
+            self.slope = found.slope if self.slope is None else self.slope
         self._is_recalled = True
 
     def _tell(self) -> None:
-        unrelated, japanese, novel = self.unrelated, self.unrelated_japanese, self.novel
-        if self._shared is None or unrelated is None or japanese is None or novel is None:
+        unrelated, japanese, novel, slope = self.unrelated, self.unrelated_japanese, self.novel, self.slope
+        if self._shared is None or unrelated is None or japanese is None or novel is None or slope is None:
             return
         try:
-            self._shared.write(self._key, Levels(self.dimension, unrelated, japanese, novel))
+            self._shared.write(self._key, Levels(self.dimension, unrelated, japanese, novel, slope))
         except SteeltrapError as error:
             _log.warning("The levels of the embedding model can't be kept: %s", error.message)
 
@@ -238,6 +260,12 @@ class Calibrated(ABC):
             self._calibrate()
         return self._calibration.novel or 0.0
 
+    @property
+    def slope(self) -> float:
+        if self._calibration.slope is None:
+            self._calibrate()
+        return self._calibration.slope or 0.0
+
 
 def unrelated_level(vectors: Sequence[Embedding]) -> float:
     """The median cosine over all pairs, in 0 to `HIGHEST`."""
@@ -262,3 +290,27 @@ def novel_level(vectors: Sequence[Embedding]) -> float:
         nearest[i] = max(nearest[i], similar)
         nearest[j] = max(nearest[j], similar)
     return min(HIGHEST, max(0.0, statistics.quantiles(nearest, n=4, method="inclusive")[2]))
+
+
+def slope_of_best(vectors: Sequence[Embedding]) -> float:
+    """By how much the best of n unrelated texts lies nearer than one does, per ln n; at least 0.
+
+    For each text, the mean of the best cosine over all choices of n others, for n from 1 to `MOST_CHUNKS`; a line
+    through the means over all texts, with ln n below.
+    """
+    import statistics
+
+    others = len(vectors) - 1
+    sizes = range(1, min(MOST_CHUNKS, others) + 1)
+    ascending = [
+        sorted(cosine(one, other) for other in (*vectors[:at], *vectors[at + 1 :])) for at, one in enumerate(vectors)
+    ]
+    # Of all choices of n, `comb(below, n - 1)` have as their best the one that has `below` others under it.
+    best = [
+        statistics.fmean(
+            sum(comb(below, n - 1) * near for below, near in enumerate(cosines)) / comb(others, n)
+            for cosines in ascending
+        )
+        for n in sizes
+    ]
+    return max(0.0, statistics.linear_regression([log(n) for n in sizes], best).slope)

@@ -49,6 +49,7 @@ class EndpointEmbedder(Calibrated):
         unrelated: float | None = None,
         unrelated_japanese: float | None = None,
         novel: float | None = None,
+        slope: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
         slots: int = SLOTS,
@@ -62,7 +63,13 @@ class EndpointEmbedder(Calibrated):
         self._asked_dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
         super().__init__(
-            Calibration(dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
+            Calibration(
+                dimension=dimension,
+                unrelated=unrelated,
+                unrelated_japanese=unrelated_japanese,
+                novel=novel,
+                slope=slope,
+            )
         )
         self._poster = Poster(_target(url), _headers(key), slots=slots)
         self._monotonic = monotonic
@@ -87,7 +94,7 @@ class EndpointEmbedder(Calibrated):
         self._embed([], self._monotonic() + PATIENCE)
 
     def _embed(self, inputs: Sequence[str], ends: float) -> list[Embedding]:
-        asked = self._calibration.due() if inputs else self._calibration.probes()
+        asked = self._calibration.probes()
         probes = [self._prefixes["document"] + text for text in asked]
         wanted = [*probes, *inputs]
         vectors: list[Embedding] = []

@@ -40,6 +40,7 @@ class FastEmbedEmbedder(Calibrated):
         unrelated: float | None = None,
         unrelated_japanese: float | None = None,
         novel: float | None = None,
+        slope: float | None = None,
         query_prefix: str = "",
         document_prefix: str = "",
         monotonic: Callable[[], float] = time.monotonic,
@@ -48,7 +49,13 @@ class FastEmbedEmbedder(Calibrated):
         self.name = f"fastembed/{self._model}"
         self._prefixes = {"query": query_prefix, "document": document_prefix}
         super().__init__(
-            Calibration(dimension=dimension, unrelated=unrelated, unrelated_japanese=unrelated_japanese, novel=novel)
+            Calibration(
+                dimension=dimension,
+                unrelated=unrelated,
+                unrelated_japanese=unrelated_japanese,
+                novel=novel,
+                slope=slope,
+            )
         )
         self._monotonic = monotonic
         self._starting = Lock()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...errors import Unavailable
 from ...model import Embedding
-from .calibration import WORDLLAMA_NOVEL, WORDLLAMA_UNRELATED, WORDLLAMA_UNRELATED_JAPANESE
+from .calibration import WORDLLAMA_NOVEL, WORDLLAMA_SLOPE, WORDLLAMA_UNRELATED, WORDLLAMA_UNRELATED_JAPANESE
 from .vectors import placed, worded
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class WordLlamaEmbedder:
     dimension = DIMENSION
     unrelated_japanese = WORDLLAMA_UNRELATED_JAPANESE
     novel = WORDLLAMA_NOVEL
+    slope = WORDLLAMA_SLOPE
 
     def __init__(self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.unrelated = WORDLLAMA_UNRELATED if unrelated is None else unrelated

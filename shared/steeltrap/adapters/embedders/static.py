@@ -1,0 +1,162 @@
+"""static-256: one vector per word piece, trained for recalling conversations; in the package, no download, no network.
+
+What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Literal
+
+from ...errors import Unavailable
+from ...model import Embedding
+from ...rules.analysis import query_tokens
+from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
+from .vectors import placed, worded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+FOLDER: Final = Path(__file__).with_name("static_256")
+DIMENSION: Final = 256
+_LOAD_SECONDS: Final = 60.0
+BLOCK: Final = 128
+"""Texts between two looks at the clock."""
+
+_UNKNOWN: Final = 100
+"""The piece that stands for everything the tokenizer doesn't know: texts that have only it in common share nothing."""
+
+_BEYOND_LATIN: Final = re.compile(
+    "[\u0370-\u1dff\u1f00-\u1fff\u2c80-\u2ddf\u2e80-\uffef\U00010000-\U0001efff\U00020000-\U0003ffff]+"
+)
+"""The characters of other scripts, their punctuation too. The model knows some of them, all nearly alike: by these,
+unrelated Japanese sentences would have a cosine of 0.95."""
+
+
+class StaticEmbedder:
+    """The weighted sum of the vectors of a text's word pieces, each counted once; a query weighs its pieces.
+
+    Words of other scripts than Latin have a vector made from their hash, so they match themselves and nothing else.
+    A text without a known piece and without such a word has no vector. The model is loaded at the first text and
+    shared by all threads. `unrelated` None takes the level that was measured for it.
+    """
+
+    name = "steeltrap/static-256"
+    dimension = DIMENSION
+    unrelated_japanese = STATIC_UNRELATED_JAPANESE
+    novel = STATIC_NOVEL
+    slope = STATIC_SLOPE
+
+    def __init__(self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.unrelated = STATIC_UNRELATED if unrelated is None else unrelated
+        self._monotonic = monotonic
+        self._loading = Lock()
+        self._model: _Model | None = None
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        """One embedding per text, in order; the other texts have no influence on it.
+
+        Raises Unavailable when the model's files can't be read or the texts take longer than `timeout`.
+        """
+        positions = worded(texts)
+        vectors = self._vectors([texts[position] for position in positions], purpose, timeout) if positions else []
+        return placed(vectors, positions, len(texts), DIMENSION)
+
+    def load(self) -> None:
+        """Load the model now and not at the first text. Raises Unavailable when its files can't be read."""
+        self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
+
+    def _vectors(self, texts: Sequence[str], purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        ends = self._monotonic() + timeout
+        model = self._loaded()
+        vectors: list[Embedding] = []
+        for start in range(0, len(texts), BLOCK):
+            if self._monotonic() > ends:
+                raise Unavailable(
+                    f"Embedding {len(texts):,} texts takes longer than {timeout:g} s; send fewer at a time.",
+                    part="embedder",
+                )
+            vectors += model.vectors(texts[start : start + BLOCK], model.weights[purpose])
+        return vectors
+
+    def _loaded(self) -> "_Model":
+        with self._loading:
+            if self._model is None:
+                self._model = _load()
+            return self._model
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The tokenizer, the rows of its pieces in 8 bits, and what to multiply each row by."""
+
+    tokenizer: "Tokenizer"
+    table: "NDArray[np.int8]"
+    weights: "dict[str, NDArray[np.float32]]"
+
+    def vectors(self, texts: Sequence[str], weights: "NDArray[np.float32]") -> list[Embedding]:
+        known = self._pieces([text if text.isascii() else _BEYOND_LATIN.sub(" ", text) for text in texts])
+        return [self._vector(text, pieces, weights) for text, pieces in zip(texts, known, strict=True)]
+
+    def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        # A single text leaves the tokenizer's thread pool unused, which would warn in a process that forks.
+        if len(texts) == 1:
+            encoded = [self.tokenizer.encode(texts[0], add_special_tokens=False)]
+        else:
+            encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        # Sorted, because a sum of floats depends on the order.
+        return [sorted(set(of_text.ids) - {_UNKNOWN}) for of_text in encoded]
+
+    def _vector(self, text: str, pieces: list[int], weights: "NDArray[np.float32]") -> Embedding:
+        import numpy as np
+
+        # Not BLAS, whose result for one text may depend on how many threads it takes.
+        total: NDArray[np.float32] = np.einsum("i,ij->j", weights[pieces], self.table[pieces])
+        foreign = [] if text.isascii() else _foreign_words(text)
+        if foreign:
+            total += _hashed(foreign).sum(axis=0)
+        length = float(np.sqrt(np.einsum("i,i->", total, total)))
+        unit = total / np.float32(length or 1)
+        return unit.astype("<f4", copy=False).tobytes()
+
+
+def _foreign_words(text: str) -> list[str]:
+    """What a text is found by beyond Latin script: words, and pairs of characters where a script has no spaces."""
+    found = _BEYOND_LATIN.findall(text)
+    return list(dict.fromkeys(query_tokens(" ".join(found)))) if found else []
+
+
+def _hashed(words: Sequence[str]) -> "NDArray[np.float32]":
+    """A vector of length 1 for each word: the bits of its hash as signs."""
+    import numpy as np
+
+    digests = b"".join(
+        blake2b(word.encode(), digest_size=DIMENSION // 8, person=b"steeltrap").digest() for word in words
+    )
+    bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(len(words), DIMENSION)
+    return (2 * bits.astype(np.float32) - 1) / np.float32(DIMENSION**0.5)
+
+
+def _load() -> _Model:
+    """Read the model from its folder. Raises Unavailable when it can't be read."""
+    try:
+        import numpy as np
+        from tokenizers import Tokenizer
+
+        with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
+            table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
+        tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+        return _Model(tokenizer, table, {"document": scale, "query": scale * of_query.astype("f4")})
+    except Exception as error:
+        # tokenizers raises bare Exception, numpy and the file system their own.
+        raise Unavailable(
+            "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "
+            "STEELTRAP_EMBEDDER.",
+            part="embedder",
+        ) from error
