@@ -12,10 +12,11 @@ ENV PIP_NO_CACHE_DIR=1 PIP_REQUIRE_HASHES=1 PIP_CONSTRAINT=/source/constraints.t
 RUN for each in /app /build; do \
       python -m venv $each && PIP_CONSTRAINT= $each/bin/pip install --requirement locks/pip.txt || exit 1; \
     done \
-    && /app/bin/pip install --requirement locks/product.txt boto3 opensearch-py \
+    && /app/bin/pip install --requirement locks/product.txt boto3 opensearch-py onnxruntime \
     && /build/bin/pip install --group build
+COPY models/small models/small
 COPY shared shared
-RUN PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+RUN PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . ./models/small \
     && PIP_REQUIRE_HASHES= PIP_CONSTRAINT= /app/bin/pip install --no-deps /wheels/*.whl
 
 FROM ${PYTHON}

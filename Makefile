@@ -6,7 +6,7 @@ QUIETLY := --quiet --disable-pip-version-check
 # Whatever is installed has the version and one of the hashes that the lock files name: see CONTRIBUTING.md.
 LOCKED := --require-hashes --constraint constraints.txt --build-constraint constraints.txt
 PIP := $(BIN)/python -m pip install $(QUIETLY)
-LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(UPGRADE)
+LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-package steeltrap-small $(UPGRADE)
 LOWEST := --extra aws --extra bedrock --extra lambda
 GROUPS := $(addprefix --group ,function function-mcp function-http dev bench infra mutation build)
 CDK := infra/node_modules/.bin/cdk
@@ -35,8 +35,9 @@ $(INSTALLED): pyproject.toml constraints.txt locks/pip.txt locks/product.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(TESTABLE): $(INSTALLED)
+$(TESTABLE): $(INSTALLED) models/small/pyproject.toml models/small/steeltrap_small/embedder.json
 	$(PIP) $(LOCKED) --group function --group dev --group bench --group infra
+	$(PIP) --no-deps --no-build-isolation ./models/small
 	@touch $@
 
 .build/%/.installed: locks/%.txt locks/pip.txt
@@ -163,11 +164,12 @@ sbom: $(INSTALLED) .build/locking/.installed ## Write a software bill of materia
 dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribution into dist/; install the wheel alone and run the README's transcripts
 	rm -rf dist .build/wheel
 	$(BIN)/python -m hatchling build --directory dist
+	cd models/small && $(abspath $(BIN))/python -m hatchling build --directory $(abspath dist)
 	.build/release/bin/twine check --strict dist/*
 	$(PYTHON) -m venv .build/wheel
 	.build/wheel/bin/python -m pip install $(QUIETLY) --require-hashes --requirement locks/pip.txt
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
-	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/*.whl
+	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/steeltrap-*.whl
 	.build/wheel/bin/python docs/generate.py --check README.md
 
 clean: ## Remove .venv and caches

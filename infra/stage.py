@@ -128,6 +128,10 @@ class Stage(BaseModel):
             raise ValueError('`queue_senders` needs functions = "each": one of them takes the queue')
         if decided := OF_THE_STACK & self.settings.keys():
             raise ValueError(f"`settings` may not have {', '.join(sorted(decided))}: the stack decides that")
+        if self.settings.get("embedder") in ("small", "onnx"):
+            raise ValueError(
+                '`embedder` may not be "small" or "onnx": functions have no ONNX Runtime; run the container for them'
+            )
         read_settings(self.environment())
         return self
 

@@ -140,13 +140,16 @@ class Settings(BaseModel):
         description="Whether SQS messages may name their caller. Enable it only if the queue's policy admits nobody "
         "but the application.",
     )
-    embedder: Literal["wordllama", "endpoint", "fastembed", "bedrock"] = Field(
+    embedder: Literal["wordllama", "small", "onnx", "endpoint", "bedrock"] = Field(
         "wordllama",
-        description="What computes the vectors. `bedrock` finds its region and credentials as every AWS client does.",
+        description="What computes the vectors: the model that comes with steeltrap, the more accurate `small` (needs "
+        "`steeltrap[small]`), any `onnx` model in a folder (needs `steeltrap[onnx]`), an OpenAI-compatible "
+        "`endpoint`, or `bedrock`, which finds its region and credentials as every AWS client does.",
     )
     embedder_model: str = Field(
         "",
-        description="Name of the model, for `endpoint`, `fastembed` and `bedrock` (default: Titan v2).",
+        description="Name of the model, for `endpoint` and `bedrock` (default: Titan v2). For `onnx`: the model's "
+        "folder, prepared by `steeltrap embedder add`.",
     )
     embedder_url: str = Field(
         "", description="Base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:11434/v1."
@@ -165,8 +168,12 @@ class Settings(BaseModel):
         lt=1,
         description="Cosine similarity of unrelated texts for this model. Default: measured at first use.",
     )
-    embedder_query_prefix: str = Field("", description="Prefix for queries, for models that need one.")
-    embedder_document_prefix: str = Field("", description="Prefix for stored texts, for models that need one.")
+    embedder_query_prefix: str = Field(
+        "", description="Prefix for queries with `endpoint` and `bedrock`, for models that need one."
+    )
+    embedder_document_prefix: str = Field(
+        "", description="Prefix for stored texts with `endpoint` and `bedrock`, for models that need one."
+    )
     vector_weight: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
         "auto", description="Weight of meaning against keywords in a search, 0 to 1, or auto."
     )

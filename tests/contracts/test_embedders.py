@@ -12,7 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from itertools import combinations, count
+from itertools import combinations
 from pathlib import Path
 from threading import Event, Thread
 from types import ModuleType, SimpleNamespace
@@ -26,7 +26,7 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
-from steeltrap.adapters.embedders import calibration, endpoint, fastembed, static, wordllama  # noqa: E402
+from steeltrap.adapters.embedders import calibration, endpoint, static, wordllama  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
@@ -37,7 +37,6 @@ from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     unrelated_level,
 )
 from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
-from steeltrap.adapters.embedders.fastembed import FastEmbedEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
@@ -191,42 +190,13 @@ def remote(server: ModelServer) -> Callable[..., EndpointEmbedder]:
     return make
 
 
-# fastembed without its models
-
-
-class StubTextEmbedding:
-    """The part of fastembed's class that the adapter calls; its model is `HashedWords`."""
-
-    def __init__(self, model_name: str) -> None:
-        if model_name != fastembed.DEFAULT_MODEL:
-            raise ValueError(f"Model {model_name} is not supported in TextEmbedding.")
-        self.seen: list[tuple[str, list[str]]] = []
-
-    def passage_embed(self, texts: Sequence[str]) -> Iterator["np.ndarray[Any, Any]"]:
-        self.seen.append(("document", list(texts)))
-        for vector in HashedWords().embed(texts, purpose="document", timeout=1):
-            yield 3 * np.frombuffer(vector, "<f4")
-
-    def query_embed(self, query: Sequence[str]) -> Iterator["np.ndarray[Any, Any]"]:
-        yield from self.passage_embed(query)
-        self.seen[-1] = ("query", list(query))
-
-
-@pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    module = ModuleType("fastembed")
-    module.TextEmbedding = StubTextEmbedding  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "fastembed", module)
-    return module
-
-
 # The contract
 
 SHARED_WORDLLAMA = WordLlamaEmbedder()
 STATIC = StaticEmbedder()
 
 
-@pytest.fixture(params=["static-256", "wordllama", "endpoint", "fastembed", "hashed words"])
+@pytest.fixture(params=["static-256", "wordllama", "endpoint", "hashed words"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "static-256":
         return STATIC
@@ -234,9 +204,6 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
         return SHARED_WORDLLAMA
     if request.param == "endpoint":
         return EndpointEmbedder(request.getfixturevalue("server").url, "hashed")
-    if request.param == "fastembed":
-        request.getfixturevalue("stub")
-        return FastEmbedEmbedder()
     return HashedWords()
 
 
@@ -804,80 +771,11 @@ def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(
         embed(embedder, "tea")
 
 
-@pytest.mark.parametrize("module", [calibration, endpoint, fastembed, static, wordllama])
+@pytest.mark.parametrize("module", [calibration, endpoint, static, wordllama])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
     named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
     assert {name.lower() for name in named} <= set(Settings.model_fields)
-
-
-# fastembed
-
-
-def test_fastembed_is_told_queries_from_documents(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(**LEVELS, dimension=64, query_prefix="q: ", document_prefix="d: ")
-    embedder.embed(["tea"], purpose="query", timeout=5)
-    embedder.embed(["tea"] * 40, purpose="document", timeout=5)
-    seen = embedder._loaded(embedder._monotonic() + 5).seen  # type: ignore[attr-defined]
-    assert seen == [("query", ["q: tea"]), ("document", ["d: tea"] * 32), ("document", ["d: tea"] * 8)]
-
-
-def test_a_model_that_fastembed_cannot_load_says_what_to_do(stub: ModuleType) -> None:
-    with pytest.raises(Unavailable, match=r"model no/such: .*STEELTRAP_EMBEDDER_MODEL.*internet") as raised:
-        embed(FastEmbedEmbedder("no/such"), "tea")
-    assert isinstance(raised.value.__cause__, ValueError)
-
-
-def test_a_model_that_failed_to_load_is_tried_again(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder = FastEmbedEmbedder(**LEVELS)
-    monkeypatch.delattr(stub, "TextEmbedding")
-    with pytest.raises(Unavailable, match=r"steeltrap\[fastembed\]"):
-        embed(embedder, "tea")
-    monkeypatch.undo()
-    monkeypatch.setitem(sys.modules, "fastembed", stub)
-    stub.TextEmbedding = StubTextEmbedding  # type: ignore[attr-defined]
-    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
-
-
-def test_a_missing_fastembed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fastembed", None)
-    with pytest.raises(Unavailable, match=r"pip install .steeltrap\[fastembed\]"):
-        embed(FastEmbedEmbedder(), "tea")
-
-
-def test_a_download_that_outlasts_the_timeout_goes_on_for_the_next_call(
-    stub: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    downloaded = Event()
-    loads = count(1)
-
-    def download(model_name: str) -> StubTextEmbedding:
-        downloaded.wait(30)
-        assert next(loads) == 1
-        return StubTextEmbedding(model_name)
-
-    monkeypatch.setattr(stub, "TextEmbedding", download)
-    embedder = FastEmbedEmbedder()
-    with pytest.raises(Unavailable, match="still being loaded"):
-        embed(embedder, "tea", timeout=0.05)
-    downloaded.set()
-    assert embed(embedder, "tea") == embed(HashedWords(), "tea")
-
-
-def test_fastembed_gives_up_when_the_texts_take_longer_than_the_timeout(stub: ModuleType) -> None:
-    embedder = FastEmbedEmbedder(**LEVELS, dimension=64, monotonic=FakeTime(step=1.0).monotonic)
-    with pytest.raises(Unavailable, match="takes longer than this call may"):
-        embed(embedder, *(["tea"] * 200), timeout=5)
-
-
-def test_what_fails_inside_fastembed_is_unavailable(stub: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("ONNX")
-
-    monkeypatch.setattr(StubTextEmbedding, "passage_embed", fail)
-    with pytest.raises(Unavailable, match="can't embed") as raised:
-        embed(FastEmbedEmbedder(), "tea")
-    assert "ONNX" not in raised.value.message
 
 
 # Calibration and the fake

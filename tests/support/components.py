@@ -8,6 +8,8 @@ import os
 import shutil
 import urllib.error
 import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -34,6 +36,13 @@ def check_node() -> None:
     """Templates are synthesised by Node.js, which the CDK's Python package drives."""
     if shutil.which("node") is None:
         _missing("Node.js is not on the path: templates can't be synthesised")
+
+
+def small_model() -> Path:
+    """The folder of small-4, in the project; what runs it has to be installed."""
+    if find_spec("onnxruntime") is None:
+        _missing("onnxruntime is not installed: `make install` installs it")
+    return Path(__file__).parents[2] / "models" / "small" / "steeltrap_small"
 
 
 def check_wanted(part: str) -> None:

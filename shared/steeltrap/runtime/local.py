@@ -1,6 +1,8 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import telemetry
@@ -147,16 +149,42 @@ def open_embedder(settings: Settings) -> Embedder:
             from ..adapters.embedders.wordllama import WordLlamaEmbedder
 
             return WordLlamaEmbedder(unrelated=settings.embedder_unrelated)
+        case "small" | "onnx":
+            from ..adapters.embedders.onnx import OnnxEmbedder
+
+            folder = _small() if settings.embedder == "small" else _folder(settings.embedder_model)
+            return OnnxEmbedder(folder, unrelated=settings.embedder_unrelated)
         case "endpoint":
             from ..adapters.embedders.endpoint import EndpointEmbedder
 
             url, model, key = settings.embedder_url, settings.embedder_model, settings.embedder_key
             return EndpointEmbedder(url, model, key=key, **tuning)
-        case "fastembed":
-            from ..adapters.embedders.fastembed import FastEmbedEmbedder
-
-            return FastEmbedEmbedder(settings.embedder_model, **tuning)
         case "bedrock":
             from ..adapters.embedders.bedrock import BedrockEmbedder
 
             return BedrockEmbedder(settings.embedder_model, **tuning)
+
+
+def add_embedder(folder: Path, options: Mapping[str, Any]) -> Embedder:
+    """Check and calibrate the model in a folder, so that `onnx` can use it. Raises InvalidInput, Unavailable."""
+    from ..adapters.embedders import adding
+    from ..adapters.embedders.onnx import OnnxEmbedder
+
+    adding.add(folder, options)
+    return OnnxEmbedder(folder)
+
+
+def _folder(named: str) -> Path:
+    if not named:
+        raise InvalidInput("STEELTRAP_EMBEDDER=onnx needs STEELTRAP_EMBEDDER_MODEL: the folder of the model.")
+    return Path(named).expanduser()
+
+
+def _small() -> Path:
+    try:
+        from steeltrap_small import FOLDER
+    except ImportError:
+        raise InvalidInput(
+            'STEELTRAP_EMBEDDER=small needs its model: run `pip install "steeltrap[small]"`, or choose another.'
+        ) from None
+    return Path(FOLDER)

@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 from ...errors import SteeltrapError
 from ...version import VERSION
-from . import benches, indexing, keys, looking, memories, moving, serving, upkeep
+from . import benches, embedders, indexing, keys, looking, memories, moving, serving, upkeep
 from .exits import EPILOG, Exit, exit_code
 from .output import complain, say
 
@@ -39,9 +39,7 @@ class Commands(TyperGroup):
 def _installed_by(package: str) -> str:
     if package == "awslambdaric":
         return "`pip install --group bench` in the project's folder"
-    extra = {"boto3": "[aws]", "botocore": "[aws]", "opensearchpy": "[aws]", "fastembed": "[fastembed]"}.get(
-        package, ""
-    )
+    extra = {"boto3": "[aws]", "botocore": "[aws]", "opensearchpy": "[aws]", "onnxruntime": "[onnx]"}.get(package, "")
     return f'`pip install "steeltrap{extra}"`'
 
 
@@ -79,6 +77,7 @@ for register in (
     memories.register,
     moving.register,
     upkeep.register,
+    embedders.register,
     indexing.register,
     benches.register,
 ):
