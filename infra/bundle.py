@@ -146,8 +146,8 @@ def find_python(python: str) -> str:
     ]
     # A version manager's stand-in may be on the path without the version.
     for candidate in candidates:
-        told = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-        if shutil.which(candidate) and _output(told) == python:
+        command = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        if shutil.which(candidate) and _output(command) == python:
             return candidate
     raise MissingPython(
         f"python{python} isn't on this machine, and the functions' code is compiled with it: install it "

@@ -60,7 +60,7 @@ class Functions(Construct):
     ) -> lambda_.IFunction:
         """A function, or its alias where it starts from a snapshot. `timeout` is in seconds.
 
-        One that doesn't open the store is told nothing of it.
+        A function that doesn't open the store gets none of the store's settings.
         """
         stage = self._stage
         id = construct_id(name)
@@ -108,11 +108,11 @@ class Functions(Construct):
             **self._stage.environment(),
         }
 
-    def told_settings(self) -> str:
-        """The settings as a shell takes them, without a password; what is a function's own matter left out."""
+    def shell_settings(self) -> str:
+        """The settings in a shell's form, without passwords and without those that only concern a function."""
         own = ("STEELTRAP_DATA", "STEELTRAP_SERVICE", "STEELTRAP_INDEX_DEAD_LETTER_QUEUE", "STEELTRAP_LOG")
-        told = self._environment() | {"STEELTRAP_OPENSEARCH_URL": self._search.told_url}
-        return " ".join(f"{name}={value}" for name, value in told.items() if name not in own)
+        settings = self._environment() | {"STEELTRAP_OPENSEARCH_URL": self._search.url_without_password}
+        return " ".join(f"{name}={value}" for name, value in settings.items() if name not in own)
 
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:

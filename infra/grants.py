@@ -1,4 +1,4 @@
-"""What a function may do, from what its tools need: plain words for resources and IAM's for actions. No CDK here."""
+"""The grants of each function, derived from what its tools need: our names for resources, IAM's for actions. No CDK."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -63,7 +63,7 @@ SCAN: Final = Grant("memories", ("dynamodb:Scan",))
 
 
 def tool_grants(plan: FunctionPlan) -> list[Grant]:
-    """What a function that serves tools may do: what its tools need together, and nothing else."""
+    """The grants of a function that serves tools: what its tools need together, and nothing else."""
     grants = [TRACE, READ_MEMORIES, COUNT_USAGE]
     if plan.access == "write":
         grants += [WRITE_MEMORIES, FORGET_USAGE]

@@ -1,4 +1,4 @@
-"""Which of cdk-nag's rules don't hold here, each with why."""
+"""The cdk-nag rules that this stack acknowledges, each with the reason."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,34 +15,33 @@ _FUNCTIONS: Final = {
     "AwsSolutions-L1": "Functions run on the newest Python that steeltrap is tested with.",
     "AwsSolutions-IAM5[Resource::*]": "X-Ray's actions know no resources; nothing else is granted on all of them.",
 }
-_DEAD_LETTERS: Final = {"AwsSolutions-SQS3": "It is where dead letters go, named by what sends them there."}
+_DEAD_LETTERS: Final = {"AwsSolutions-SQS3": "It is itself a dead-letter queue."}
 _EXPORTS: Final = {
-    "AwsSolutions-S1": "Every request to the bucket is a function's, and its log says so; CloudTrail's data events "
-    "tell more where an account wants that."
+    "AwsSolutions-S1": "Only functions call the bucket, and they log each call; CloudTrail's data events can add more."
 }
 _DOMAIN: Final = {
     "AwsSolutions-OS1": "Functions outside a VPC start faster and cost no NAT; every request is signed, and each role "
-    "may ask for named paths alone.",
+    "may call named paths only.",
     "AwsSolutions-OS3": "Functions have no fixed addresses; IAM decides.",
     "AwsSolutions-OS4": "A stage has three data nodes at most, which elect a master among themselves.",
     "AwsSolutions-OS9[LogExport::SEARCH_SLOW_LOGS]": "Slow logs quote queries, and logs hold no user's text.",
     "AwsSolutions-OS9[LogExport::INDEX_SLOW_LOGS]": "Slow logs quote documents, and logs hold no user's text.",
 }
 _ONE_NODE: Final = {"AwsSolutions-OS7": "A stage of one node; its index can be rebuilt from the table."}
-_OPEN: Final = {"AwsSolutions-APIG4": "It tells a client without a token where to get one, and nothing else."}
+_OPEN: Final = {"AwsSolutions-APIG4": "It only tells clients without a token where to get one."}
 _STREAMS: Final = "A table's streams have no names."
-_PREFIXES: Final = "Each user's exports lie under a prefix."
-_NUMBERED: Final = "The indices behind the alias carry numbers."
+_PREFIXES: Final = "Each user's exports are stored under a prefix."
+_NUMBERED: Final = "The names of the indices behind the alias end in numbers."
 
 
 def check(app: App, stack: Steeltrap, stage: Stage) -> None:
-    """Have cdk-nag fail the synthesis for whatever is not acknowledged here."""
+    """Make cdk-nag fail the synthesis for any finding that is not acknowledged here."""
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     _acknowledge(stack, several_nodes=stage.domain.nodes > 1)
 
 
 def _acknowledge(stack: Steeltrap, *, several_nodes: bool) -> None:
-    """Note why, on what each is about."""
+    """Attach each reason to the construct that it is about."""
     _say(stack.functions, _FUNCTIONS)
     for route in stack.api.open_routes:
         _say(route, _OPEN)
@@ -50,22 +49,22 @@ def _acknowledge(stack: Steeltrap, *, several_nodes: bool) -> None:
     for queue in (storage.index_dead_letters, storage.stream_dead_letters, storage.write_dead_letters):
         if queue is not None:
             _say(queue, _DEAD_LETTERS)
-    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{_told(stack, storage.memories.arn)}/stream/*]": _STREAMS})
+    _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{_nag_arn(stack, storage.memories.arn)}/stream/*]": _STREAMS})
     _say(
         stack.functions,
-        {f"AwsSolutions-IAM5[Resource::{_told(stack, storage.exports.bucket_arn)}/exports/*]": _PREFIXES},
+        {f"AwsSolutions-IAM5[Resource::{_nag_arn(stack, storage.exports.bucket_arn)}/exports/*]": _PREFIXES},
     )
     if isinstance(storage.exports, Bucket):
         _say(storage.exports, _EXPORTS)
     if (domain := stack.search.domain) is not None:
         _say(domain, _DOMAIN if several_nodes else _DOMAIN | _ONE_NODE)
-        alias, arn = stack.search.alias, _told(stack, stack.search.arn)
+        alias, arn = stack.search.alias, _nag_arn(stack, stack.search.arn)
         paths = (f"{arn}/_alias/{alias}*", f"{arn}/{alias}*")
         _say(stack.functions, {f"AwsSolutions-IAM5[Resource::{path}]": _NUMBERED for path in paths})
 
 
-def _told(stack: Steeltrap, arn: str) -> str:
-    """An ARN as cdk-nag tells it: `<AWS::Region>` for what is known later, `<Logical.Arn>` for a resource's own."""
+def _nag_arn(stack: Steeltrap, arn: str) -> str:
+    """An ARN as cdk-nag writes it: `<AWS::Region>` for what is known later, `<Logical.Arn>` for a resource's own."""
     match stack.resolve(arn):
         case {"Fn::GetAtt": [id, attribute]}:
             return f"<{id}.{attribute}>"

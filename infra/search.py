@@ -38,7 +38,7 @@ class Search(Construct):
                 self.url, self.auth = stage.endpoint, "es" if stage.endpoint_arn else "none"
 
     @property
-    def told_url(self) -> str:
+    def url_without_password(self) -> str:
         """The address without a name and a password in it."""
         return re.sub(r"//[^/]*@", "//", self.url)
 

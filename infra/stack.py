@@ -25,16 +25,16 @@ from .watch import Watch
 
 _DAY = 24 * 3600
 _QUARTER_HOUR = 900
-"""The longest that a function may take."""
+"""Lambda's maximum timeout."""
 _MEMORIES = {"dynamodb": {"Keys": {"k": {"S": [{"prefix": keys.MEMORIES}]}}}}
-"""The stream's records of memories."""
+"""Selects the stream's records of memories."""
 _RECOGNIZE_LAYERS = "@aws-cdk/aws-lambda:recognizeLayerVersion"
 _SAVES = "save"
-"""The operation that a queue writes by."""
+"""The operation whose function reads the write queue."""
 
 
 class Steeltrap(Stack):
-    """All of a stage in one template, its code and layers packed here unless `packed` already."""
+    """One template for a whole stage. Code and layers are packed here unless `packed` has them."""
 
     def __init__(self, scope: Construct, stage: Stage, catalogue: Catalogue, *, packed: Packed | None = None) -> None:
         super().__init__(scope, stage.stack_name, stack_name=stage.stack_name, description="Memory for AI agents.")
@@ -48,15 +48,15 @@ class Steeltrap(Stack):
         self.functions = Functions(self, stage, self.storage, self.search, packed=packed)
         self.api = Api(self, stage)
         self._serve(stage, catalogue)
-        self._follow()
-        self._keep(stage)
+        self._index_stream()
+        self._schedule_upkeep(stage)
         made = self.functions.made
         if unknown := set(stage.snap_start) - set(made):
             raise ValueError(f"`snap_start` names {', '.join(sorted(unknown))}; there are: {', '.join(made)}")
         watch = Watch(self, stage, self.storage)
         watch.alarms(self.api, self.storage, self.search, made)
         watch.dashboard(self.api, self.storage, made)
-        self._tell(stage)
+        self._add_outputs(stage)
 
     def _serve(self, stage: Stage, catalogue: Catalogue) -> None:
         """One function per operation with the routes of its tools, and one for MCP; or one function for everything."""
@@ -70,24 +70,25 @@ class Steeltrap(Stack):
                 bundle=plan.bundle,
                 environment={"STEELTRAP_QUEUE_CALLERS": "true"} if queue else None,
             )
-            # What reads one memory knows every path there is, and may do little.
+            # Unknown paths go to the function with the fewest rights, if there are several: `get` may read memories
+            # and count the reads, but not change memories, search the index or use the embedder.
             self.api.serve(plan, function, any_other=plan.name in ("get", "http"))
             if queue:
-                self._take_writes(function, queue)
+                self._consume_writes(function, queue)
 
         if stage.auth == "jwt":
-            # A function of its own: nobody without a token reaches one that may read memories.
-            told = self.functions.add(
+            # A separate function, so that requests without a token never reach one that can read memories.
+            metadata = self.functions.add(
                 "metadata",
                 grants.METADATA,
                 timeout=10,
                 environment={"STEELTRAP_SERVICE": stage.stack_name, "STEELTRAP_OIDC_ISSUER": stage.issuer},
                 opens_store=False,
             )
-            self.api.serve_open(told, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
+            self.api.serve_open(metadata, (WELL_KNOWN, f"{WELL_KNOWN}/{{path+}}"))
 
-    def _take_writes(self, function: lambda_.IFunction, queue: sqs.Queue) -> None:
-        """The queue's messages into the function that saves; what fails comes again, alone."""
+    def _consume_writes(self, function: lambda_.IFunction, queue: sqs.Queue) -> None:
+        """Send the queue's messages to the function that saves. Only failed messages are retried."""
         lambda_.CfnEventSourceMapping(
             self,
             "TakeWrites",
@@ -97,8 +98,8 @@ class Steeltrap(Stack):
             batch_size=10,
         )
 
-    def _follow(self) -> None:
-        """The stream's changes into the index: in order, halved where one fails, kept when they are given up."""
+    def _index_stream(self) -> None:
+        """Send the stream's changes to the indexer: in order, bisecting failed batches, with a dead-letter queue."""
         indexer = self.functions.add("indexer", grants.INDEXER, timeout=60)
         lambda_.CfnEventSourceMapping(
             self,
@@ -111,11 +112,11 @@ class Steeltrap(Stack):
             parallelization_factor=4,
             bisect_batch_on_function_error=True,
             function_response_types=["ReportBatchItemFailures"],
-            # Vectors, revisions and users' own items stand in no index.
+            # Vectors, revisions and the users' own items are not indexed.
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
                 filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_MEMORIES))]
             ),
-            # Nearly all that a stream keeps: while the index is away, changes wait for it.
+            # Just under the stream's 24 hours: changes wait in the stream while the index is down.
             maximum_record_age_in_seconds=_DAY - 3600,
             destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
                 on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
@@ -124,12 +125,12 @@ class Steeltrap(Stack):
             ),
         )
 
-    def _keep(self, stage: Stage) -> None:
-        """What runs by the clock, and the index's first making."""
+    def _schedule_upkeep(self, stage: Stage) -> None:
+        """Schedule the upkeep functions, and create the index on the first deployment."""
         maintenance = self.functions.add("maintenance", grants.MAINTENANCE, timeout=_QUARTER_HOUR)
         reindex = self.functions.add("reindex", grants.REINDEX, timeout=_QUARTER_HOUR)
         for id, function, every in (("Hourly", maintenance, Duration.hours(1)), ("Daily", reindex, Duration.days(1))):
-            # The next time is soon enough.
+            # The next scheduled run is soon enough.
             function.configure_async_invoke(retry_attempts=0)
             rule = events.Rule(self, id, schedule=events.Schedule.rate(every))
             rule.add_target(targets.LambdaFunction(function))
@@ -138,20 +139,20 @@ class Steeltrap(Stack):
             "Index",
             service_token=reindex.function_arn,
             service_timeout=Duration.seconds(_QUARTER_HOUR + 60),
-            # Asked again where another index is to be made.
+            # CloudFormation calls it again when one of these changes.
             properties={"Url": self.search.url, "Index": stage.index},
         )
         made.node.add_dependency(self.search)
 
-    def _tell(self, stage: Stage) -> None:
-        """What a client needs, as it goes into its configuration."""
+    def _add_outputs(self, stage: Stage) -> None:
+        """Output what clients need in their configuration."""
         url = self.api.url
         CfnOutput(self, "Url", value=url, description="Tools answer by POST to {Url}/v1/{toolset}/{tool}")
         client = json.dumps({"mcpServers": {"steeltrap": self._mcp_client(stage, f"{url}/mcp")}})
         CfnOutput(self, "McpClient", value=client, description="For an MCP client's configuration")
         for id, value in (
             ("MemoryTable", self.storage.memories.name),
-            ("Settings", self.functions.told_settings()),
+            ("Settings", self.functions.shell_settings()),
             ("ExportBucket", self.storage.exports.bucket_name),
             ("ReindexFunction", self.functions.made["reindex"].function_name),
         ):
@@ -160,7 +161,7 @@ class Steeltrap(Stack):
             CfnOutput(self, "WriteQueue", value=self.storage.writes.queue_url)
 
     def _mcp_client(self, stage: Stage, url: str) -> JsonObject:
-        """How a client reaches MCP: with a token, or signed by AWS's own proxy, since clients don't sign."""
+        """An MCP client's configuration: with a token, or through AWS's signing proxy, since MCP clients can't sign."""
         if stage.auth == "jwt":
             return {"type": "http", "url": url, "headers": {"Authorization": "Bearer TOKEN"}}
         signed = ["mcp-proxy-for-aws@latest", url, "--service", "execute-api", "--region", self.region]

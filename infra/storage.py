@@ -171,5 +171,5 @@ def _index(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stream(words: Mapping[str, Any]) -> dynamodb.CfnTable.StreamSpecificationProperty | None:
-    told = words.get("StreamSpecification")
-    return told and dynamodb.CfnTable.StreamSpecificationProperty(stream_view_type=told["StreamViewType"])
+    given = words.get("StreamSpecification")
+    return given and dynamodb.CfnTable.StreamSpecificationProperty(stream_view_type=given["StreamViewType"])

@@ -147,8 +147,8 @@ def _alive(pid: int) -> bool:
 
 
 def _started(pid: int) -> str:
-    told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()
+    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip()
 
 
 def _until(done: "callable", otherwise: str) -> None:  # type: ignore[valid-type]

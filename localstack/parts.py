@@ -67,8 +67,8 @@ _SOURCES = {
 
 def java_version() -> int:
     """The major version of `java`; 0 when it doesn't say."""
-    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
-    number = told.partition('"')[2].partition(".")[0].partition('"')[0]
+    shown = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    number = shown.partition('"')[2].partition(".")[0].partition('"')[0]
     return int(number) if number.isdigit() else 0
 
 

@@ -50,7 +50,7 @@ def fill(door: Door, *texts: str, **fields: Any) -> None:
 
 @contextmanager
 def at_most(size: int) -> Iterator[None]:
-    """Holds what happens in the block to so many bytes at any time."""
+    """MaxBytes what happens in the block to so many bytes at any time."""
     tracemalloc.start()
     try:
         yield

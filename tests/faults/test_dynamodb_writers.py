@@ -30,7 +30,7 @@ from contracts.entries import store as commit
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from spaces import in_time, space_of
-from steeltrap.adapters.dynamodb.reads.documents import told_by
+from steeltrap.adapters.dynamodb.reads.documents import document_from
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
@@ -331,15 +331,20 @@ def test_a_record_says_what_its_item_was_and_a_removed_item_leaves_a_tombstone(c
     one = save(space, "the heron " + "word " * 6_000)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     new = {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}
-    told = told_by(store.tables, new, in_time(SECONDS))
+    told = document_from(store.tables, new, in_time(SECONDS))
     assert told == next(iter(cloud.index.documents.values()))
     assert isinstance(told, Document)
     assert told.embeddings == embed(one.content)
     gone = {"dynamodb": {"SequenceNumber": "2", "OldImage": item}}
     version = told.index_version + 1
-    assert told_by(store.tables, gone, in_time(SECONDS)) == Tombstone(user=told.user, id=one.id, index_version=version)
+    assert document_from(store.tables, gone, in_time(SECONDS)) == Tombstone(
+        user=told.user, id=one.id, index_version=version
+    )
     for other in (i for i in _scan(cloud) if not i["k"]["S"].startswith("m#")):
-        assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "3", "NewImage": other}}, in_time(SECONDS)) is None
+        assert (
+            document_from(store.tables, {"dynamodb": {"SequenceNumber": "3", "NewImage": other}}, in_time(SECONDS))
+            is None
+        )
 
 
 def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cloud: Cloud) -> None:
@@ -348,7 +353,9 @@ def test_a_record_whose_pieces_were_replaced_leaves_the_word_to_the_later_one(cl
     one = save(space, "word " * 6_500)
     [item] = [i for i in _scan(cloud) if i["k"]["S"] == f"m#{one.id}"]
     update(space, one, content="small")
-    assert told_by(store.tables, {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}, in_time(SECONDS)) is None
+    assert (
+        document_from(store.tables, {"dynamodb": {"SequenceNumber": "1", "NewImage": item}}, in_time(SECONDS)) is None
+    )
 
 
 def test_a_forgotten_memory_leaves_an_item_without_content(cloud: Cloud) -> None:

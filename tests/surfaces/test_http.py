@@ -16,8 +16,8 @@ from embedding import HashedWords
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Outcome, OutcomeKind, UserRef
+from steeltrap.surfaces.asgi.admission import MAX_IDENTIFIED_AT_ONCE
 from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.entrance import MAX_IDENTIFIED_AT_ONCE
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.http.problem import STATUS
 from steeltrap.surfaces.http.reply import error_reply, outcome_headers

@@ -260,4 +260,4 @@ def test_an_answer_survives_that_what_was_read_cannot_be_written_down(
     id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
     worn = replace(door, store=Worn())  # type: ignore[arg-type]
     assert [hit["id"] for hit in called(made(lambda: worn))] == [id]
-    assert "writing down what was read failed" in caplog.text
+    assert "flushing usage failed" in caplog.text

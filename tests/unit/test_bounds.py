@@ -61,7 +61,7 @@ def test_every_tool_has_bounds_and_tells_no_client_how_they_are_made() -> None:
     for tool in CATALOGUE.tools():
         assert 64 * 1024 <= tool.bounds.size <= tool.max_bytes
         assert 4096 <= tool.bounds.values <= tool.max_bytes // 16
-        assert "x-holds" not in json.dumps(tool.input_schema)
+        assert "x-max-bytes" not in json.dumps(tool.input_schema)
     assert CATALOGUE.tool("core.save").bounds.size < CATALOGUE.tool("core.batch_save").bounds.size
 
 

@@ -69,10 +69,10 @@ def tokens(text: str) -> list[str]:
             pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
             words.append(run)
-    telling = [word for word in words if word not in STOP_WORDS]
-    if not telling and not pairs:
-        telling = words
-    return _stem(telling) + pairs
+    kept = [word for word in words if word not in STOP_WORDS]
+    if not kept and not pairs:
+        kept = words
+    return _stem(kept) + pairs
 
 
 def query_tokens(text: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""How large a tool's arguments can be as JSON, by the bounds of their own schema. Pure.
+"""The largest size of a tool's arguments as JSON, computed from their schema. Pure.
 
-A body that is larger than its tool can use is refused before it is read to the end. One with too many values is
-refused before any of them is made, because three bytes of JSON can become a hundred bytes of objects.
+A larger body is refused before it is read to the end. A body with too many values is refused before it is parsed,
+because three bytes of JSON can become a hundred bytes of objects.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import Any, Final
 from ..errors import TooLarge
 from ..model import JsonObject
 
-KEY: Final = "x-holds"
-"""Where `Holds` stands in a schema. No client is shown it."""
+KEY: Final = "x-max-bytes"
+"""The schema key that `MaxBytes` adds. Clients are not shown it."""
 
 _ESCAPED: Final = 12
 """The most bytes that JSON spends on one character: an escaped surrogate pair."""
@@ -21,7 +21,7 @@ _SCALAR: Final = 128
 """Bytes of a number, a time or a word of an enumeration, with room for spaces around it."""
 _LEAST_BYTES: Final = 64 * 1024
 _LEAST_VALUES: Final = 4096
-"""Below these a mistake costs nothing and is worth a sentence of its own."""
+"""Below these limits, a mistake costs little and gets the tool's own error."""
 
 _BYTES_PER_VALUE: Final = 16
 """Records of short messages have about as many on average."""
@@ -33,8 +33,8 @@ _GAP: Final = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.)*+"?)?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
-    """Annotates a field whose schema doesn't say how large it may be: the most bytes of text that it holds."""
+class MaxBytes:
+    """Annotates a field whose schema gives no maximum size: the most bytes of text that it takes."""
 
     bytes: int
 
@@ -55,13 +55,13 @@ class Bounds:
             raise TooLarge(f"{what} takes a body of at most {_in_words(self.size)}; send less, or several calls.")
 
     def check_values(self, text: bytes | bytearray, what: str) -> None:
-        """Raises TooLarge when there are too many values. They are counted, not made."""
+        """Raises TooLarge when there are too many values. They are counted without parsing."""
         if has_more_values(text, self.values):
             raise TooLarge(f"{what} takes at most {self.values:,} JSON values; send less, or several calls.")
 
 
 def bounds_of(schema: JsonObject, most: int) -> Bounds:
-    """What the JSON of a schema needs at most, with room to spare, and no more than `most` bytes."""
+    """Bounds for any JSON that fits the schema, with room to spare, and at most `most` bytes."""
     size, values = _needs(schema)
     return Bounds(
         int(min(most, max(_LEAST_BYTES, size))), int(min(most // _BYTES_PER_VALUE, max(_LEAST_VALUES, 2 * values)))
@@ -69,7 +69,7 @@ def bounds_of(schema: JsonObject, most: int) -> Bounds:
 
 
 def has_more_values(text: bytes | bytearray, most: int) -> bool:
-    """Whether JSON has more than `most` keys and values, found in one pass that makes none of them."""
+    """Whether JSON has more than `most` keys and values, found in one pass without parsing."""
     if len(text) <= most or sum(map(text.count, _MARKS)) <= most:
         return False
     found = 0
@@ -82,7 +82,7 @@ def has_more_values(text: bytes | bytearray, most: int) -> bool:
 
 
 def shown(schema: Any) -> Any:
-    """A schema as clients read it, without what `Holds` added."""
+    """A schema as clients read it, without what `MaxBytes` added."""
     if isinstance(schema, dict):
         return {name: shown(value) for name, value in schema.items() if name != KEY}
     return [shown(value) for value in schema] if isinstance(schema, list) else schema

@@ -35,22 +35,22 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
     words 0.7, dates and figures a fifth more. At most `budget` characters.
     """
     parts = _sentences(messages)
-    if len(whole := _told(parts, range(len(parts)))) <= budget:
+    if len(whole := _joined(parts, range(len(parts)))) <= budget:
         return whole
     chosen: list[int] = []
     for i in _by_worth(parts, chosen):
-        if len(_told(parts, [*chosen, i])) <= budget:
+        if len(_joined(parts, [*chosen, i])) <= budget:
             chosen.append(i)
-    return _told(parts, chosen) if chosen else cut(_told(parts, [0]), budget)
+    return _joined(parts, chosen) if chosen else cut(_joined(parts, [0]), budget)
 
 
-def untold(text: str, messages: Sequence[Message]) -> list[Message]:
+def left_out(text: str, messages: Sequence[Message]) -> list[Message]:
     """The messages that a summary doesn't hold already, letter by letter but for white space.
 
     Of a summary of some sentences a short message such as "Yes." may be there by chance, and stays.
     """
     parts = _sentences(messages)
-    if text == _told(parts, range(len(parts))):
+    if text == _joined(parts, range(len(parts))):
         return []
     held = f" {_on_one_line(text)} "
     return [m for m in messages if len(m.content.split()) < _BY_CHANCE or f" {_on_one_line(m.content)} " not in held]
@@ -102,7 +102,7 @@ def _worth(part: _Sentence, mentions: Counter[str], new: frozenset[str]) -> floa
     return worth
 
 
-def _told(parts: Sequence[_Sentence], chosen: Sequence[int]) -> str:
+def _joined(parts: Sequence[_Sentence], chosen: Sequence[int]) -> str:
     words: list[str] = []
     speaker = None
     for i in sorted(chosen):

@@ -8,7 +8,7 @@ from ..engine.conversations.retrieve_memory import Retrieved
 from ..errors import InvalidInput
 from ..model import Memory
 from ..rules.budget import estimate_tokens
-from ..rules.summary import untold
+from ..rules.summary import left_out
 from .lines import one_line
 
 NOTHING: Final = "No memories found."
@@ -51,8 +51,10 @@ def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
 
 
 def _details(memory: Memory, room: int) -> list[str]:
-    """What was said and the summary doesn't hold, as far as there is room, and how many messages there was none for."""
-    lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in untold(memory.content, memory.messages)]
+    """The messages that the summary leaves out, as many as fit, and how many more there are."""
+    lines = [
+        f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in left_out(memory.content, memory.messages)
+    ]
     shown = []
     for line in lines:
         if (cost := estimate_tokens(line)) <= room:

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..record import in_utc, read_time
-from ..rules.bounds import Holds
+from ..rules.bounds import MaxBytes
 from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
 
 
@@ -27,11 +27,11 @@ Content = Annotated[
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id, from save or search.")]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
-AnyText = Annotated[str, Holds(MAX_CONTENT_BYTES)]
+AnyText = Annotated[str, MaxBytes(MAX_CONTENT_BYTES)]
 """A text whose schema says no length, since a document's schema doesn't; the engine's sentence does."""
 
-Metadata = Annotated[JsonObject, Holds(MAX_METADATA_BYTES)]
-TagList = Annotated[list[str], Holds(MAX_TAGS * MAX_TAG_CHARACTERS)]
+Metadata = Annotated[JsonObject, MaxBytes(MAX_METADATA_BYTES)]
+TagList = Annotated[list[str], MaxBytes(MAX_TAGS * MAX_TAG_CHARACTERS)]
 Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; case is ignored.")]
 Scope = Annotated[
     str,

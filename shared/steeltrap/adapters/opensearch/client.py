@@ -111,21 +111,21 @@ class _Json(JSONSerializer):
 
     def loads(self, s: str) -> Any:
         try:
-            told = json.loads(s)
+            parsed = json.loads(s)
         except ValueError:
             raise no_json() from None
-        if not isinstance(told, dict):
+        if not isinstance(parsed, dict):
             raise no_json()
-        return told
+        return parsed
 
 
 def bulk(client: OpenSearch, lines: bytes, count: int, deadline: Deadline) -> list[Mapping[str, Any]]:
     """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says."""
-    # So long OpenSearch waits for a part that is missing (a minute, if not told): the rest must be heard of in time.
+    # So long OpenSearch waits for a part that is missing (a minute, if not parsed): the rest must be heard of in time.
     within = f"{max(1, int(500 * deadline.before()))}ms"
     needed = "items.*.status,items.*.error.type"
     answer = client.bulk(body=lines, filter_path=needed, timeout=within, request_timeout=deadline)
-    return [told for item in parts(answer, "items", count) for told in item.values()]
+    return [parsed for item in parts(answer, "items", count) for parsed in item.values()]
 
 
 def parts(answer: Mapping[str, Any], name: str, count: int) -> list[Any]:

@@ -110,8 +110,8 @@ def failure(part: Mapping[str, Any]) -> SteeltrapError | None:
     return None
 
 
-def kind(told: Any) -> str:
+def kind(answer: Any) -> str:
     """OpenSearch's word for what is wrong, such as `mapper_parsing_exception`; "" when it has none."""
-    error = told.get("error") if isinstance(told, Mapping) else None
+    error = answer.get("error") if isinstance(answer, Mapping) else None
     word = error.get("type") if isinstance(error, Mapping) else None
     return word if isinstance(word, str) else ""

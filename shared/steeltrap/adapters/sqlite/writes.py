@@ -101,7 +101,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
         gone.append(key)
-    _unname(connection, {key for key in keys if key}, number)
+    _remove_links(connection, {key for key in keys if key}, number)
     return gone
 
 
@@ -110,7 +110,7 @@ def to_names(keys: Collection[bytes]) -> str:
     return json.dumps([key.hex() for key in keys])
 
 
-def _unname(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
+def _remove_links(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
     """Drop the links that name a memory, in the images and the earlier images that have them too."""
     if not keys:
         return

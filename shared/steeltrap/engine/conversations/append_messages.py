@@ -9,7 +9,7 @@ from ...ports import Create
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..save import Draft, compose, create_all
-from .close_conversations import close_what_is_over
+from .close_conversations import close_idle_conversations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,4 +52,4 @@ def append_messages(call: Call, messages: Sequence[Message], conversation_id: st
     made = call.in_time(zip(turns, vectors, strict=True))
     changes = [Create(entry=entry(turn, vector)) for turn, vector in made]
     kept = create_all(call, changes)
-    return Appended(conversation_id=conversation, turns=kept, episodes=close_what_is_over(call, conversation))
+    return Appended(conversation_id=conversation, turns=kept, episodes=close_idle_conversations(call, conversation))

@@ -31,7 +31,7 @@ _TURNS_AT_ONCE: Final = EPISODES_PER_CALL * segmentation.MAX_MESSAGES
 _log = logging.getLogger("steeltrap")
 
 
-def close_what_is_over(call: Call, conversation_id: str | None = None) -> list[Memory]:
+def close_idle_conversations(call: Call, conversation_id: str | None = None) -> list[Memory]:
     """Make the episodes that are due beside another operation: of this conversation, and of up to 20 that
     have been idle for 15 minutes; at most 20 episodes, the others next time.
 

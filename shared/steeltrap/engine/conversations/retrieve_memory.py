@@ -13,7 +13,7 @@ from ...rules.retrievability import retrievability, reviewed
 from ..call import Call
 from ..entry import searchable_text
 from ..search import Found, Search, search
-from .close_conversations import close_what_is_over
+from .close_conversations import close_idle_conversations
 
 RELEVANT: Final = 0.2
 """How near a query a memory must be for its details to come along unasked: this share of the way from the level of
@@ -47,8 +47,8 @@ class Retrieved:
         return (self.hit.memory.surprise or 0.0) >= KEY_MOMENT
 
 
-class _Unread(NamedTuple):
-    """What a candidate tells of a memory's decay, so that only the memories that are answered are read."""
+class _CandidateDecay(NamedTuple):
+    """The facts that decay depends on, taken from a candidate, so that only the returned memories are read."""
 
     created_at: datetime
     surprise: float | None
@@ -61,7 +61,7 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
     A retrieval counts as a review once a day. Raises InvalidInput for a blank query, Unavailable when no
     leg answers.
     """
-    close_what_is_over(call)
+    close_idle_conversations(call)
     weighing = _Weighing(call, request.limit)
     found = search(call, request, weighing.weigh)
     retrieved = []
@@ -122,8 +122,8 @@ class _Weighing:
 
     def _weigh(self, f: Fused) -> None:
         c = f.candidate
-        unread = _Unread(from_micros(c.created), c.surprise, c.pinned)
-        factor = retrievability(unread, self.usage.get(c.id, Usage()), self.now)
+        decaying = _CandidateDecay(from_micros(c.created), c.surprise, c.pinned)
+        factor = retrievability(decaying, self.usage.get(c.id, Usage()), self.now)
         relevance = min(1.0, max(0.0, f.score))
         self.factors[c.id] = relevance, factor
         f.score = relevance * factor

@@ -19,9 +19,9 @@ from .. import schemas
 from ..auth.identity import Identity, one_header
 from ..http.reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from ..http.routes import is_json, paths, unknown_path
+from .admission import MAX_CALLS_AT_ONCE, Admission
 from .by_path import by_path
-from .entrance import MAX_CALLS_AT_ONCE, Entrance
-from .guard import OwnPagesOnly
+from .guard import SameOriginOnly
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
 from .protected_resource import Challenging, ProtectedResource
 
@@ -48,8 +48,8 @@ def create_app(
     `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
     it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
     """
-    entrance = Entrance(identity, calls_of_user)
-    endpoints = mcp_endpoints(door, entrance, toolset or "core")
+    admission = Admission(identity, calls_of_user)
+    endpoints = mcp_endpoints(door, admission, toolset or "core")
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -65,7 +65,7 @@ def create_app(
     app.openapi = cache(partial(schemas.openapi, door.catalogue))  # type: ignore[method-assign]
     # Starlette's own routes: FastAPI's would look for parameters and dependencies, which no tool has.
     for tool in door.catalogue.tools():
-        call = _endpoint(door, entrance, tool)
+        call = _endpoint(door, admission, tool)
         app.router.routes.extend(Route(path, call, methods=["POST"], name=tool.full_name) for path in paths(tool))
     app.router.routes.extend(_probes(door))
     app.router.routes.extend(mcp_routes(endpoints))
@@ -75,21 +75,21 @@ def create_app(
         app.router.routes.extend(resource.routes(endpoints))
         app.add_middleware(Challenging, resource=resource, paths=endpoints.keys())
     if local or public_url is not None:
-        app.add_middleware(OwnPagesOnly, public_url or "", loopback=local)
+        app.add_middleware(SameOriginOnly, public_url or "", loopback=local)
     app.router.routes[:] = by_path(app.router.routes)
     return app
 
 
-def _endpoint(door: Door, entrance: Entrance, tool: Tool) -> Any:
+def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
     async def call(request: Request) -> Response:
         try:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
             key = one_header(request.scope, "Idempotency-Key")
-            admitted = entrance.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
+            admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
             async with admitted as (caller, body):
                 work = partial(answer, door, tool, body, caller, key)
-                return _response(await anyio.to_thread.run_sync(work, limiter=entrance.calls))
+                return _response(await anyio.to_thread.run_sync(work, limiter=admission.calls))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error))
 

@@ -1,10 +1,10 @@
-"""Keeps the pages of other sites away: what a browser may send on behalf of a page that it shows.
+"""Blocks cross-origin browser requests and DNS rebinding.
 
-Such a page can send requests to this server, and by rebinding its own name to the server's address (DNS rebinding) it
-seems to be the server's own page. So a request that names its page (`Origin`) is answered only when that page is
-under the public address, or under a loopback name or an IP address that the request was sent to: those can't be
-rebound. A server that asks nobody who they are answers to loopback names only. (Tools ask for JSON besides, which a
-page of another site can't send without a preflight, which fails.)
+A web page can make a browser send requests to this server. By pointing its own name at the server's address (DNS
+rebinding), it can even pass for the server's own page. So a request with an `Origin` header is answered only if the
+origin is the public address, or a loopback name or IP address that the request was sent to: those can't be rebound. A
+server without authentication answers to loopback names only. Tools also require JSON, which a page of another site
+can't send without a preflight request; that fails.
 """
 
 import re
@@ -22,11 +22,11 @@ _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?
 _ADDRESS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9.]+))(?::\d{1,5})?", re.IGNORECASE)
 
 
-class OwnPagesOnly:
-    """ASGI middleware that refuses with 403 what a page of another site sends.
+class SameOriginOnly:
+    """ASGI middleware that answers 403 to cross-origin browser requests.
 
-    `public_url` is how clients reach the server, "" when that is not known. `loopback` refuses all that was not sent
-    to a loopback name.
+    `public_url` is the address that clients use, "" if unknown. With `loopback`, requests that were not sent to a
+    loopback name are refused.
     """
 
     def __init__(self, app: ASGIApp, public_url: str = "", *, loopback: bool = False) -> None:
@@ -81,7 +81,7 @@ def _can_be_rebound(host: str) -> bool:
 
 
 def _origin(url: str) -> str | None:
-    """The origin of a URL as a browser sends it, without the port that goes with the scheme."""
+    """The origin of a URL as a browser sends it, without the scheme's default port."""
     parts = urlsplit(url.lower())
     usual = {"http": ":80", "https": ":443"}.get(parts.scheme)
     return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}" if usual else None

@@ -20,7 +20,7 @@ from ...tools import MAX_BODY_BYTES, Toolset
 from ..auth.identity import Identity
 from ..http.reply import error_reply, wrong_method_reply
 from ..mcp import Context, create_server
-from .entrance import Entrance
+from .admission import Admission
 from .guard import send_reply
 
 CALLER: Final = "steeltrap.caller"
@@ -36,9 +36,9 @@ class McpEndpoint:
     can't. Nothing is pushed, so only POST is served.
     """
 
-    def __init__(self, door: Door, toolset: str, entrance: Entrance) -> None:
-        self._server = create_server(door, toolset, _caller_of, entrance.calls)
-        self._entrance = entrance
+    def __init__(self, door: Door, toolset: str, admission: Admission) -> None:
+        self._server = create_server(door, toolset, _caller_of, admission.calls)
+        self._admission = admission
         self._what = f"MCP's `{toolset}`"
         self._bounds = message_bounds(door.catalogue.toolset(toolset))
         self._manager: StreamableHTTPSessionManager | None = None
@@ -57,11 +57,11 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
-            async with self._entrance.admitted(scope, receive, self._bounds, self._what) as (caller, body):
+            async with self._admission.admitted(scope, receive, self._bounds, self._what) as (caller, body):
                 if len(body) > self._bounds.values:
                     # The SDK makes objects of all of it before a tool can look at how many there are.
                     check = partial(self._bounds.check_values, body, self._what)
-                    await anyio.to_thread.run_sync(check, limiter=self._entrance.calls)
+                    await anyio.to_thread.run_sync(check, limiter=self._admission.calls)
                 if self._manager is None:
                     raise RuntimeError("the server's lifespan has not started")
                 await self._manager.handle_request({**scope, CALLER: caller}, _replayed(body, receive), send)
@@ -69,10 +69,10 @@ class McpEndpoint:
             await send_reply(error_reply(error), send)
 
 
-def mcp_endpoints(door: Door, entrance: Entrance, toolset: str) -> dict[str, McpEndpoint]:
+def mcp_endpoints(door: Door, admission: Admission, toolset: str) -> dict[str, McpEndpoint]:
     """The endpoint of each path: `/mcp` is `toolset`, `/mcp/{toolset}` each of them. Raises NotFound."""
     door.catalogue.toolset(toolset)
-    endpoints = {f"/mcp/{name}": McpEndpoint(door, name, entrance) for name in door.catalogue.toolsets}
+    endpoints = {f"/mcp/{name}": McpEndpoint(door, name, admission) for name in door.catalogue.toolsets}
     return {"/mcp": endpoints[f"/mcp/{toolset}"], **endpoints}
 
 
@@ -90,7 +90,7 @@ def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
 
 def create_mcp_app(door: Door, identity: Identity, *, toolset: str = "core") -> Starlette:
     """MCP alone, without the HTTP tools. The store stays open when it shuts down."""
-    endpoints = mcp_endpoints(door, Entrance(identity), toolset)
+    endpoints = mcp_endpoints(door, Admission(identity), toolset)
     return Starlette(routes=mcp_routes(endpoints), lifespan=lambda _: all_running(endpoints))
 
 

@@ -15,7 +15,7 @@ from ..http.problem import PROBLEM_MEDIA
 from ..http.reply import error_reply, fault_reply
 from .direct import error_object, pool_identity
 from .events import http_request, http_response
-from .opening import Open, before_snapshot, loaded_door, open_safely, opened_door, write_down
+from .opening import Open, before_snapshot, flush_usage, loaded_door, open_safely, opened_door
 from .telemetry import Handler, Telemetry, instrumented, reporting
 from .tools import authorizer
 
@@ -67,7 +67,7 @@ def _handler(open: Open, telemetry: Telemetry | None, create: Callable[[Door], A
             return http_response(error_reply(error), request)
         except Exception as fault:
             return http_response(fault_reply("the function", fault), request)
-        write_down(door)
+        flush_usage(door)
         return answer
 
     return instrumented(handler, reporting(telemetry, is_own=open is opened_door))

@@ -11,7 +11,7 @@ from ...errors import AccessDenied, InvalidInput, SteeltrapError
 from ...invoke import Result
 from ...model import Caller, JsonObject, UserRef
 from ..http.reply import outcome_object
-from .opening import Open, open_safely, served, write_down
+from .opening import Open, flush_usage, open_safely, served
 
 _UNKNOWN: Final = (
     "This function takes events of HTTP (API Gateway, function URL, load balancer), messages of SQS, and direct "
@@ -50,7 +50,7 @@ def direct(operation: str, open: Open, event: Any, identity: str | None = None) 
     except SteeltrapError as error:
         return {"error": error_object(error)}
     result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key)
-    write_down(door)
+    flush_usage(door)
     return _direct_answer(result)
 
 

@@ -82,12 +82,12 @@ def _answer_stack(
     """Tell CloudFormation how it went; one that hears nothing waits for an hour."""
     try:
         made = event["RequestType"] != "Delete" and _make(open, ends, pause)
-        told: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
+        response: JsonObject = {"Status": "SUCCESS", "Data": {"Made": str(made).lower()}}
     except Exception as fault:
         log_fault("making the search index", fault)
         reason = fault.message if isinstance(fault, SteeltrapError) else "The function's log says why."
-        told = {"Status": "FAILED", "Reason": reason}
-    told |= {
+        response = {"Status": "FAILED", "Reason": reason}
+    response |= {
         "PhysicalResourceId": _NAME,
         **{name: event.get(name) for name in ("StackId", "RequestId", "LogicalResourceId")},
     }
@@ -95,10 +95,10 @@ def _answer_stack(
         raise InvalidInput("`ResponseURL` must be an HTTP or HTTPS URL.")
     # The address is signed for a body without a type.
     request = urllib.request.Request(
-        event["ResponseURL"], json.dumps(told).encode(), {"Content-Type": ""}, method="PUT"
+        event["ResponseURL"], json.dumps(response).encode(), {"Content-Type": ""}, method="PUT"
     )
     with urllib.request.urlopen(request, timeout=_ANSWER_SECONDS):
-        return told
+        return response
 
 
 def _make(open: Callable[[], "Upkeep"], ends: float, pause: Callable[[float], None]) -> bool:

@@ -1,4 +1,4 @@
-"""What every function does around a call: open the door once an instance, find its tool, write down what was read."""
+"""What every function does around a call: open the door once per instance, find the tool, flush usage."""
 
 import random
 from collections.abc import Callable
@@ -22,12 +22,12 @@ Open = Callable[[], Door]
 
 @cache
 def opened_door() -> Door:
-    """The door by the function's environment, opened at the first call of an instance."""
+    """The door for the settings in the function's environment; opened once per instance."""
     return open_door(read_settings(), observe=function_telemetry().observe)
 
 
 def loaded_door() -> Door:
-    """The door with all that its first call would wait for."""
+    """The door, with everything loaded that its first call would wait for."""
     door = opened_door()
     load(door)
     return door
@@ -36,8 +36,8 @@ def loaded_door() -> Door:
 def before_snapshot(load: Callable[[], object]) -> None:
     """Run `load` before a snapshot of the function is taken (SnapStart), so that every start from it has the result.
 
-    What must differ between starts is drawn anew after each: chance, which pauses are made of. Ids come from the
-    machine, and connections are made at the first call. In a function without SnapStart nothing is run.
+    The random generator is seeded again after each restore, so that instances don't pause in step. Ids come from the
+    operating system, and connections are made at the first call. Without SnapStart, this does nothing.
     """
     try:
         from snapshot_restore_py import register_after_restore, register_before_snapshot
@@ -48,7 +48,7 @@ def before_snapshot(load: Callable[[], object]) -> None:
 
 
 def open_safely(open: Open) -> Door:
-    """The door. A setting that doesn't fit is our fault, not the caller's: Raises Internal, or Unavailable."""
+    """Open the door. An invalid setting is the operator's fault, not the caller's: raises Internal, or Unavailable."""
     try:
         return open()
     except Unavailable:
@@ -66,15 +66,15 @@ def served(catalogue: Catalogue, tool: Tool, operation: str) -> Tool:
     return tool
 
 
-def write_down(door: Door) -> None:
-    """Flush what this call read, before the function sleeps and may never wake. It never fails an answer."""
+def flush_usage(door: Door) -> None:
+    """Flush usage counts before the instance is frozen and may never resume. A failure doesn't fail the answer."""
     try:
         door.store.flush(just_read=True)
     except Exception as fault:
-        telemetry.log_fault("writing down what was read", fault)
+        telemetry.log_fault("flushing usage", fault)
 
 
 def time_left(context: Any) -> float:
-    """Seconds that a function may go on, with a margin for its answer."""
+    """Seconds that the function may still run, less a margin for the answer."""
     left = getattr(context, "get_remaining_time_in_millis", None)
     return _SECONDS if left is None else max(1.0, left() / 1000 - _MARGIN_SECONDS)

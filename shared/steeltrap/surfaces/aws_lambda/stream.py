@@ -1,6 +1,6 @@
-"""AWS Lambda behind the memory table's stream: changes into the search index.
+"""AWS Lambda on the memory table's stream: writes changes to the search index.
 
-The event source has to ask for it: FunctionResponseTypes `ReportBatchItemFailures`.
+The event source mapping must set FunctionResponseTypes to `ReportBatchItemFailures`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,24 +14,24 @@ from .opening import time_left
 from .telemetry import Telemetry, instrumented, reporting
 
 
-class Taking(Protocol):
-    """Takes records of the stream; answers the sequence numbers of those that have to come again."""
+class StreamIndexer(Protocol):
+    """Indexes records of the stream; returns the sequence numbers of those to retry."""
 
     def take(self, records: Sequence[Mapping[str, Any]], *, timeout: float) -> list[str]: ...
 
 
 @cache
-def opened_indexer() -> Taking:
-    """The indexer by the function's environment, opened at the first call of an instance."""
+def opened_indexer() -> StreamIndexer:
+    """The indexer for the settings in the function's environment; opened once per instance."""
     return open_indexer(read_settings())
 
 
 def stream_handler(
-    *, open: Callable[[], Taking] = opened_indexer, telemetry: Telemetry | None = None
+    *, open: Callable[[], StreamIndexer] = opened_indexer, telemetry: Telemetry | None = None
 ) -> Callable[[Any, Any], JsonObject]:
-    """The Lambda handler of a DynamoDB stream. What it reports comes again, with all that followed it.
+    """The Lambda handler of a DynamoDB stream. The stream sends a reported record and all later ones again.
 
-    Raises InvalidInput for a setting that doesn't fit, at the function's start.
+    Raises InvalidInput for an invalid setting, when the function starts.
     """
     read_settings()
 

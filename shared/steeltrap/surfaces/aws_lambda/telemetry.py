@@ -86,8 +86,8 @@ class Telemetry:
             "hits": measure.hits,
             "bytes": measure.answer_bytes,
         }
-        told = {name: value for name, value in ended.items() if value is not None}
-        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **told})
+        shown = {name: value for name, value in ended.items() if value is not None}
+        self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **shown})
         self._measure(measure)
 
     def answered(self, answer: Any) -> None:

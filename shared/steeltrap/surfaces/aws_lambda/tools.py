@@ -15,7 +15,7 @@ from ..http.reply import Reply, answer, error_reply, fault_reply, not_json_reply
 from ..http.routes import is_json, tool_at, unknown_path
 from .direct import direct, pool_identity
 from .events import HttpRequest, http_request, http_response
-from .opening import Open, before_snapshot, loaded_door, open_safely, opened_door, served, write_down
+from .opening import Open, before_snapshot, flush_usage, loaded_door, open_safely, opened_door, served
 from .queue import is_queue, take
 from .telemetry import Handler, Telemetry, instrumented, reporting
 
@@ -79,7 +79,7 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
     reply = answer(door, tool, body, caller, key)
-    write_down(door)
+    flush_usage(door)
     return reply
 
 

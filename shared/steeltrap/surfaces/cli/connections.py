@@ -241,7 +241,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if not self.pipeline and not (self.unanswered and self.cycle.response_started):
-            self.transport.write(_wire(reply, self.server_state.default_headers))
+            self.transport.write(_response_bytes(reply, self.server_state.default_headers))
         self.transport.close()
 
 
@@ -270,7 +270,7 @@ async def _full(scope: Scope, receive: Receive, send: Send) -> None:
     await send_reply(reply, send)
 
 
-def _wire(reply: Reply, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+def _response_bytes(reply: Reply, default_headers: list[tuple[bytes, bytes]]) -> bytes:
     headers: Mapping[str, str] = {**reply.headers, "Content-Length": str(len(reply.body)), **_CLOSE}
     lines = [b"%s: %s" % header for header in default_headers]
     lines += [f"{name}: {value}".encode("latin-1") for name, value in headers.items()]

@@ -36,8 +36,8 @@ def run(settings: "Settings", known_by: "Authentication", *, host: str, port: in
     listener = listen(host, port)
     with listener:
         from ...runtime import local as runtime
+        from ..asgi.admission import MAX_CALLS_AT_ONCE
         from ..asgi.app import create_app
-        from ..asgi.entrance import MAX_CALLS_AT_ONCE
         from .connections import Limits, create_server
 
         log_to_stderr(settings.log, tracebacks=True)

@@ -56,8 +56,8 @@ def error_headers(error: SteeltrapError) -> dict[str, str]:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))
     if isinstance(error, TokenRefused):
         description = re.sub(r"[^\x20\x21\x23-\x5b\x5d-\x7e]", "?", error.message)
-        told = f'error="{error.details["reason"]}", error_description="{description}"'
-        headers["WWW-Authenticate"] = f"Bearer {told}"
+        challenge = f'error="{error.details["reason"]}", error_description="{description}"'
+        headers["WWW-Authenticate"] = f"Bearer {challenge}"
     elif isinstance(error, IdentityMissing):
         headers["WWW-Authenticate"] = "Bearer"
     return headers

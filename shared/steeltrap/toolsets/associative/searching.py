@@ -120,15 +120,15 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
 def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
     """The associations of the results, best first: one between two of them stands with the better one, and no result
     is previewed, since it is there as a whole."""
-    told: set[str] = set()
+    found: set[str] = set()
     once = {}
     for id, items in linked.items():
         once[id] = [
             item.model_copy(update={"preview": None}) if item.target_id in linked else item
             for item in items
-            if item.target_id not in told
+            if item.target_id not in found
         ]
-        told.add(id)
+        found.add(id)
     return once
 
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from ...engine.save import Draft
 from ...engine.update import Edit
 from ...model import MAX_MESSAGES_BYTES, ContentType, Message, Tier
-from ...rules.bounds import Holds
+from ...rules.bounds import MaxBytes
 from ...rules.limits import MAX_MESSAGES
 from ...tools import Input
 from .. import fields
@@ -41,7 +41,7 @@ class MemoryInput(Input):
     """A memory to save."""
 
     content: Content
-    messages: Annotated[list[MessageInput], Holds(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
+    messages: Annotated[list[MessageInput], MaxBytes(MAX_MESSAGES_BYTES + MAX_MESSAGES * _AROUND_A_MESSAGE)] = Field(
         [], max_length=MAX_MESSAGES, description="The messages that it summarises, if any."
     )
     content_type: ContentType = Field("text", description="Type of the content.")

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ....errors import Unavailable
 from ....ports import Clock, Deadline
 from ...aws_client import code_of
-from ..layout.typed import Item, Value, Wire, from_wire, text, to_wire
+from ..layout.typed import Attributes, Item, Value, from_attributes, text, to_attributes
 from . import errors
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Tables:
         """A deadline for what no call waits for."""
         return Deadline.after(seconds, self._clock)
 
-    def call(self, operation: str, request: Wire, deadline: Deadline) -> Any:
+    def call(self, operation: str, request: Attributes, deadline: Deadline) -> Any:
         """One request, repeated while that may help. Raises SteeltrapError, Cancelled."""
         for pause in _pauses():
             left = deadline.left()
@@ -85,7 +85,7 @@ class Tables:
             "TableName": self.memory,
             "ConsistentRead": True,
             "KeyConditionExpression": f"u = :u AND {condition}",
-            "ExpressionAttributeValues": to_wire({":u": user, **values}),
+            "ExpressionAttributeValues": to_attributes({":u": user, **values}),
             **how,
         }
         while True:
@@ -100,11 +100,11 @@ class Tables:
     ) -> Iterator[Item]:
         """The items of `query`, one by one."""
         for page in self.query(user, condition, values, deadline, **how):
-            yield from map(from_wire, page["Items"])
+            yield from map(from_attributes, page["Items"])
 
     def put_all(self, items: Iterable[Item], deadline: Deadline) -> None:
         """Write items without a condition, in batches; what DynamoDB leaves undone is repeated."""
-        self._write_all(self.memory, ({"PutRequest": {"Item": to_wire(item)}} for item in items), deadline)
+        self._write_all(self.memory, ({"PutRequest": {"Item": to_attributes(item)}} for item in items), deadline)
 
     def delete_all(self, user: str, keys: Iterable[str], deadline: Deadline) -> None:
         """Delete items without a condition, in batches."""
@@ -118,7 +118,7 @@ class Tables:
         """Remove how memories were read."""
         self._write_all(self.usage, _deletions(user, ids), deadline)
 
-    def _write_all(self, table: str, requests: Iterator[Wire], deadline: Deadline) -> None:
+    def _write_all(self, table: str, requests: Iterator[Attributes], deadline: Deadline) -> None:
         while some := list(islice(requests, _PUTS_AT_ONCE)):
             pauses = _pauses()
             while some:
@@ -133,7 +133,7 @@ class Tables:
         wanted = iter(dict.fromkeys(keys))
         found: dict[str, Item] = {}
         while some := list(islice(wanted, _KEYS_AT_ONCE)):
-            asked: Wire = {"Keys": [to_wire({"u": user, "k": key}) for key in some], "ConsistentRead": True}
+            asked: Attributes = {"Keys": [to_attributes({"u": user, "k": key}) for key in some], "ConsistentRead": True}
             if names:
                 # "#n" stands for a name: many are reserved words.
                 asked["ProjectionExpression"] = ", ".join(f"#{i}" for i in range(len(names)))
@@ -141,7 +141,7 @@ class Tables:
             pauses = _pauses()
             while asked:
                 page = self.call("batch_get_item", {"RequestItems": {table: asked}}, deadline)
-                for item in map(from_wire, page["Responses"].get(table, ())):
+                for item in map(from_attributes, page["Responses"].get(table, ())):
                     found[text(item, "k")] = item
                 asked = page.get("UnprocessedKeys", {}).get(table, {})
                 if asked:
@@ -174,8 +174,8 @@ class Tables:
             client.close()
 
 
-def _deletions(user: str, keys: Iterable[str]) -> Iterator[Wire]:
-    return ({"DeleteRequest": {"Key": to_wire({"u": user, "k": key})}} for key in dict.fromkeys(keys))
+def _deletions(user: str, keys: Iterable[str]) -> Iterator[Attributes]:
+    return ({"DeleteRequest": {"Key": to_attributes({"u": user, "k": key})}} for key in dict.fromkeys(keys))
 
 
 def _pauses() -> Iterator[float]:
@@ -190,13 +190,13 @@ def _refusal(error: Exception) -> Cancelled | None:
     """What a condition said; None for any other failure."""
     if code_of(error) == "ConditionalCheckFailedException":
         there = error.response.get("Item")  # type: ignore[attr-defined]
-        return Cancelled([("ConditionalCheckFailed", from_wire(there) if there else None)])
+        return Cancelled([("ConditionalCheckFailed", from_attributes(there) if there else None)])
     reasons = errors.cancelled(error)
     if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in reasons):
         return None
     return Cancelled(
         [
-            (reason["Code"], from_wire(reason["Item"]) if reason.get("Item") else None)
+            (reason["Code"], from_attributes(reason["Item"]) if reason.get("Item") else None)
             if reason.get("Code") == "ConditionalCheckFailed"
             else None
             for reason in reasons

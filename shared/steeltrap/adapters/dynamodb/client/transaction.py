@@ -1,4 +1,4 @@
-"""Writes that happen together, or not at all as far as one transaction reaches."""
+"""Transactions: all of their writes happen, or none."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,22 +7,25 @@ from uuid import uuid4
 
 from ....ports import Deadline
 from ..layout import items
-from ..layout.typed import Item, Value, Wire, to_wire
+from ..layout.typed import Attributes, Item, Value, to_attributes
 from .table import Cancelled, Tables
 
 MOST_ACTIONS: Final = 100
 MOST_BYTES: Final = 3_500_000
-"""Of DynamoDB's 4 MB, with room for what it counts otherwise."""
+"""Below DynamoDB's 4 MB, because it counts some bytes differently."""
 
 
-class Again(Exception):
-    """Something changed since it was read: read and try again."""
+class ChangedSinceRead(Exception):
+    """An item changed after it was read: read again and retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One conditional write to one item. `put` is the whole item; without it `set` and `remove` change it,
-    and with none of these the condition is only checked. `own` says that nobody else writes the same values."""
+    """One conditional write to one item.
+
+    `put` replaces the whole item; `set` and `remove` change attributes; with none of them, only the condition is
+    checked. `own` says that no other writer writes the same values.
+    """
 
     key: str
     condition: str = ""
@@ -35,11 +38,11 @@ class Action:
 
     @property
     def size(self) -> int:
-        """Bytes, about."""
+        """Approximate number of bytes."""
         return items.size(dict(self.put or self.set)) + 200
 
     def is_applied(self, there: Item | None) -> bool:
-        """Whether an item is as this write leaves it: the answer to an earlier attempt got lost."""
+        """Whether the item is as this write leaves it, because an earlier attempt succeeded and its answer got lost."""
         if there is None:
             return False
         if self.put is not None:
@@ -64,8 +67,8 @@ def run(tables: Tables, user: str, actions: Sequence[Action], deadline: Deadline
 
 def _was_done(actions: Sequence[Action], cancelled: Cancelled) -> bool:
     """Whether an earlier attempt wrote all of this, and only its answer got lost."""
-    telling = [pair for pair in zip(actions, cancelled.reasons, strict=True) if pair[0].own]
-    return bool(telling) and all(reason is not None and action.is_applied(reason[1]) for action, reason in telling)
+    own = [pair for pair in zip(actions, cancelled.reasons, strict=True) if pair[0].own]
+    return bool(own) and all(reason is not None and action.is_applied(reason[1]) for action, reason in own)
 
 
 def groups(actions: Iterable[Action]) -> Iterator[list[Action]]:
@@ -82,20 +85,20 @@ def groups(actions: Iterable[Action]) -> Iterator[list[Action]]:
         yield group
 
 
-def _single(tables: Tables, user: str, action: Action) -> tuple[str, Wire]:
+def _single(tables: Tables, user: str, action: Action) -> tuple[str, Attributes]:
     kind, request = next(iter(_in_transaction(tables, user, action).items()))
     return {"Put": "put_item", "Update": "update_item"}[kind], request
 
 
-def _in_transaction(tables: Tables, user: str, action: Action) -> Wire:
-    request: Wire = {"TableName": action.table or tables.memory}
+def _in_transaction(tables: Tables, user: str, action: Action) -> Attributes:
+    request: Attributes = {"TableName": action.table or tables.memory}
     values = dict(action.values)
     names: dict[str, str] = {}
     if action.put is not None:
         kind = "Put"
-        request["Item"] = to_wire(action.put)
+        request["Item"] = to_attributes(action.put)
     else:
-        request["Key"] = to_wire({"u": user, "k": action.key})
+        request["Key"] = to_attributes({"u": user, "k": action.key})
         kind = "Update" if action.set or action.remove else "ConditionCheck"
         if kind == "Update":
             request["UpdateExpression"] = _update(action, names, values)
@@ -106,7 +109,7 @@ def _in_transaction(tables: Tables, user: str, action: Action) -> Wire:
     if names:
         request["ExpressionAttributeNames"] = names
     if values:
-        request["ExpressionAttributeValues"] = to_wire(values)
+        request["ExpressionAttributeValues"] = to_attributes(values)
     return {kind: request}
 
 

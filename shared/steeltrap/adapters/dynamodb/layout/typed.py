@@ -1,4 +1,4 @@
-"""Between plain values and DynamoDB's typed ones."""
+"""Converts between plain values and DynamoDB's attribute values."""
 
 from base64 import b64decode
 from collections.abc import Mapping
@@ -8,20 +8,20 @@ Value = str | bytes | int | frozenset[str]
 Item = dict[str, Value]
 """An item as this adapter handles it: texts, bytes, whole numbers and sets of texts."""
 
-Wire = dict[str, Any]
+Attributes = dict[str, Any]
 
 
-def to_wire(item: Mapping[str, Value]) -> Wire:
-    """An item as DynamoDB's API takes it. An empty set is left out: there are none."""
+def to_attributes(item: Mapping[str, Value]) -> Attributes:
+    """An item in the form of DynamoDB's API. Empty sets are left out, because DynamoDB has none."""
     return {name: _typed(value) for name, value in item.items() if value != frozenset()}
 
 
-def from_wire(item: Mapping[str, Any]) -> Item:
-    """The inverse of `to_wire`; bytes may come as base64, as in the events of a function."""
+def from_attributes(item: Mapping[str, Any]) -> Item:
+    """The inverse of `to_attributes`; bytes may come as base64, as in the events of a function."""
     return {name: _plain(*next(iter(typed.items()))) for name, typed in item.items()}
 
 
-def _typed(value: Value) -> Wire:
+def _typed(value: Value) -> Attributes:
     match value:
         case str():
             return {"S": value}

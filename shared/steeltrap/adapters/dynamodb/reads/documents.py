@@ -7,7 +7,7 @@ from ....ports import Deadline, Document, Tombstone
 from ....record import from_image
 from ..client.table import Tables
 from ..layout import items, keys
-from ..layout.typed import Item, from_wire, number, text
+from ..layout.typed import Item, from_attributes, number, text
 
 
 def document(item: Item, image: bytes | None, search: bytes | None) -> Document | Tombstone:
@@ -42,14 +42,14 @@ def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadlin
         yield document(item, image, search)
 
 
-def told_by(tables: Tables, record: Mapping[str, Any], deadline: Deadline) -> Document | Tombstone | None:
+def document_from(tables: Tables, record: Mapping[str, Any], deadline: Deadline) -> Document | Tombstone | None:
     """What a record of the table's stream says to an index; None for records of other items than memories, and
     where a later record says more.
 
     An item that is gone, by its time to live too, leaves a tombstone one version on.
     """
     change = record["dynamodb"]
-    item = from_wire(change.get("NewImage") or change.get("OldImage") or {})
+    item = from_attributes(change.get("NewImage") or change.get("OldImage") or {})
     if not text(item, "k").startswith(keys.MEMORIES):
         return None
     user = text(item, "u")

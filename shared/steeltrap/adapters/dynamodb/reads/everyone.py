@@ -6,7 +6,7 @@ from typing import Any
 from ....model import UserRef
 from ..client.table import READ_SECONDS, Tables
 from ..layout.tables import EVERYONE
-from ..layout.typed import from_wire, text
+from ..layout.typed import from_attributes, text
 
 
 def everyone(tables: Tables) -> Iterator[UserRef]:
@@ -19,7 +19,7 @@ def everyone(tables: Tables) -> Iterator[UserRef]:
     }
     while True:
         page = tables.call("query", request, tables.within(READ_SECONDS))
-        for item in map(from_wire, page["Items"]):
+        for item in map(from_attributes, page["Items"]):
             yield UserRef(text(item, "user_id"), text(item, "tenant"))
         if "LastEvaluatedKey" not in page:
             return

@@ -10,7 +10,7 @@ from ....rules.ids import canonical
 from ..layout import items, keys
 from ..layout.filters import Conditions
 from ..layout.tables import CREATED, WRITTEN
-from ..layout.typed import Item, from_wire, number, text
+from ..layout.typed import Item, from_attributes, number, text
 from .partition import Partition
 
 _BLOCK: Final = 100
@@ -83,7 +83,7 @@ def _keys_before(partition: Partition, prefix: str, last: str) -> list[Item]:
         ScanIndexForward=False,
         Limit=_BLOCK + 1,
     )
-    block = [from_wire(item) for item in next(iter(found))["Items"]]
+    block = [from_attributes(item) for item in next(iter(found))["Items"]]
     return [item for item in block if item["listed"] != last][:_BLOCK]
 
 

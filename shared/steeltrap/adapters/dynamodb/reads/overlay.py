@@ -10,7 +10,7 @@ from typing import Any, Final
 from ....ports import Clock, Document
 from ..layout import keys
 from ..layout.tables import WRITTEN
-from ..layout.typed import Item, from_wire, number, text
+from ..layout.typed import Item, from_attributes, number, text
 from .documents import documents
 from .partition import Partition
 
@@ -86,8 +86,8 @@ def recent(partition: Partition, since: int) -> Recent:
         cut = _version(found[-1])
         since = cut + 1
         found = [item for item in found if _version(item) >= since]
-    told = list(documents(partition.tables, partition.key, found, partition.deadline))
-    there = {one.id: one for one in told if isinstance(one, Document)}
+    found_documents = list(documents(partition.tables, partition.key, found, partition.deadline))
+    there = {one.id: one for one in found_documents if isinstance(one, Document)}
     known = {keys.id_of(text(item, "k")): item for item in found}
     return Recent(
         since=since,
@@ -121,7 +121,7 @@ def last_before(partition: Partition, version: int) -> int:
 
 
 def _items(page: Any) -> list[Item]:
-    return [from_wire(item) for item in page["Items"]]
+    return [from_attributes(item) for item in page["Items"]]
 
 
 def _version(item: Item) -> int:

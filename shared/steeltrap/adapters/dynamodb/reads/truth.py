@@ -8,7 +8,7 @@ from ....model import UserRef
 from ....ports import Document, Held, Tombstone
 from ..client.table import Tables
 from ..layout import keys
-from ..layout.typed import from_wire, number, text
+from ..layout.typed import from_attributes, number, text
 from . import documents
 from .everyone import everyone
 
@@ -40,7 +40,7 @@ class DynamoTruth:
         while True:
             deadline = self._tables.within(_BLOCK_SECONDS)
             page = self._tables.call("scan", request, deadline)
-            found = map(from_wire, page["Items"])
+            found = map(from_attributes, page["Items"])
             block = [
                 document
                 for user, items in groupby(found, key=lambda item: text(item, "u"))

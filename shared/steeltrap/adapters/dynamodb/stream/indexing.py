@@ -8,7 +8,7 @@ from ....errors import SteeltrapError
 from ....ports import DeadLetter, Index
 from ..client.table import Tables
 from ..layout import keys
-from ..reads.documents import told_by
+from ..reads.documents import document_from
 from .changes import Change, write_changes
 
 _log = logging.getLogger("steeltrap")
@@ -43,7 +43,7 @@ class Indexer:
                 again.add(place)
                 continue
             try:
-                document = told_by(self._tables, record, deadline.within(_FETCH_SECONDS))
+                document = document_from(self._tables, record, deadline.within(_FETCH_SECONDS))
                 if document is not None:
                     changes.append((place, document))
             except Exception as error:  # a record that can't be read must not block those behind it

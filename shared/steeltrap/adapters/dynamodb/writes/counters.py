@@ -8,7 +8,7 @@ from typing import Any, Final
 from ....model import UserRef, from_micros, to_micros
 from ....ports import Amount
 from ..client.table import Cancelled, Tables
-from ..layout.typed import Value, from_wire, number, to_wire
+from ..layout.typed import Value, from_attributes, number, to_attributes
 
 _SECONDS: Final = 1.0
 """How long a call waits for its counter at most."""
@@ -29,10 +29,10 @@ class DynamoCounters:
             f"calls#{minute}",
             UpdateExpression="ADD calls :one SET #ttl = :ttl",
             ExpressionAttributeNames={"#ttl": "ttl"},
-            ExpressionAttributeValues=to_wire({":one": 1, ":ttl": 60 * (minute + 2)}),
+            ExpressionAttributeValues=to_attributes({":one": 1, ":ttl": 60 * (minute + 2)}),
             ReturnValues="UPDATED_NEW",
         )
-        return number(from_wire(done["Attributes"]), "calls")
+        return number(from_attributes(done["Attributes"]), "calls")
 
     def amount(self, user: UserRef) -> Amount | None:
         found = self._tables.get_usage(partition(user.key), [_AMOUNT], self._tables.within(_SECONDS)).get(_AMOUNT)
@@ -54,7 +54,7 @@ class DynamoCounters:
             _AMOUNT,
             UpdateExpression="SET memories = :memories, #bytes = :bytes, measured_at = :measured_at, #ttl = :ttl",
             ExpressionAttributeNames={"#bytes": "bytes", "#ttl": "ttl"},
-            ExpressionAttributeValues=to_wire(values),
+            ExpressionAttributeValues=to_attributes(values),
         )
 
     def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
@@ -65,11 +65,11 @@ class DynamoCounters:
                 UpdateExpression="ADD memories :memories, #bytes :bytes",
                 ConditionExpression="attribute_exists(measured_at)",
                 ExpressionAttributeNames={"#bytes": "bytes"},
-                ExpressionAttributeValues=to_wire({":memories": memories, ":bytes": bytes}),
+                ExpressionAttributeValues=to_attributes({":memories": memories, ":bytes": bytes}),
             )
 
     def _update(self, user: UserRef, key: str, **how: Any) -> Any:
-        request = {"TableName": self._tables.usage, "Key": to_wire({"u": partition(user.key), "k": key}), **how}
+        request = {"TableName": self._tables.usage, "Key": to_attributes({"u": partition(user.key), "k": key}), **how}
         return self._tables.call("update_item", request, self._tables.within(_SECONDS))
 
 

@@ -1,7 +1,7 @@
-"""What must be there when a memory is changed, and what must not when one is created.
+"""Checks before a write: a changed memory must exist in the expected version, a created one must not exist.
 
-A guarded creation looks first and writes then, in a transaction that counts the user's guarded creations on: of two
-that looked at the same time one is refused and looks again.
+A guarded creation looks for duplicates, then writes in a transaction that increments the user's count of guarded
+creations. If two looked at the same time, one transaction is cancelled and looks again.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ from ..reads.partition import Partition
 LookAround = Callable[[Probe, float], Surroundings]
 
 
-def turn(read: Item | None) -> Action:
-    """Count a guarded creation on, unless another came first."""
+def count_guarded_creation(read: Item | None) -> Action:
+    """Increment the count of guarded creations, unless another one came first."""
     count = number(read, "guards") if read else 0
     if not count:
         return Action(keys.GUARD, "attribute_not_exists(#k)", set={"guards": 1})
@@ -55,8 +55,8 @@ def check_version(write: Replace, there: Item | None) -> None:
         )
 
 
-def taken(id: str) -> AlreadyExists:
-    """What a creation is told whose id is there."""
+def already_exists(id: str) -> AlreadyExists:
+    """The error for creating a memory whose id exists."""
     return AlreadyExists(f"A memory with id {id} exists already.", id=id)
 
 
@@ -69,7 +69,7 @@ def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
             seen.add(id)
             continue
         if isinstance(write, Create):
-            raise taken(id)
+            raise already_exists(id)
         raise VersionConflict(
             f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
             id=id,

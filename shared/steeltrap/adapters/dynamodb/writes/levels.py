@@ -6,7 +6,7 @@ from typing import Final
 
 from ....ports import Levels
 from ..client.table import Tables
-from ..layout.typed import text, to_wire
+from ..layout.typed import text, to_attributes
 
 PARTITION: Final = "levels"
 _SECONDS: Final = 1.0
@@ -31,9 +31,9 @@ class DynamoLevels:
     def write(self, key: str, levels: Levels) -> None:
         request = {
             "TableName": self._tables.usage,
-            "Key": to_wire({"u": PARTITION, "k": key}),
+            "Key": to_attributes({"u": PARTITION, "k": key}),
             "UpdateExpression": "SET #levels = :levels",
             "ExpressionAttributeNames": {"#levels": "levels"},
-            "ExpressionAttributeValues": to_wire({":levels": json.dumps(asdict(levels))}),
+            "ExpressionAttributeValues": to_attributes({":levels": json.dumps(asdict(levels))}),
         }
         self._tables.call("update_item", request, self._tables.within(_SECONDS))

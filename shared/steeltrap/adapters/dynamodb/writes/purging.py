@@ -26,12 +26,12 @@ _ATTEMPTS = 20
 
 
 def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
-    """Remove memories and all that hangs on them; the ids that were there."""
+    """Remove memories and everything that belongs to them; return the ids that existed."""
     known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
     if not known or not users.count_purge(partition):
         return []
-    gone = {id: there for id in known if (there := _bury(partition, id))}
-    # Whoever saw one of them before it was buried is told too: links are looked for only once.
+    gone = {id: there for id in known if (there := _replace_by_tombstone(partition, id))}
+    # Counted again: a commit that saw one of them before its tombstone must retry, because links are looked up once.
     user = users.count_purge(partition)
     speakers.settle_purge(partition, user, gone.values())
     for id in known:
@@ -40,7 +40,7 @@ def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
 
 
 def traces(partition: Partition, id: str) -> list[str]:
-    """Where an id is still known; a tombstone and what a user wrote are no traces."""
+    """Where an id is still found, apart from its tombstone and texts that a user wrote."""
     known = canonical(id)
     if not known:
         return []
@@ -75,7 +75,7 @@ def revisions(partition: Partition, id: str, after: int = 0, limit: int | None =
     return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
 
 
-def _bury(partition: Partition, id: str) -> Item | None:
+def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
     """Put a tombstone in a memory's place; the item that was there, or None where there was none."""
     key = keys.memory(id)
     for _ in range(_ATTEMPTS):
@@ -113,7 +113,7 @@ def _clear(partition: Partition, id: str) -> None:
     hanging += [text(item, "k") for item in replaced] + [keys.link(target, id) for target in targets]
     naming = linking.sources(partition, id)
     for source in naming:
-        _unname(partition, source, id)
+        _remove_links(partition, source, id)
     hanging += [keys.link(id, source) for source in naming]
     partition.tables.delete_all(partition.key, hanging, partition.deadline)
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
@@ -123,7 +123,7 @@ def _clear(partition: Partition, id: str) -> None:
             run(partition.tables, partition.key, [done], partition.deadline)
 
 
-def _unname(partition: Partition, source: str, gone: str) -> None:
+def _remove_links(partition: Partition, source: str, gone: str) -> None:
     """Drop the links to a memory from another one's images."""
     for item in partition.under(keys.revisions(source)):
         _cut(partition, item, gone)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ....errors import SteeltrapError
 from ..client.table import Cancelled
 from ..layout import keys
-from ..layout.typed import Item, Value, to_wire
+from ..layout.typed import Item, Value, to_attributes
 from ..reads import counting
 from ..reads.partition import Partition
 
@@ -76,10 +76,10 @@ def _update(partition: Partition, change: str, condition: str, values: dict[str,
     """Change the names of a user who is there and has room for them; whether it was done."""
     request: Any = {
         "TableName": partition.tables.memory,
-        "Key": to_wire({"u": partition.key, "k": keys.USER}),
+        "Key": to_attributes({"u": partition.key, "k": keys.USER}),
         "UpdateExpression": change,
         "ConditionExpression": condition,
-        "ExpressionAttributeValues": to_wire(values),
+        "ExpressionAttributeValues": to_attributes(values),
     }
     try:
         partition.tables.call("update_item", request, partition.deadline)

@@ -109,11 +109,11 @@ def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
 
 
 def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool) -> None:
-    told = [(known, more) for id, more in pending.items() if (known := canonical(id))]
-    ids = {id for id, _ in told}
+    known_pending = [(known, more) for id, more in pending.items() if (known := canonical(id))]
+    ids = {id for id, _ in known_pending}
     try:
         there = ids if just_read else _still_there(partition, ids)
-        partition.each(lambda each: _write(partition, *each), [each for each in told if each[0] in there])
+        partition.each(lambda each: _write(partition, *each), [each for each in known_pending if each[0] in there])
     except SteeltrapError as error:
         _log.warning("reading statistics were not kept: %s", error.message)
 

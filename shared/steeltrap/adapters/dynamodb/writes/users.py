@@ -8,7 +8,7 @@ from ....ports import TOMBSTONE_SECONDS
 from ..client.table import Cancelled
 from ..client.transaction import Action, run
 from ..layout import items, keys
-from ..layout.typed import Item, from_wire, number, text
+from ..layout.typed import Item, from_attributes, number, text
 from ..reads.partition import Partition
 from . import counters
 
@@ -48,12 +48,12 @@ def count_purge(partition: Partition) -> Item | None:
         "ReturnValues": "ALL_NEW",
     }
     try:
-        return from_wire(partition.tables.call("update_item", request, partition.deadline)["Attributes"])
+        return from_attributes(partition.tables.call("update_item", request, partition.deadline)["Attributes"])
     except Cancelled:
-        return count_purge(partition) if made_anew(partition) else None
+        return count_purge(partition) if recreate(partition) else None
 
 
-def made_anew(partition: Partition) -> bool:
+def recreate(partition: Partition) -> bool:
     """Make the item of a user of whom something is there without it. False when there is nothing.
 
     Of a write and a forgetting that meet, the write may come last and leave that; the next commit makes it, too.
@@ -75,7 +75,7 @@ def forget(partition: Partition) -> bool:
     try:
         run(partition.tables, partition.key, [mark], partition.deadline)
     except Cancelled:
-        return made_anew(partition) and forget(partition)
+        return recreate(partition) and forget(partition)
     finish_forgetting(partition)
     return True
 
@@ -96,7 +96,7 @@ def finish_forgetting(partition: Partition) -> None:
     for item in tables.items(user, "k >= :first", {":first": " "}, partition.deadline, **kept):
         key = text(item, "k")
         if key.startswith(keys.MEMORIES):
-            _bury(partition, item, ttl)
+            _replace_by_tombstone(partition, item, ttl)
         elif key != keys.USER:
             doomed.append(key)
         if len(doomed) >= _BLOCK:
@@ -121,7 +121,7 @@ def _is_left(partition: Partition) -> bool:
     return any(True for _ in there) or any(True for _ in tables.usage_items(user, partition.deadline))
 
 
-def _bury(partition: Partition, item: Item, ttl: int) -> None:
+def _replace_by_tombstone(partition: Partition, item: Item, ttl: int) -> None:
     if "gone" in item:
         return
     id = keys.id_of(text(item, "k"))

@@ -21,7 +21,7 @@ from ....model import Surroundings
 from ....ports import Change, Close, Create, Entry, Probe, Replace
 from ....rules.ids import canonical
 from ..client.table import Cancelled
-from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, Again, groups, run
+from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, ChangedSinceRead, groups, run
 from ..layout import items, keys
 from ..layout.typed import Item, number, text
 from ..reads.overlay import Seen
@@ -94,7 +94,7 @@ class _Commit:
             try:
                 self._attempt()
                 return
-            except Again:
+            except ChangedSinceRead:
                 # Whoever came first is not met again at once.
                 time.sleep(min(random.uniform(0, _PAUSE), self._partition.deadline.left()))
 
@@ -107,15 +107,15 @@ class _Commit:
             plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds
         try:
             self._write(plan)
-        except (Again, Conflict, NotFound):
-            self._take_back(plan)
+        except (ChangedSinceRead, Conflict, NotFound):
+            self._remove_pieces(plan)
             raise
         if plan.late:
             self._partition.tables.delete_all(self._partition.key, plan.late, self._partition.deadline)
 
     def _look(self) -> set[str]:
         """Read what the changes touch; answers the ids that are there. Counters of conversations go on meanwhile."""
-        wanted = {keys.memory(write.entry.memory.id) for write in self._writes if self._must_know(write)}
+        wanted = {keys.memory(write.entry.memory.id) for write in self._writes if self._reads_first(write)}
         wanted |= {keys.memory(id) for id in self._closed} | self._met
         if any(isinstance(write, Create) and write.guard for write in self._writes):
             wanted.add(keys.GUARD)
@@ -131,7 +131,7 @@ class _Commit:
             self._positions = counting()
         if not self._partition.admit(self._user):
             users.finish_forgetting(self._partition)
-            raise Again
+            raise ChangedSinceRead
         return there
 
     def _recalled(self, targets: set[str]) -> set[str] | None:
@@ -151,7 +151,7 @@ class _Commit:
         self._user = self._read.pop(keys.USER, None)
         return {keys.id_of(key) for key, item in self._read.items() if "gone" not in item}
 
-    def _must_know(self, write: Write) -> bool:
+    def _reads_first(self, write: Write) -> bool:
         # Of many creations one that must fail is found before any is written.
         return isinstance(write, Replace) or len(self._writes) >= MOST_ACTIONS
 
@@ -161,7 +161,7 @@ class _Commit:
             if isinstance(write, Replace):
                 guarding.check_version(write, there)
             elif there is not None and "gone" not in there:
-                raise guarding.taken(write.entry.memory.id)
+                raise guarding.already_exists(write.entry.memory.id)
         guarding.check(self._partition, writes, self._look_around)
 
     def _plan(self, writes: Sequence[Write], room: items.Room) -> _Plan:
@@ -221,15 +221,15 @@ class _Commit:
     def _fit(self, plan: _Plan, writes: Sequence[Write], extra: dict[str, Item]) -> None:
         """Put what goes along into the transaction while there is room, in the order of what it is worth."""
         if self._user is None:
-            self._go_along(plan, [users.creation(self._partition)])
+            self._add_actions(plan, [users.creation(self._partition)])
         elif extra and any(linking.targets(write) for write in writes):
             # A purge that comes between would leave a link to what is gone.
-            self._go_along(plan, [users.unpurged(self._user)], needed=False)
+            self._add_actions(plan, [users.unpurged(self._user)], needed=False)
         if any(isinstance(write, Create) and write.guard for write in writes):
-            self._go_along(plan, [guarding.turn(self._read.get(keys.GUARD))])
-        self._go_along(plan, [Action(key, put=item) for key, item in extra.items()])
+            self._add_actions(plan, [guarding.count_guarded_creation(self._read.get(keys.GUARD))])
+        self._add_actions(plan, [Action(key, put=item) for key, item in extra.items()])
 
-    def _go_along(self, plan: _Plan, more: list[Action], *, needed: bool = True) -> None:
+    def _add_actions(self, plan: _Plan, more: list[Action], *, needed: bool = True) -> None:
         actions = [*plan.actions, *more]
         if len(actions) <= MOST_ACTIONS and sum(action.size for action in actions) <= MOST_BYTES:
             plan.actions = [*more, *plan.actions]
@@ -261,12 +261,12 @@ class _Commit:
             if there is None or "gone" in there:
                 continue
             if isinstance(write, Create):
-                raise guarding.taken(write.entry.memory.id)
+                raise guarding.already_exists(write.entry.memory.id)
             if isinstance(write, Replace):
                 guarding.check_version(write, there)
-        raise Again from None
+        raise ChangedSinceRead from None
 
-    def _take_back(self, plan: _Plan) -> None:
+    def _remove_pieces(self, plan: _Plan) -> None:
         """Remove the pieces that nothing names: the write did not happen."""
         pieces = [text(item, "k") for item in plan.early if text(item, "k").startswith("b#")]
         with suppress(SteeltrapError):
@@ -278,7 +278,7 @@ def _run(partition: Partition, actions: Sequence[Action]) -> None:
     try:
         run(partition.tables, partition.key, actions, partition.deadline)
     except Cancelled:
-        raise Again from None
+        raise ChangedSinceRead from None
 
 
 def _looked_up(write: Write) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""The way in over ASGI, for plain HTTP and MCP alike: who calls, then their turn, then the body."""
+"""Admits requests over ASGI, for HTTP and MCP: identifies the caller, limits calls per user, then reads the body."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,13 +18,13 @@ from .fair_share import FairShare
 # Calls wait for SQLite and numpy, which let go of the interpreter; more threads would only queue there.
 MAX_CALLS_AT_ONCE: Final = 16
 MAX_IDENTIFIED_AT_ONCE: Final = 40
-"""Who calls is found in threads of their own: a caller that waits for an issuer takes none from calls or probes."""
+"""Callers are identified in separate threads: waiting for a token issuer must not block calls or probes."""
 
 
-class Entrance:
-    """Lets requests in, at most `calls_of_user` of each user at once. For one event loop.
+class Admission:
+    """Admits requests, at most `calls_of_user` per user at once. For one event loop.
 
-    Nothing of a body is read before it is known who calls, so a stranger costs no memory.
+    No body is read before the caller is identified, so an unknown caller costs no memory.
     """
 
     def __init__(self, identity: Identity, calls_of_user: int = MAX_CALLS_AT_ONCE) -> None:
