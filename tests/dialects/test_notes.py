@@ -278,7 +278,7 @@ def test_without_a_conversation_only_notes_are_searched(agent: Callable[..., Any
 
 def test_a_deletion_tells_that_the_text_is_kept_for_a_while() -> None:
     description = NOTES.tools["memory_delete"].description
-    assert "its text is kept for a while (30 days unless the operator set another time)" in description
+    assert "its text is kept for 30 days, or as long as the operator set" in description
 
 
 def test_a_deleted_note_is_kept_for_undo_until_the_retention_time(ana: Callable[..., Any]) -> None:

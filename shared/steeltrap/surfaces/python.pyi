@@ -697,7 +697,7 @@ class Core:
         """
 
 class NotesNoteView(TypedDict):
-    """A note, or something said in the conversation, which has no id and no times."""
+    """A note, or a message of the conversation, which has no id and no times."""
 
     note_id: str
     text: str
@@ -726,10 +726,10 @@ class Notes:
         """Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content."""
 
     def memory_delete(self, *, note_id: str) -> NotesWrittenView:
-        """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note leaves every search at once; its text is kept for a while (30 days unless the operator set another time), so that a mistake can be undone."""
+        """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note disappears from every search at once; its text is kept for 30 days, or as long as the operator set, so that a mistake can be undone."""
 
 class Categories:
-    """Three tools over what an agent knows by category (fact, pattern, preference, capability), answered in plain text; each agent has a space of its own."""
+    """Three tools over an agent's knowledge in four categories (fact, pattern, preference, capability); answers are plain text, and each agent has separate memories."""
 
     def store_memory(
         self,
@@ -812,7 +812,7 @@ class RecordsItemError(TypedDict):
     message: str
 
 class RecordsBatchStoredView(TypedDict):
-    """`success` only when nothing failed. After a rollback nothing is stored."""
+    """`success` is true only if nothing failed. After a rollback nothing is stored."""
 
     success: bool
     stored_count: int
@@ -820,7 +820,7 @@ class RecordsBatchStoredView(TypedDict):
     errors: builtins.list[RecordsItemError]
 
 class RecordsEditInput(TypedDict):
-    """What to change; fields left out stay as they are."""
+    """The fields to change. Fields that are left out stay unchanged."""
 
     id: str
     content: NotRequired[str | None]
@@ -829,7 +829,7 @@ class RecordsEditInput(TypedDict):
     memory_tier: NotRequired[Literal["short_term", "long_term", "working"] | None]
 
 class RecordsBatchUpdatedView(TypedDict):
-    """`success` only when nothing failed. After a rollback nothing is changed."""
+    """`success` is true only if nothing failed. After a rollback nothing is changed."""
 
     success: bool
     updated_count: int
@@ -837,7 +837,7 @@ class RecordsBatchUpdatedView(TypedDict):
     errors: builtins.list[RecordsItemError]
 
 class RecordsFoundView(TypedDict):
-    """A result. `matched_by` is there only where `similarity` is below `min_similarity`: the words matched."""
+    """A result. `matched_by` is set only if `similarity` is below `min_similarity` and the words matched."""
 
     id: str
     content: str
@@ -871,7 +871,7 @@ class RecordsListedView(TypedDict):
     created_at: str
 
 class RecordsListView(TypedDict):
-    """A page, newest first; `total` counts all that the filter lets through."""
+    """A page, newest first. `total` counts all memories that pass the filter."""
 
     memories: builtins.list[RecordsListedView]
     total: int
@@ -892,7 +892,7 @@ class RecordsRescoredView(TypedDict):
     new_score: float
 
 class Records:
-    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate. Each description starts with the Japanese words of the document that defines this dialect; the English follows."""
+    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate. Each description starts with the Japanese of the document that defines this dialect; the English follows."""
 
     def memory_store(
         self,
@@ -907,7 +907,7 @@ class Records:
     ) -> RecordsStoredView:
         """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
 
-        Store one memory: a fact, preference or event worth remembering, as a sentence that makes sense on its own.
+        Store one memory: a fact, preference or event worth remembering, as a full sentence that makes sense on its own.
         """
 
     def memory_update(
@@ -921,7 +921,7 @@ class Records:
     ) -> RecordsUpdatedView:
         """既存のメモリエントリを更新します。
 
-        Correct or extend a memory; what is left out stays as it is. Promote it with memory_tier.
+        Correct or extend a memory. Fields that are left out stay unchanged. memory_tier promotes or demotes it.
         """
 
     def memory_delete(
@@ -934,8 +934,8 @@ class Records:
     ) -> RecordsDeletedView:
         """IDまたは条件でメモリを削除します。
 
-        Delete by id, by ids, or by criteria: memory_tier and older_than together mean both. Ids that are not there are
-        left out of the answer.
+        Delete by id, by ids, or by criteria. With memory_tier and older_than, both must hold. Unknown ids are left out of
+        the answer.
         """
 
     def memory_consolidate(
@@ -949,8 +949,8 @@ class Records:
     ) -> RecordsConsolidatedView:
         """複数の関連メモリを1つに統合し、要約を生成します。
 
-        Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters are kept word for word; of more,
-        the sentences that say most.
+        Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters, all text is kept; beyond that,
+        only the most informative sentences.
         """
 
     def memory_batch_store(
@@ -958,7 +958,7 @@ class Records:
     ) -> RecordsBatchStoredView:
         """複数のメモリを一括で保存します。
 
-        Store up to 100 memories in one call, by default all or nothing. Read `success`: items that failed are in `errors`.
+        Store up to 100 memories in one call, by default all or nothing. If `success` is false, `errors` lists the failures.
         """
 
     def memory_batch_update(
@@ -966,8 +966,8 @@ class Records:
     ) -> RecordsBatchUpdatedView:
         """複数のメモリを一括で更新します。
 
-        Change up to 100 memories in one call, by default all or nothing (some stores: at most 50, and the error says so).
-        Read `success`: items that failed are in `errors`.
+        Change up to 100 memories in one call, by default all or nothing; some stores take at most 50 then, and the error
+        says so. If `success` is false, `errors` lists the failures.
         """
 
     def memory_search(
@@ -986,7 +986,7 @@ class Records:
     ) -> RecordsSearchView:
         """セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。
 
-        Search memories by meaning, by words or by both. Use it before answering from what you might have stored.
+        Search memories by meaning, by words or by both. Use it before you answer anything that may be stored.
         """
 
     def memory_get(self, *, id: str) -> RecordsRecordView:
@@ -1008,7 +1008,7 @@ class Records:
     ) -> RecordsListView:
         """フィルタリングとページネーションでメモリをリストします。
 
-        List memories, newest first, with the exact total. To find something, search instead.
+        List memories, newest first, with the exact total. To find something, use memory_search.
         """
 
     def memory_get_score(self, *, id: str) -> RecordsScoreView:
@@ -1020,11 +1020,11 @@ class Records:
     def memory_set_score(self, *, id: str, score: float, reason: str = "Manual override") -> RecordsRescoredView:
         """メモリの重要度スコアを手動で設定します。
 
-        Set how important a memory is, 0 to 1. It stays as set, whatever is read, until it is set again.
+        Set the importance of a memory, 0 to 1. Reads don't change it; it stays until it is set again.
         """
 
 class AssociativeDiscoveredAssociation(TypedDict):
-    """An associated memory; `manual` says that the link was made manually."""
+    """An associated memory. `manual` is true if the link was made manually."""
 
     target_id: str
     strength: float
@@ -1052,7 +1052,7 @@ class AssociativeDiscoveredAssociation(TypedDict):
     manual: NotRequired[bool]
 
 class AssociativeDiscoveryMetadata(TypedDict):
-    """From which scope it was looked from, and in which the associations lie: all scopes are looked through."""
+    """The scope of the memory, and the scopes of its associations; all scopes are searched."""
 
     source_scope: str
     scopes: builtins.list[str]
@@ -1066,7 +1066,7 @@ class AssociativeDiscoverAnswer(TypedDict):
     discovery_metadata: NotRequired[AssociativeDiscoveryMetadata]
 
 class AssociativeListedMemory(TypedDict):
-    """A memory of the page."""
+    """A memory on the page."""
 
     id: str
     scope: str
@@ -1091,7 +1091,7 @@ class AssociativeListedMemory(TypedDict):
     version: NotRequired[int]
 
 class AssociativePaginationInfo(TypedDict):
-    """Where this page is among all."""
+    """The position of this page."""
 
     page: int
     per_page: int
@@ -1100,7 +1100,7 @@ class AssociativePaginationInfo(TypedDict):
     has_previous: bool
 
 class AssociativeListAllAnswer(TypedDict):
-    """`total_count` counts all memories, not those of the page."""
+    """`total_count` counts all memories, not only those on the page."""
 
     success: bool
     total_count: int
@@ -1108,7 +1108,7 @@ class AssociativeListAllAnswer(TypedDict):
     pagination_info: NotRequired[AssociativePaginationInfo]
 
 class AssociativeManagedMemory(TypedDict):
-    """The memory of a get."""
+    """The memory that a get returns."""
 
     id: str
     scope: str
@@ -1133,23 +1133,21 @@ class AssociativeManagedMemory(TypedDict):
     version: NotRequired[int]
 
 class AssociativeAssociationItem(TypedDict):
-    """An associated memory, in short; without `preview` where the answer has its whole text."""
+    """An associated memory. `preview` is left out if the answer has its whole text."""
 
     target_id: str
     strength: float
     preview: NotRequired[str]
 
 class AssociativeRecordMetadata(TypedDict):
-    """What is known of the memory beside what was stored: how often and when it was read before."""
+    """The version, how often the memory was read before, and when it was read last."""
 
     version: int
     access_count: int
     last_accessed_at: NotRequired[str]
 
 class AssociativeChangeDetails(TypedDict):
-    """What changed: the fields as they were and as they are. A deleted memory can be brought back with core.undo
-    until `restorable_until`.
-    """
+    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
 
     changed: builtins.list[str]
     before: builtins.dict[str, Any]
@@ -1158,7 +1156,7 @@ class AssociativeChangeDetails(TypedDict):
     restorable_until: NotRequired[str]
 
 class AssociativeManageAnswer(TypedDict):
-    """A get answers `exists` and what follows to `metadata`, the others the rest."""
+    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
 
     success: bool
     exists: NotRequired[bool]
@@ -1171,14 +1169,14 @@ class AssociativeManageAnswer(TypedDict):
     change_details: NotRequired[AssociativeChangeDetails]
 
 class AssociativeMoveFailure(TypedDict):
-    """A memory that stayed where it is, and why."""
+    """A memory that could not be moved, and why."""
 
     memory_id: str
     code: str
     message: NotRequired[str]
 
 class AssociativeMoveAnswer(TypedDict):
-    """`failed_count` and `failed` are there only when some could not be moved; when none could, it is an error."""
+    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
 
     success: bool
     failed_count: NotRequired[int]
@@ -1189,7 +1187,7 @@ class AssociativeMoveAnswer(TypedDict):
     source_scope: NotRequired[str | builtins.list[str]]
 
 class AssociativeScopeItem(TypedDict):
-    """A scope. `memory_count` counts what lies directly in it, `total_memory_count` what lies below it too."""
+    """`memory_count` counts the memories in exactly this scope; `total_memory_count` includes the scopes below it."""
 
     name: str
     memory_count: NotRequired[int]
@@ -1200,7 +1198,7 @@ class AssociativeScopeItem(TypedDict):
     last_written_at: NotRequired[str]
 
 class AssociativeScopeStatistics(TypedDict):
-    """Over the scopes of this answer."""
+    """Statistics over the scopes in this answer."""
 
     top_scopes: int
     max_depth: int
@@ -1215,7 +1213,7 @@ class AssociativeScopeListAnswer(TypedDict):
     statistics: NotRequired[AssociativeScopeStatistics]
 
 class AssociativeAlternative(TypedDict):
-    """Another scope, how sure it is, and at level full how similar what lies there is, and how much of it."""
+    """Another possible scope. At level full, `similarity` is that of its memories, `similar_memories` their number."""
 
     scope: str
     confidence: float
@@ -1223,8 +1221,8 @@ class AssociativeAlternative(TypedDict):
     similar_memories: NotRequired[int]
 
 class AssociativeSuggestionAnalysis(TypedDict):
-    """What the suggestion stands on: stored_memories, described_scopes (common ones, while nothing like the text
-    is stored), current_scope or default; and how many similar memories were looked at.
+    """`basis` is stored_memories, described_scopes (common scopes, if no similar text is stored), current_scope or
+    default. `compared_memories` is the number of similar memories compared.
     """
 
     basis: str
@@ -1242,8 +1240,8 @@ class AssociativeScopeSuggestAnswer(TypedDict):
     reasoning: NotRequired[str]
 
 class AssociativeSearchResult(TypedDict):
-    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory. An association of two
-    results stands with the better one.
+    """A result. `score`, 0 to 1, decides the rank; `similarity` is the cosine of query and memory. An association
+    between two results is listed with the better one.
     """
 
     id: str
@@ -1272,8 +1270,8 @@ class AssociativeSearchResult(TypedDict):
     associations: NotRequired[builtins.list[AssociativeAssociationItem]]
 
 class AssociativeSearchMetadata(TypedDict):
-    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded, in a sentence
-    too; with the threshold that held, and the best similarity where all lay below it.
+    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
+    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it.
     """
 
     outcome: str
@@ -1282,7 +1280,7 @@ class AssociativeSearchMetadata(TypedDict):
     best_score: NotRequired[float]
 
 class AssociativeSearchAnswer(TypedDict):
-    """`total_count` counts the matches, of which `results` are the best; of very many, those that were looked at."""
+    """`total_count` counts the matches that the search examined; `results` are the best of them."""
 
     success: bool
     total_count: int
@@ -1290,8 +1288,8 @@ class AssociativeSearchAnswer(TypedDict):
     search_metadata: NotRequired[AssociativeSearchMetadata]
 
 class AssociativeSessionInfo(TypedDict):
-    """A session in short: how many memories lie directly in `session/{session_id}`, and for how many days nothing
-    has been written there.
+    """A session: the number of memories in exactly the scope `session/{session_id}`, and the days since the last write
+    there.
     """
 
     session_id: str
@@ -1299,8 +1297,8 @@ class AssociativeSessionInfo(TypedDict):
     age_days: float
 
 class AssociativeSessionDetails(TypedDict):
-    """A session whole. `total_memory_count` counts the scopes below too; `created_at` is left out of one that has
-    memories, but was never created.
+    """All about a session. `total_memory_count` includes the scopes below it. `created_at` is left out if the session
+    has memories but was never created.
     """
 
     session_id: str
@@ -1312,7 +1310,7 @@ class AssociativeSessionDetails(TypedDict):
     last_activity: str
 
 class AssociativeCleanupStats(TypedDict):
-    """How much a cleanup did; zeros for the other actions. `more` says that time ran out: call again."""
+    """Counts of a cleanup; zeros for the other actions. If `more` is true, time ran out: call again."""
 
     sessions: int
     deleted: int
@@ -1320,8 +1318,8 @@ class AssociativeCleanupStats(TypedDict):
     more: bool
 
 class AssociativeSessionAnswer(TypedDict):
-    """`session_info` and `session_details` are one session for create, a list for list and for cleanup (those that
-    it ended). `affected_memories` are the ids that a cleanup deleted.
+    """`session_info` and `session_details` are one session for create, all sessions for list, and the ended sessions
+    for cleanup. `affected_memories` are the ids of the deleted memories.
     """
 
     success: bool
@@ -1357,14 +1355,14 @@ class AssociativeMemoryObject(TypedDict):
     version: NotRequired[int]
 
 class AssociativeDuplicateAnalysis(TypedDict):
-    """How near the nearest memory was that was stored before, in any scope; both are left out where there is none."""
+    """The nearest older memory in any scope, and its similarity; both are left out if there is none."""
 
     is_duplicate: bool
     nearest_id: NotRequired[str]
     similarity: NotRequired[float]
 
 class AssociativeStoreAnswer(TypedDict):
-    """`duplicate_of` is there when nothing was stored: `memory_id` is then the memory that has the text."""
+    """If nothing was stored, `duplicate_of` and `memory_id` name the memory that already has the text."""
 
     success: bool
     memory_id: str
@@ -1376,14 +1374,14 @@ class AssociativeStoreAnswer(TypedDict):
     duplicate_analysis: NotRequired[AssociativeDuplicateAnalysis]
 
 class AssociativeSyncFailure(TypedDict):
-    """A memory of the file that was left out: its place in the file, from 0 on, and why."""
+    """A memory in the file that was not imported: its position in the file, from 0, and why."""
 
     index: int
     code: str
     message: str
 
 class AssociativeSyncSummary(TypedDict):
-    """What became of the memories: of an export `exported`, of an import the others."""
+    """What happened to the memories. An export sets `exported`, an import the other counts."""
 
     exported: NotRequired[int]
     imported: NotRequired[int]
@@ -1395,7 +1393,7 @@ class AssociativeSyncSummary(TypedDict):
     failures: NotRequired[builtins.list[AssociativeSyncFailure]]
 
 class AssociativeFileInfo(TypedDict):
-    """The file; sizes are in bytes, as it is and uncompressed."""
+    """The file. `size` and `uncompressed_size` are in bytes."""
 
     file_path: str
     format_version: str
@@ -1404,14 +1402,14 @@ class AssociativeFileInfo(TypedDict):
     compressed: bool
 
 class AssociativeProcessingStats(TypedDict):
-    """How many memories were looked at, and how long it took."""
+    """The number of memories processed, and the seconds it took."""
 
     total: int
     seconds: float
 
 class AssociativeSyncAnswer(TypedDict):
-    """`item_count` counts the memories written: to the file, or from it. `failed_count` is there when some of the
-    file's memories could not be imported.
+    """`item_count` counts the memories written to the file, or imported from it. `failed_count` is set if some could
+    not be imported.
     """
 
     success: bool
@@ -1434,12 +1432,12 @@ class Associative:
         limit: int = 10,
         threshold: float = 0.1,
     ) -> AssociativeDiscoverAnswer:
-        """Discover the memories that belong with one, in every scope, strongest first: similar ones, and linked ones."""
+        """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
 
     def memory_list_all(
         self, *, response_level: Literal["minimal", "standard", "full"] = "standard", page: int = 1, per_page: int = 10
     ) -> AssociativeListAllAnswer:
-        """List all memories page by page, newest first. To find something, search instead."""
+        """List all memories page by page, newest first. To find something, use memory_search."""
 
     def memory_manage(
         self,
@@ -1466,7 +1464,7 @@ class Associative:
         memory_ids: Sequence[str],
         target_scope: str,
     ) -> AssociativeMoveAnswer:
-        """Move memories to another scope. Similar memories there are associated with them; manual links stay."""
+        """Move memories to another scope. They are associated with similar memories there; manual links stay."""
 
     def scope_list(
         self,
@@ -1475,7 +1473,7 @@ class Associative:
         parent_scope: str | None = None,
         include_memory_counts: bool = True,
     ) -> AssociativeScopeListAnswer:
-        """List the scopes that have memories, in them or below them."""
+        """List the scopes that have memories in them or below them."""
 
     def scope_suggest(
         self,
@@ -1484,7 +1482,7 @@ class Associative:
         content: str,
         current_scope: str | None = None,
     ) -> AssociativeScopeSuggestAnswer:
-        """Suggest the scope for a text: where similar memories are, else a common place for such texts."""
+        """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
 
     def memory_search(
         self,
@@ -1502,9 +1500,9 @@ class Associative:
         expansion_factor: float = 2.5,
         max_expansion_factor: float = 5.0,
     ) -> AssociativeSearchAnswer:
-        """Search memories by meaning and words. Use it before answering from what you might have stored earlier.
+        """Search memories by meaning and words. Use it before you answer anything that may be stored.
 
-        Results are ranked, best first. Level minimal only counts them.
+        The best results come first. Level minimal returns only their number.
         """
 
     def session_manage(
@@ -1515,10 +1513,9 @@ class Associative:
         session_id: str | None = None,
         max_age_days: int = 7,
     ) -> AssociativeSessionAnswer:
-        """Manage sessions, for what matters only to the work at hand: store it in the scope `session/{session_id}`.
+        """Manage sessions: scopes for memories of the current task only. Store those in the scope `session/{session_id}`.
 
-        A cleanup ends the sessions that nothing was written to for a while and deletes their memories, which
-        core.undo takes back; pinned memories stay.
+        A cleanup ends idle sessions and deletes their memories, except pinned ones. core.undo restores deleted memories.
         """
 
     def memory_store(
@@ -1552,10 +1549,10 @@ class Associative:
             "skip_duplicates", "overwrite", "create_versions", "merge_metadata"
         ] = "skip_duplicates",
     ) -> AssociativeSyncAnswer:
-        """Export memories to a file of your own, or import them from one.
+        """Export memories to a file in your own folder, or import them from one.
 
-        An export of a scope has the scopes below it too, and the associations within; one of that name is replaced.
-        A file keeps what it has, also of memories that are forgotten later.
+        An export of a scope includes the scopes below it and the associations between its memories. An existing file of
+        that name is replaced. Files keep their content, even if memories are forgotten later.
         """
 
 class EpisodicMessageView(TypedDict):
@@ -1565,7 +1562,7 @@ class EpisodicMessageView(TypedDict):
     speaker: str | None
 
 class EpisodicEpisodeView(TypedDict):
-    """A memory with its score, which is relevance times retrievability, each 0 to 1."""
+    """A memory. `score` is `relevance` times `retrievability`, each 0 to 1."""
 
     id: str
     content: str
@@ -1587,7 +1584,7 @@ class EpisodicAcceptedView(TypedDict):
     accepted: bool
 
 class Episodic:
-    """Episodes of past conversations as Markdown for a model to read, and the messages they are made of."""
+    """Episodes of past conversations, recalled as Markdown for a model; messages are added one by one."""
 
     def retrieve_memory(
         self,
@@ -1597,7 +1594,7 @@ class Episodic:
         detail_limit: int | None = None,
         detail: Literal["auto", "none", "low", "high"] | None = None,
     ) -> str:
-        """Recall past conversations that matter now. Answers Markdown, the most relevant first: when it was, a summary, and what was said where it was a key moment."""
+        """Recall past conversations that matter now. Returns Markdown, the most relevant first: when it was, a summary, and the messages of key moments."""
 
     def retrieve_memory_raw(
         self,
@@ -1610,4 +1607,4 @@ class Episodic:
         """Recall past conversations that matter now, as JSON for a program: each with its messages, times and scores."""
 
     def add_message(self, *, message: EpisodicMessageInput, conversation_id: str | None = None) -> EpisodicAcceptedView:
-        """Add a message to a conversation. What belongs together becomes an episode, which retrieve_memory finds."""
+        """Add a message to a conversation. Related messages become an episode, which retrieve_memory finds."""

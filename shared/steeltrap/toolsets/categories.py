@@ -1,7 +1,7 @@
-"""`categories`: three tools over what an agent knows, by four categories, with answers in plain text.
+"""`categories`: three tools over an agent's knowledge in four categories, with answers in plain text.
 
-The dialect's document says how they read. Each of a user's agents has a space of its own here, and sees
-only its memories of the four categories.
+The dialect's document defines their wording. Each of a user's agents has separate memories here, and sees only its own
+memories in the four categories.
 """
 
 from typing import Annotated, Any, Final, Literal, get_args
@@ -37,19 +37,19 @@ def error_sentence(error: SteeltrapError, tool: Tool) -> str:
 
 CATEGORIES = Toolset(
     name="categories",
-    description="Three tools over what an agent knows by category (fact, pattern, preference, capability), answered "
-    "in plain text; each agent has a space of its own.",
+    description="Three tools over an agent's knowledge in four categories (fact, pattern, preference, capability); "
+    "answers are plain text, and each agent has separate memories.",
     instructions="This is your own long-term memory, by category: fact, pattern, preference, capability. Call "
     "search_memories before you answer from what you may have learned earlier, and list_memories to see what you know "
-    "of one category. Call store_memory, without being asked, when you learn something that will matter later: one "
+    "in one category. Call store_memory, without being asked, when you learn something that will matter later: one "
     "full sentence, with when or why it matters in context. These tools can't change or delete a memory: if something "
-    "changed, store the new state and say since when it is true.",
+    "changed, store the new state and say since when it holds.",
     render_error=error_sentence,
 )
 
 
 def _category(value: Any) -> Any:
-    # Not a ValueError, which the door would put into its own words.
+    # Not a ValueError: its text would be replaced by a standard sentence.
     if value not in NAMES:
         raise InvalidInput(f"Invalid category {str(value)[:_SHOWN]!r}. Must be one of: {list(NAMES)}")
     return value
@@ -70,7 +70,7 @@ Confidence = Annotated[float, AfterValidator(_confidence), Field(json_schema_ext
 
 
 class Arguments(Input):
-    """Unknown fields are refused here too, but the document's schemas don't say so."""
+    """Unknown fields are rejected here too, but the document's schemas don't say so."""
 
     model_config = ConfigDict(json_schema_extra=_as_documented)
 
@@ -189,7 +189,7 @@ def _item(memory: Memory, label: str = "") -> str:
 
 
 def _within_the_space(outcome: Outcome) -> Outcome:
-    """What lies outside the agent's space is nothing that another query would find."""
+    """Other agents' memories don't count: no other query could find them."""
     if outcome.kind is not OutcomeKind.FILTERED_OUT:
         return outcome
     return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")

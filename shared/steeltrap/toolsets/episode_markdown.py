@@ -1,4 +1,4 @@
-"""Retrieved memories as Markdown for a model to read: summary first, what was said on demand."""
+"""Retrieved memories as Markdown for a model: a summary of each, and its messages on demand."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -13,21 +13,21 @@ from .lines import one_line
 
 NOTHING: Final = "No memories found."
 DETAIL_TOKENS: Final = 2_000
-"""What the details of one memory may take."""
+"""Token limit for the details of one memory."""
 ANSWER_DETAIL_TOKENS: Final = 8_000
-"""What all details of an answer may take; the best memories have theirs first."""
+"""Token limit for all details of an answer; the best memories come first."""
 _AUTOMATIC_DETAILS: Final = 2
 
 Detail = Literal["auto", "none", "low", "high"]
 Wanted = Callable[[int, Retrieved], bool]
-"""Whether the memory of a rank comes with what was said."""
+"""Whether the memory at a rank is shown with its messages."""
 
 
 def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Wanted:
-    """Which memories come with details, by the level or by the number that was asked for.
+    """Which memories are shown with details, by `detail` or by `detail_limit`.
 
-    A number n means ranks up to n if surprising, 0 none, and from `limit` on all. Where nothing was asked for, the
-    memory must also have to do with the query. Raises InvalidInput when both are given.
+    A number n means ranks up to n if surprising; 0 means none; `limit` or more means all. Without either, the memory
+    must also be relevant to the query. Raises InvalidInput if both are given.
     """
     if detail is not None and detail_limit is not None:
         raise InvalidInput("Give `detail` or `detail_limit`, not both.")
@@ -40,7 +40,7 @@ def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Want
 
 
 def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
-    """One block per memory, best first, without white space at the end."""
+    """One block per memory, best first, without trailing white space."""
     blocks = []
     room = ANSWER_DETAIL_TOKENS
     for rank, item in enumerate(retrieved, 1):

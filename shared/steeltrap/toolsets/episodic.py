@@ -1,6 +1,6 @@
-"""`episodic`: what was said in conversations, remembered as episodes that fade unless they are recalled.
+"""`episodic`: conversations remembered as episodes, which fade unless they are recalled.
 
-The dialect's document says how a retrieval reads. Limits: `limit` from 1 to 100, `detail_limit` 0 or more.
+The dialect's document defines the form of a retrieval. Limits: `limit` from 1 to 100, `detail_limit` 0 or more.
 """
 
 import re
@@ -23,7 +23,7 @@ from .episode_markdown import Detail
 
 EPISODIC = Toolset(
     name="episodic",
-    description="Episodes of past conversations as Markdown for a model to read, and the messages they are made of.",
+    description="Episodes of past conversations, recalled as Markdown for a model; messages are added one by one.",
     instructions="This is the memory of past conversations, as episodes that fade unless they are recalled. Call "
     "retrieve_memory before you answer if an earlier conversation may matter; it shows summaries, and for key "
     "moments the messages too. Set detail_limit to see more messages. Call add_message for each message of the "
@@ -62,13 +62,13 @@ class RetrieveInput(Input):
     ),
 )
 def retrieve_memory(call: Call, input: RetrieveInput) -> str:
-    """Recall past conversations that matter now. Answers Markdown, the most relevant first: when it was, a summary, and what was said where it was a key moment."""  # noqa: E501 - one paragraph for a model
+    """Recall past conversations that matter now. Returns Markdown, the most relevant first: when it was, a summary, and the messages of key moments."""  # noqa: E501 - one paragraph for a model
     wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
     return episode_markdown.render(_retrieve(call, input), wanted, call.now())
 
 
 class RetrieveRawInput(RetrieveInput):
-    """The same arguments; `detail` and `detail_limit` change nothing, since messages always come along."""
+    """The same arguments. `detail` and `detail_limit` have no effect, because messages are always included."""
 
 
 class MessageView(Answer):
@@ -79,7 +79,7 @@ class MessageView(Answer):
 
 
 class EpisodeView(Answer):
-    """A memory with its score, which is relevance times retrievability, each 0 to 1."""
+    """A memory. `score` is `relevance` times `retrievability`, each 0 to 1."""
 
     id: str
     content: str
@@ -111,7 +111,7 @@ _WHOLE = re.compile("-?[0-9]{1,18}")
 
 
 def _timestamp(value: Any) -> datetime:
-    # A whole number of seconds and one of milliseconds look alike; the document's clients send the latter.
+    # Seconds and milliseconds can't be told apart; the document's clients send milliseconds.
     number = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value.strip()) else value
     if isinstance(number, str):
         return read_time(number)
@@ -129,14 +129,14 @@ class MessageInput(Input):
     role: str = Field(min_length=1, max_length=64, description="Who spoke: user or assistant")
     content: str = Field(max_length=32768, description="What was said")
     timestamp: Timestamp | None = Field(
-        None, description="When it was said, in milliseconds since 1970 (an ISO 8601 time is taken too); left out: now"
+        None, description="When it was said, in milliseconds since 1970 or as an ISO 8601 time. Default: now"
     )
 
 
 class AddMessageInput(Input):
     message: MessageInput = Field(description="The message")
     conversation_id: str | None = Field(
-        None, min_length=1, max_length=512, description="Which conversation; left out: the current one"
+        None, min_length=1, max_length=512, description="The conversation. Default: the current one"
     )
 
 
@@ -157,7 +157,7 @@ class AcceptedView(Answer):
     ),
 )
 def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
-    """Add a message to a conversation. What belongs together becomes an episode, which retrieve_memory finds."""
+    """Add a message to a conversation. Related messages become an episode, which retrieve_memory finds."""
     said = input.message
     appending.append_messages(
         call, [Message(role=said.role, content=said.content, time=said.timestamp)], input.conversation_id

@@ -1,4 +1,4 @@
-"""The fields that several tools share, each with its limits and the sentence that a model reads."""
+"""The fields that several tools share, with their limits and descriptions."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -14,12 +14,12 @@ from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
 def _time(value: Any) -> datetime:
     if isinstance(value, datetime):
         return in_utc(value)
-    # Anything else is no time, numbers above all: seconds, milliseconds or a year, nobody can tell.
+    # Numbers are rejected: seconds, milliseconds and years can't be told apart.
     return read_time(value if isinstance(value, str) else "")
 
 
 Time = Annotated[datetime, BeforeValidator(_time)]
-"""An ISO 8601 date or time; without a zone it is taken as UTC, which is how every answer gives it."""
+"""An ISO 8601 date or time. Without a zone it is UTC; answers always use UTC."""
 
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
@@ -28,7 +28,7 @@ MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The me
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
 AnyText = Annotated[str, MaxBytes(MAX_CONTENT_BYTES)]
-"""A text whose schema says no length, since a document's schema doesn't; the engine's sentence does."""
+"""A text whose schema has no length, because the document's schema has none; the engine checks the length."""
 
 Metadata = Annotated[JsonObject, MaxBytes(MAX_METADATA_BYTES)]
 TagList = Annotated[list[str], MaxBytes(MAX_TAGS * MAX_TAG_CHARACTERS)]

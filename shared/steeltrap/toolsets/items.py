@@ -1,4 +1,4 @@
-"""Items of a list that are read one by one, so that one that doesn't fit is an error of its own, not of the call."""
+"""List items that are validated one by one, so that an invalid item is an error of its own, not of the call."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +13,14 @@ from ..rules.limits import check_json
 from ..rules.wording import plain_schema, sentence, show
 
 _DEPTH: Final = 2
-"""How deep an item is in the arguments."""
+"""The nesting depth of an item in the arguments."""
 
 
 @dataclass(frozen=True)
 class OneByOne:
-    """`list[Annotated[Item | InvalidInput, OneByOne(Item)]]`: an item that doesn't fit becomes the refusal of it.
+    """`list[Annotated[Item | InvalidInput, OneByOne(Item)]]`: an invalid item becomes its InvalidInput.
 
-    The schema that a model reads is the item's own. The list's name stands in its input's `one_by_one`.
+    The schema that a model reads is the item's. The input's `one_by_one` names the list.
     """
 
     model: type[BaseModel]

@@ -1,7 +1,7 @@
-"""`notes`: four tools over natural-language notes of a user.
+"""`notes`: four tools over a user's natural-language notes.
 
-The dialect's document says how they read. Limits: `top_k` above 20 is clamped, tags are trimmed,
-lower-cased and deduplicated. Episodes are no notes: they belong to their conversation, as turns do.
+The dialect's document defines their wording. Limits: `top_k` above 20 is treated as 20; tags are trimmed, lower-cased
+and deduplicated. Episodes are not notes: like turns, they belong to their conversation.
 """
 
 from datetime import datetime
@@ -74,7 +74,7 @@ class SearchInput(Input):
 
 
 class NoteView(Answer):
-    """A note, or something said in the conversation, which has no id and no times."""
+    """A note, or a message of the conversation, which has no id and no times."""
 
     note_id: str
     text: str
@@ -141,7 +141,7 @@ class UpdateInput(Input):
         max_length=64, description="ID of the note to update (from memory_search or memory_save results)"
     )
     content: AnyText = Field(description="New content to replace the existing note")
-    tags: Tags | None = Field(None, description="New tags in place of the old ones; left out: the tags stay")
+    tags: Tags | None = Field(None, description="New tags; they replace the old ones. Default: keep the tags")
 
 
 @NOTES.tool(
@@ -170,7 +170,7 @@ class DeleteInput(Input):
     examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},),
 )
 def memory_delete(call: Call, input: DeleteInput) -> WrittenView:
-    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note leaves every search at once; its text is kept for a while (30 days unless the operator set another time), so that a mistake can be undone."""  # noqa: E501 - the document's words, and what happens to the text
+    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note disappears from every search at once; its text is kept for 30 days, or as long as the operator set, so that a mistake can be undone."""  # noqa: E501 - the document's words, and what happens to the text
     memory = deleting.delete(call, input.note_id)
     return WrittenView(note_id=PREFIX + memory.id, message="Note deleted successfully.")
 
@@ -181,7 +181,7 @@ def _check_content(content: str) -> None:
 
 
 def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
-    """Episodes are filtered out though nobody asked for a filter: then there is simply no note."""
+    """Without tags, `filtered_out` only means that episodes were filtered out: there is no note."""
     if outcome.kind is not OutcomeKind.FILTERED_OUT or input.tags:
         return outcome
     return Outcome(kind=OutcomeKind.NOTHING_STORED, message="No note is saved yet.")

@@ -17,12 +17,12 @@ class DiscoverInput(LevelledInput):
         0.1,
         # What the original calls it.
         validation_alias=AliasChoices("threshold", "similarity_threshold"),
-        description="Leave out what is less strongly associated, 0 to 1.",
+        description="Leave out associations weaker than this, 0 to 1.",
     )
 
 
 class DiscoveredAssociation(CompleteMemory, AssociationItem):
-    """An associated memory; `manual` says that the link was made manually."""
+    """An associated memory. `manual` is true if the link was made manually."""
 
     preview: Brief[str] = None
     id: Full[str] = None
@@ -31,7 +31,7 @@ class DiscoveredAssociation(CompleteMemory, AssociationItem):
 
 
 class DiscoveryMetadata(Levelled):
-    """From which scope it was looked from, and in which the associations lie: all scopes are looked through."""
+    """The scope of the memory, and the scopes of its associations; all scopes are searched."""
 
     source_scope: str
     scopes: list[str]
@@ -55,7 +55,7 @@ class DiscoverAnswer(Succeeded):
     ),
 )
 def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAnswer:
-    """Discover the memories that belong with one, in every scope, strongest first: similar ones, and linked ones."""
+    """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
     source = getting.find(call, input.memory_id)
     found = associating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
     answer = DiscoverAnswer(

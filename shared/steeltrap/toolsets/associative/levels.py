@@ -1,14 +1,14 @@
-"""The three levels of detail of an answer, which nest: each says all that the lower ones say, and more.
+"""The three levels of detail of an answer. Each level adds to the level below it.
 
-A field of an answer says from which level on it is shown, at any depth:
+Each field of an answer, at any depth, declares the lowest level that shows it:
 
     class StoreAnswer(Levelled):
         memory_id: str                     # at every level
         scope: Standard[str] = None        # from standard on
-        preview: Brief[str] = None         # up to standard: at full another field says all of it
+        preview: Brief[str] = None         # only at standard: at full, another field has the whole
         memory_object: Full[Whole] = None  # at full
 
-so that no level can contradict another: `at` only ever leaves fields out.
+Levels can't contradict each other, because `at` only leaves fields out.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from ...tools import Answer, Input
 
 
 class ResponseLevel(StrEnum):
-    """How much an answer tells."""
+    """How much detail an answer has."""
 
     MINIMAL = "minimal"
     STANDARD = "standard"
@@ -39,7 +39,7 @@ Full = Annotated[T | None, ResponseLevel.FULL]
 
 
 class LevelledInput(Input):
-    """Arguments with the one parameter that every tool here has."""
+    """The parameter that every tool of this toolset has."""
 
     response_level: ResponseLevel = Field(
         default=ResponseLevel.STANDARD,
@@ -57,17 +57,17 @@ class LevelledInput(Input):
 
 
 class Levelled(Answer):
-    """An answer or a part of one. What is None is left out; an empty list stays."""
+    """An answer or a part of one. Fields that are None are left out; empty lists are kept."""
 
 
 class Succeeded(Levelled):
-    """What every answer begins with; a failure is an error of its own form."""
+    """Every successful answer. A failure has the form of an error."""
 
     success: bool = True
 
 
 def at(level: ResponseLevel, answer: A) -> A:
-    """The answer as this level shows it."""
+    """The answer at this level."""
     shown = {
         name: _at(level, getattr(answer, name))
         for name, field in type(answer).model_fields.items()
@@ -90,5 +90,5 @@ def _at(level: ResponseLevel, value: Any) -> Any:
 
 
 def preview(text: str, length: int) -> str:
-    """The beginning of a text, with dots where it is longer."""
+    """The beginning of a text; if it is longer, followed by dots."""
     return text if len(text) <= length else text[:length] + "..."

@@ -13,8 +13,8 @@ from .views import CompleteMemory, Placed, complete
 
 
 class ListAllInput(LevelledInput):
-    page: int = Field(1, ge=1, le=10_000_000, description="Which page, from 1 on.")
-    per_page: int = Field(10, ge=1, le=100, description="How many memories a page has.")
+    page: int = Field(1, ge=1, le=10_000_000, description="Page number, from 1.")
+    per_page: int = Field(10, ge=1, le=100, description="Number of memories per page.")
 
 
 class Listed(Placed):
@@ -22,11 +22,11 @@ class Listed(Placed):
 
 
 class ListedMemory(CompleteMemory, Listed):
-    """A memory of the page."""
+    """A memory on the page."""
 
 
 class PaginationInfo(Levelled):
-    """Where this page is among all."""
+    """The position of this page."""
 
     page: int
     per_page: int
@@ -36,7 +36,7 @@ class PaginationInfo(Levelled):
 
 
 class ListAllAnswer(Succeeded):
-    """`total_count` counts all memories, not those of the page."""
+    """`total_count` counts all memories, not only those on the page."""
 
     total_count: int
     memories: Standard[list[ListedMemory]] = None
@@ -45,7 +45,7 @@ class ListAllAnswer(Succeeded):
 
 @ASSOCIATIVE.tool("list", "read", examples=({}, {"page": 2, "per_page": 20}))
 def memory_list_all(call: Call, input: ListAllInput) -> ListAllAnswer:
-    """List all memories page by page, newest first. To find something, search instead."""
+    """List all memories page by page, newest first. To find something, use memory_search."""
     page = listing.list_memories(call, Filter(), limit=input.per_page, offset=(input.page - 1) * input.per_page)
     answer = ListAllAnswer(
         total_count=page.total,

@@ -34,16 +34,16 @@ _ASSOCIATIONS: Final = 10
 
 class ManageInput(LevelledInput):
     operation: Literal["get", "update", "delete"] = Field(
-        description="get: read the memory; update: change the fields that are given; delete: remove it."
+        description="get: read the memory; update: change the given fields; delete: delete it."
     )
     memory_id: MemoryIdField
-    include_associations: bool = Field(True, description="With get at level full: the strongest associations.")
+    include_associations: bool = Field(True, description="With get at level full: include the strongest associations.")
     content: Content | None = Field(None, description="With update: the new text.")
     scope: Scope | None = Field(None, description="With update: the new scope.")
-    tags: Tags | None = Field(None, description="With update: new tags, in place of the old ones.")
+    tags: Tags | None = Field(None, description="With update: new tags; they replace the old ones.")
     category: Category | None = Field(None, description="With update: the new category.")
     metadata: Metadata | None = Field(
-        None, description="With update: merged into the stored metadata; a key set to null is removed."
+        None, description="With update: merged into the stored metadata; null removes a key."
     )
 
     def given(self) -> list[str]:
@@ -56,11 +56,11 @@ class ManageInput(LevelledInput):
 
 
 class ManagedMemory(CompleteMemory, Previewed):
-    """The memory of a get."""
+    """The memory that a get returns."""
 
 
 class RecordMetadata(Levelled):
-    """What is known of the memory beside what was stored: how often and when it was read before."""
+    """The version, how often the memory was read before, and when it was read last."""
 
     version: int
     access_count: int
@@ -68,8 +68,7 @@ class RecordMetadata(Levelled):
 
 
 class ChangeDetails(Levelled):
-    """What changed: the fields as they were and as they are. A deleted memory can be brought back with core.undo
-    until `restorable_until`."""
+    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
 
     changed: list[str]
     before: JsonObject
@@ -79,7 +78,7 @@ class ChangeDetails(Levelled):
 
 
 class ManageAnswer(Succeeded):
-    """A get answers `exists` and what follows to `metadata`, the others the rest."""
+    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
 
     exists: bool | None = None
     memory: Standard[ManagedMemory] = None
@@ -164,7 +163,7 @@ def _delete(call: Call, input: ManageInput) -> ManageAnswer:
     memory = deleting.delete(call, input.memory_id)
     retention = call.rules.retention
     until = memory.deleted_at + retention if memory.deleted_at is not None and retention else None
-    undo = f" It can be brought back for {retention.days} days." if until else ""
+    undo = f" It can be restored for {retention.days} days." if until else ""
     return ManageAnswer(
         affected_count=1,
         summary=f"Deleted 1 memory from {preview(memory.scope, 50)}.{undo}",

@@ -15,7 +15,7 @@ class MoveInput(LevelledInput):
 
 
 class MoveFailure(Levelled):
-    """A memory that stayed where it is, and why."""
+    """A memory that could not be moved, and why."""
 
     memory_id: str
     code: str
@@ -23,7 +23,7 @@ class MoveFailure(Levelled):
 
 
 class MoveAnswer(Succeeded):
-    """`failed_count` and `failed` are there only when some could not be moved; when none could, it is an error."""
+    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
 
     failed_count: int | None = None
     moved_count: Standard[int] = None
@@ -31,7 +31,7 @@ class MoveAnswer(Succeeded):
     failed: Standard[list[MoveFailure]] = None
     moved_items: Full[list[str]] = None
     source_scope: Full[str | list[str]] = Field(
-        None, description="A string when all came from one scope, else the list of them."
+        None, description="One scope as a string, or a list if there were several."
     )
 
 
@@ -44,7 +44,7 @@ class MoveAnswer(Succeeded):
     examples=({"memory_ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "target_scope": "work/archive"},),
 )
 def memory_move(call: Call, input: MoveInput) -> MoveAnswer:
-    """Move memories to another scope. Similar memories there are associated with them; manual links stay."""
+    """Move memories to another scope. They are associated with similar memories there; manual links stay."""
     moved = moving.move(call, input.memory_ids, input.target_scope)
     if not moved.memories:
         first = next(iter(moved.failures.values()))

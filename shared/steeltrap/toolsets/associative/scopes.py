@@ -20,12 +20,14 @@ _ALTERNATIVES: Final = 3
 
 
 class ScopeListInput(LevelledInput):
-    parent_scope: Scope | None = Field(None, description="Only this scope and those below it; left out: all.")
-    include_memory_counts: bool = Field(True, description="Say how many memories each has.")
+    parent_scope: Scope | None = Field(
+        None, description="Only this scope and the scopes below it. Default: all scopes."
+    )
+    include_memory_counts: bool = Field(True, description="Include the number of memories in each scope.")
 
 
 class ScopeItem(Levelled):
-    """A scope. `memory_count` counts what lies directly in it, `total_memory_count` what lies below it too."""
+    """`memory_count` counts the memories in exactly this scope; `total_memory_count` includes the scopes below it."""
 
     name: str
     memory_count: int | None = None
@@ -37,9 +39,9 @@ class ScopeItem(Levelled):
 
 
 class ScopeStatistics(Levelled):
-    """Over the scopes of this answer."""
+    """Statistics over the scopes in this answer."""
 
-    top_scopes: int = Field(description="How many have no parent here.")
+    top_scopes: int = Field(description="Number of scopes whose parent is not in this answer.")
     max_depth: int
     total_memories: int | None = None
 
@@ -54,7 +56,7 @@ class ScopeListAnswer(Succeeded):
 
 @ASSOCIATIVE.tool("list", "read", examples=({}, {"parent_scope": "work", "include_memory_counts": False}))
 def scope_list(call: Call, input: ScopeListInput) -> ScopeListAnswer:
-    """List the scopes that have memories, in them or below them."""
+    """List the scopes that have memories in them or below them."""
     parent = None if input.parent_scope is None else check_scope(input.parent_scope)
     used = listing.list_scopes(call, parent)
     items = _hierarchy(used, parent, counts=input.include_memory_counts)
@@ -102,12 +104,14 @@ def _upwards(scope: str, top: str | None) -> list[str]:
 
 
 class ScopeSuggestInput(LevelledInput):
-    content: Content = Field(description="The text to find a scope for, whole rather than shortened.")
-    current_scope: Scope | None = Field(None, description="The scope of the work at hand; it wins a close call.")
+    content: Content = Field(description="The text to find a scope for; give the whole text.")
+    current_scope: Scope | None = Field(
+        None, description="The scope of the current task; preferred if the choice is close."
+    )
 
 
 class Alternative(Levelled):
-    """Another scope, how sure it is, and at level full how similar what lies there is, and how much of it."""
+    """Another possible scope. At level full, `similarity` is that of its memories, `similar_memories` their number."""
 
     scope: str
     confidence: float
@@ -116,8 +120,8 @@ class Alternative(Levelled):
 
 
 class SuggestionAnalysis(Levelled):
-    """What the suggestion stands on: stored_memories, described_scopes (common ones, while nothing like the text
-    is stored), current_scope or default; and how many similar memories were looked at."""
+    """`basis` is stored_memories, described_scopes (common scopes, if no similar text is stored), current_scope or
+    default. `compared_memories` is the number of similar memories compared."""
 
     basis: str
     compared_memories: int
@@ -144,7 +148,7 @@ class ScopeSuggestAnswer(Succeeded):
     ),
 )
 def scope_suggest(call: Call, input: ScopeSuggestInput) -> ScopeSuggestAnswer:
-    """Suggest the scope for a text: where similar memories are, else a common place for such texts."""
+    """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
     suggested = suggesting.suggest_scope(call, input.content, input.current_scope)
     answer = ScopeSuggestAnswer(
         suggested_scope=suggested.scope,
@@ -169,10 +173,10 @@ def _alternative(guess: ScopeGuess) -> Alternative:
 def _reasoning(suggested: ScopeSuggestion) -> str:
     match suggested.basis:
         case "stored_memories":
-            return f"The memories most like it are in {suggested.scope}."
+            return f"The most similar memories are in {suggested.scope}."
         case "described_scopes":
-            return f"No stored memory is like it; by its meaning it belongs to {suggested.scope}."
+            return f"No stored memory is similar; by its meaning, the text fits {suggested.scope}."
         case "current_scope":
-            return "Neither a stored memory nor a common scope is like it; the current scope is kept."
+            return "No stored memory is similar and no common scope fits; the current scope is suggested."
         case "default":
-            return "Neither a stored memory nor a common scope is like it; the default scope takes it."
+            return "No stored memory is similar and no common scope fits; the default scope is suggested."

@@ -18,32 +18,35 @@ from .views import AssociationItem, CompleteMemory, Previewed, Threshold, comple
 class SearchInput(LevelledInput):
     query: Query = Field(description="Search query")
     mode: Literal["standard", "diversified"] = Field(
-        "standard", description="standard: the most relevant; diversified: relevant ones that differ from each other."
+        "standard", description="standard: the most relevant; diversified: relevant and different from each other."
     )
-    scope: Scope | None = Field(None, description="Search in this scope only; left out: in all.")
-    include_child_scopes: bool = Field(False, description="With `scope`: in the scopes below it too.")
+    scope: Scope | None = Field(None, description="Only this scope. Default: all scopes.")
+    include_child_scopes: bool = Field(False, description="With `scope`: also the scopes below it.")
     limit: int = Field(10, ge=1, le=100, description="Maximum number of memories to retrieve.")
     similarity_threshold: Threshold = Field(
-        0.1, description="Leave out what is less similar, 0 to 1, unless it shares words with the query."
+        0.1, description="Leave out results less similar than this, 0 to 1, unless they share words with the query."
     )
     include_associations: bool = Field(
-        True, description="At level full: the three strongest associations of each result."
+        True, description="At level full: include the three strongest associations of each result."
     )
-    min_score: Threshold = Field(0.1, description="In mode diversified, in place of `similarity_threshold`.")
+    min_score: Threshold = Field(0.1, description="In mode diversified: used instead of `similarity_threshold`.")
     diversity_threshold: Threshold = Field(
-        0.8, description="In mode diversified: leave out what is at least this similar to a better result."
+        0.8, description="In mode diversified: leave out results at least this similar to a better one."
     )
     expansion_factor: float = Field(
-        2.5, ge=1, le=10, description="In mode diversified: choose from this many times `limit` results."
+        2.5, ge=1, le=10, description="In mode diversified: choose from `limit` times this many results."
     )
     max_expansion_factor: float = Field(
-        5.0, ge=1, le=20, description="In mode diversified: from up to this many where those don't fill the limit."
+        5.0,
+        ge=1,
+        le=20,
+        description="In mode diversified: if too few of them differ, choose from `limit` times this many.",
     )
 
 
 class SearchResult(CompleteMemory, Previewed):
-    """A found memory. `score` ranks, 0 to 1; `similarity` is the cosine of query and memory. An association of two
-    results stands with the better one."""
+    """A result. `score`, 0 to 1, decides the rank; `similarity` is the cosine of query and memory. An association
+    between two results is listed with the better one."""
 
     score: Full[float] = None
     similarity: Full[float] = None
@@ -51,8 +54,8 @@ class SearchResult(CompleteMemory, Previewed):
 
 
 class SearchMetadata(Levelled):
-    """What happened: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded, in a sentence
-    too; with the threshold that held, and the best similarity where all lay below it."""
+    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
+    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it."""
 
     outcome: str
     message: str
@@ -61,7 +64,7 @@ class SearchMetadata(Levelled):
 
 
 class SearchAnswer(Succeeded):
-    """`total_count` counts the matches, of which `results` are the best; of very many, those that were looked at."""
+    """`total_count` counts the matches that the search examined; `results` are the best of them."""
 
     total_count: int
     results: Standard[list[SearchResult]] = None
@@ -79,9 +82,9 @@ class SearchAnswer(Succeeded):
     ),
 )
 def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
-    """Search memories by meaning and words. Use it before answering from what you might have stored earlier.
+    """Search memories by meaning and words. Use it before you answer anything that may be stored.
 
-    Results are ranked, best first. Level minimal only counts them.
+    The best results come first. Level minimal returns only their number.
     """
     is_diversified = input.mode == "diversified"
     threshold = input.min_score if is_diversified else input.similarity_threshold
@@ -118,8 +121,8 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
 
 
 def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:
-    """The associations of the results, best first: one between two of them stands with the better one, and no result
-    is previewed, since it is there as a whole."""
+    """The associations of the results. One between two results is listed with the better one, and results have no
+    preview, because the answer has their whole text."""
     found: set[str] = set()
     once = {}
     for id, items in linked.items():

@@ -16,12 +16,12 @@ class SessionManageInput(LevelledInput):
     action: Literal["create", "list", "cleanup"] = Field(
         # `operation` is what the other tools here call it.
         validation_alias=AliasChoices("action", "operation"),
-        description="create: begin a session; list: show all; cleanup: end those that are idle.",
+        description="create: start a session; list: list all; cleanup: end idle sessions.",
     )
     session_id: Annotated[str, Field(min_length=1, max_length=sessions.MAX_ID_CHARACTERS)] | None = Field(
         None,
-        description="With create: letters, digits, '_' and '-'; left out, it is session-YYYYMMDD-HHMMSS. With "
-        "cleanup: only this session, if it is that old.",
+        description="With create: letters, digits, '_' and '-'. Default: session-YYYYMMDD-HHMMSS. With cleanup: end "
+        "only this session, if it is that old.",
     )
     max_age_days: int = Field(
         7, ge=0, le=36_500, description="With cleanup: end sessions without activity for this many days."
@@ -29,8 +29,8 @@ class SessionManageInput(LevelledInput):
 
 
 class SessionInfo(Levelled):
-    """A session in short: how many memories lie directly in `session/{session_id}`, and for how many days nothing
-    has been written there."""
+    """A session: the number of memories in exactly the scope `session/{session_id}`, and the days since the last write
+    there."""
 
     session_id: str
     memory_count: int
@@ -38,8 +38,8 @@ class SessionInfo(Levelled):
 
 
 class SessionDetails(SessionInfo):
-    """A session whole. `total_memory_count` counts the scopes below too; `created_at` is left out of one that has
-    memories, but was never created."""
+    """All about a session. `total_memory_count` includes the scopes below it. `created_at` is left out if the session
+    has memories but was never created."""
 
     scope: str
     total_memory_count: int
@@ -48,17 +48,17 @@ class SessionDetails(SessionInfo):
 
 
 class CleanupStats(Levelled):
-    """How much a cleanup did; zeros for the other actions. `more` says that time ran out: call again."""
+    """Counts of a cleanup; zeros for the other actions. If `more` is true, time ran out: call again."""
 
     sessions: int
     deleted: int
-    spared: int = Field(description="How many pinned memories stayed.")
+    spared: int = Field(description="Number of pinned memories kept.")
     more: bool
 
 
 class SessionAnswer(Succeeded):
-    """`session_info` and `session_details` are one session for create, a list for list and for cleanup (those that
-    it ended). `affected_memories` are the ids that a cleanup deleted."""
+    """`session_info` and `session_details` are one session for create, all sessions for list, and the ended sessions
+    for cleanup. `affected_memories` are the ids of the deleted memories."""
 
     session_id: str | None = None
     session_info: Standard[SessionInfo | list[SessionInfo]] = None
@@ -80,10 +80,9 @@ class SessionAnswer(Succeeded):
     ),
 )
 def session_manage(call: Call, input: SessionManageInput) -> SessionAnswer:
-    """Manage sessions, for what matters only to the work at hand: store it in the scope `session/{session_id}`.
+    """Manage sessions: scopes for memories of the current task only. Store those in the scope `session/{session_id}`.
 
-    A cleanup ends the sessions that nothing was written to for a while and deletes their memories, which
-    core.undo takes back; pinned memories stay.
+    A cleanup ends idle sessions and deletes their memories, except pinned ones. core.undo restores deleted memories.
     """
     match input.action:
         case "create":

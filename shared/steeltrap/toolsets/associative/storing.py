@@ -19,25 +19,25 @@ class StoreInput(LevelledInput):
     content: Content = Field(description="Memory content to store")
     scope: Scope = Field(
         DEFAULT_SCOPE,
-        description="Where it belongs: a path such as 'work/webapp/backend', 'learning/python' or 'session/ID' "
-        "(letters, digits, '_' and '-', at most 10 levels). scope_suggest finds one.",
+        description="Path to file it under, such as 'work/webapp/backend', 'learning/python' or 'session/ID' "
+        "(letters, digits, '_' and '-', at most 10 levels). scope_suggest suggests one.",
     )
     metadata: Metadata | None = None
     tags: Tags | None = None
     category: Category | None = None
-    auto_associate: bool = Field(True, description="Associate it with the similar memories of its scope.")
+    auto_associate: bool = Field(True, description="Associate it with similar memories in its scope.")
     allow_duplicates: bool = Field(
-        False, description="Store it even when the scope has the same text; false answers the one that is there."
+        False, description="Store it even if the scope already has the same text. false returns the existing memory."
     )
     duplicate_threshold: Threshold | None = Field(
         None,
-        description="Refuse to store it when the scope has a memory at least this similar, 0 to 1; 0.95 and more "
-        "refuses what is nearly identical. Left out: nothing is refused.",
+        description="Refuse to store it if the scope has a memory at least this similar, 0 to 1; 0.95 refuses only "
+        "nearly identical texts. Default: never refuse.",
     )
 
 
 class DuplicateAnalysis(Levelled):
-    """How near the nearest memory was that was stored before, in any scope; both are left out where there is none."""
+    """The nearest older memory in any scope, and its similarity; both are left out if there is none."""
 
     is_duplicate: bool
     nearest_id: str | None = None
@@ -45,7 +45,7 @@ class DuplicateAnalysis(Levelled):
 
 
 class StoreAnswer(Succeeded):
-    """`duplicate_of` is there when nothing was stored: `memory_id` is then the memory that has the text."""
+    """If nothing was stored, `duplicate_of` and `memory_id` name the memory that already has the text."""
 
     memory_id: str
     scope: Standard[str] = None

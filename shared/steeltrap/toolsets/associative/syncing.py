@@ -23,25 +23,25 @@ class SyncInput(LevelledInput):
     )
     scope: Annotated[str, Field(min_length=1, max_length=513)] | None = Field(
         None,
-        description="With export: only this scope and those below it. With import: put before the scope of each "
-        "memory, such as 'imported'.",
+        description="With export: only this scope and the scopes below it. With import: a prefix for the scope of "
+        "each memory, such as 'imported'.",
     )
     file_path: Annotated[str, Field(min_length=1, max_length=MAX_FILE_NAME_CHARACTERS)] | None = Field(
         None,
-        description="A relative path in your own folder of exported files, such as 'backup/memories.json'. Left out, "
-        "an export chooses a name and answers it.",
+        description="A relative path in your own folder of exported files, such as 'backup/memories.json'. Default "
+        "for an export: a new name, which the answer contains.",
     )
-    include_associations: bool = Field(True, description="Take the associations between the memories along.")
-    compression: bool = Field(False, description="With export: compress the file with gzip. An import sees it itself.")
+    include_associations: bool = Field(True, description="Include the associations between the memories.")
+    compression: bool = Field(False, description="With export: compress the file with gzip. An import detects this.")
     merge_strategy: Strategy = Field(
         "skip_duplicates",
-        description="With import, for what is there already: skip_duplicates leaves it, overwrite replaces it, "
-        "create_versions saves the file's beside it, merge_metadata adds tags and metadata to it.",
+        description="With import, if a memory already exists: skip_duplicates keeps it, overwrite replaces it, "
+        "create_versions stores the file's version as a second memory, merge_metadata adds its tags and metadata.",
     )
 
 
 class SyncFailure(Levelled):
-    """A memory of the file that was left out: its place in the file, from 0 on, and why."""
+    """A memory in the file that was not imported: its position in the file, from 0, and why."""
 
     index: int
     code: str
@@ -49,7 +49,7 @@ class SyncFailure(Levelled):
 
 
 class SyncSummary(Levelled):
-    """What became of the memories: of an export `exported`, of an import the others."""
+    """What happened to the memories. An export sets `exported`, an import the other counts."""
 
     exported: int | None = None
     imported: int | None = None
@@ -62,7 +62,7 @@ class SyncSummary(Levelled):
 
 
 class FileInfo(Levelled):
-    """The file; sizes are in bytes, as it is and uncompressed."""
+    """The file. `size` and `uncompressed_size` are in bytes."""
 
     file_path: str
     format_version: str
@@ -72,15 +72,15 @@ class FileInfo(Levelled):
 
 
 class ProcessingStats(Levelled):
-    """How many memories were looked at, and how long it took."""
+    """The number of memories processed, and the seconds it took."""
 
     total: int
     seconds: float
 
 
 class SyncAnswer(Succeeded):
-    """`item_count` counts the memories written: to the file, or from it. `failed_count` is there when some of the
-    file's memories could not be imported."""
+    """`item_count` counts the memories written to the file, or imported from it. `failed_count` is set if some could
+    not be imported."""
 
     operation_type: Literal["export", "import"]
     failed_count: int | None = None
@@ -103,10 +103,10 @@ class SyncAnswer(Succeeded):
     ),
 )
 def memory_sync(call: Call, input: SyncInput) -> SyncAnswer:
-    """Export memories to a file of your own, or import them from one.
+    """Export memories to a file in your own folder, or import them from one.
 
-    An export of a scope has the scopes below it too, and the associations within; one of that name is replaced.
-    A file keeps what it has, also of memories that are forgotten later.
+    An export of a scope includes the scopes below it and the associations between its memories. An existing file of
+    that name is replaced. Files keep their content, even if memories are forgotten later.
     """
     began = call.now()
     answer = _export(call, input) if input.operation == "export" else _import(call, input)
@@ -135,7 +135,7 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
 
 def _import(call: Call, input: SyncInput) -> SyncAnswer:
     if input.file_path is None:
-        raise InvalidInput("`file_path` is required for an import: give the path that an export answered.")
+        raise InvalidInput("`file_path` is required for an import: give the path from the answer to an export.")
     done = importing.import_file(
         call,
         input.file_path,

@@ -15,7 +15,7 @@ from .levels import Brief, Full, Levelled, preview
 
 TOP_ASSOCIATIONS: Final = 3
 
-MemoryIdField = Annotated[MemoryId, Field(description="The memory's id, as an earlier answer gave it.")]
+MemoryIdField = Annotated[MemoryId, Field(description="The memory's id, from memory_store or memory_search.")]
 Tags = Annotated[TagList, Field(max_length=64, description="Memory tags")]
 Metadata = Annotated[fields.Metadata, Field(description="Additional metadata")]
 Category = Annotated[str, Field(min_length=1, max_length=256, description="Memory category")]
@@ -23,8 +23,8 @@ Threshold = Annotated[float, Field(ge=0, le=1)]
 
 
 class CompleteMemory(Levelled):
-    """What a complete memory object has beside its id and scope. A field that has no value is left out, and so are
-    `pinned` where it is false and `confidence` where it is 1."""
+    """The fields of a complete memory, apart from its id and scope. Fields without a value are left out, as are
+    `pinned` if false and `confidence` if 1."""
 
     content: Full[str] = None
     category: Full[str] = None
@@ -47,7 +47,7 @@ class CompleteMemory(Levelled):
 
 
 class Placed(Levelled):
-    """What every memory object begins with."""
+    """The fields that every memory object has."""
 
     id: str
     scope: str
@@ -62,10 +62,10 @@ class MemoryObject(CompleteMemory, Placed):
 
 
 class AssociationItem(Levelled):
-    """An associated memory, in short; without `preview` where the answer has its whole text."""
+    """An associated memory. `preview` is left out if the answer has its whole text."""
 
     target_id: str
-    strength: float = Field(description="0 to 1: the cosine, or what was given to a manual link.")
+    strength: float = Field(description="0 to 1: the cosine, or the strength given for a manual link.")
     preview: str | None = None
 
 
@@ -86,7 +86,7 @@ def association_item(association: Association, end: Memory) -> AssociationItem:
 
 
 def strongest(call: Call, ids: Sequence[str], most: int | None = TOP_ASSOCIATIONS) -> dict[str, list[AssociationItem]]:
-    """The strongest associations of each memory; with None all."""
+    """The `most` strongest associations of each memory; None returns all."""
     return {
         id: [association_item(association, end) for association, end in found[:most]]
         for id, found in associating.linked(call, ids).items()

@@ -19,7 +19,8 @@ from .writing import EditInput, MemoryInput
 OnErrorField = Annotated[
     OnError,
     Field(
-        description="エラー時の動作 (rollback: all or nothing; continue: skip what fails; stop: keep what came before)"
+        description="エラー時の動作 (rollback: all or nothing; continue: skip items that fail; stop: keep the items "
+        "before the failure)"
     ),
 ]
 
@@ -42,7 +43,7 @@ class BatchStoreInput(Input):
 
 
 class BatchStoredView(Answer):
-    """`success` only when nothing failed. After a rollback nothing is stored."""
+    """`success` is true only if nothing failed. After a rollback nothing is stored."""
 
     success: bool
     stored_count: int
@@ -68,7 +69,7 @@ class BatchStoredView(Answer):
 def memory_batch_store(call: Call, input: BatchStoreInput) -> BatchStoredView:
     """複数のメモリを一括で保存します。
 
-    Store up to 100 memories in one call, by default all or nothing. Read `success`: items that failed are in `errors`.
+    Store up to 100 memories in one call, by default all or nothing. If `success` is false, `errors` lists the failures.
     """
     batch = batch_saving.batch_save(call, [_draft(item) for item in input.items], input.on_error)
     ids = [memory.id for memory in batch.memories]
@@ -87,7 +88,7 @@ class BatchUpdateInput(Input):
 
 
 class BatchUpdatedView(Answer):
-    """`success` only when nothing failed. After a rollback nothing is changed."""
+    """`success` is true only if nothing failed. After a rollback nothing is changed."""
 
     success: bool
     updated_count: int
@@ -113,8 +114,8 @@ class BatchUpdatedView(Answer):
 def memory_batch_update(call: Call, input: BatchUpdateInput) -> BatchUpdatedView:
     """複数のメモリを一括で更新します。
 
-    Change up to 100 memories in one call, by default all or nothing (some stores: at most 50, and the error says so).
-    Read `success`: items that failed are in `errors`.
+    Change up to 100 memories in one call, by default all or nothing; some stores take at most 50 then, and the error
+    says so. If `success` is false, `errors` lists the failures.
     """
     batch = batch_updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
     ids = [memory.id for memory in batch.memories]

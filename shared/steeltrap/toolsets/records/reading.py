@@ -19,27 +19,29 @@ from .toolset import RECORDS
 
 class SearchInput(Input):
     query: AnyText = Field(description="検索クエリテキスト (what to look for)")
-    top_k: int = Field(10, ge=1, le=1000, description="返す最大結果数 (how many results at most)")
+    top_k: int = Field(10, ge=1, le=1000, description="返す最大結果数 (maximum number of results)")
     memory_tier: OfTier | None = None
     tags: OfTags | None = None
     content_type: OfType | None = None
     min_similarity: Unit = Field(
         0.0,
-        description="最小類似度閾値（0.0-1.0） (the least similarity; in hybrid and keyword mode what shares words "
-        "is shown all the same, with matched_by: keyword)",
+        description="最小類似度閾値（0.0-1.0） (minimum similarity; in hybrid and keyword mode, results that "
+        "share words with the query are returned anyway, with matched_by: keyword)",
     )
-    search_mode: Mode = Field("semantic", description="検索モード (by meaning, by words, or by both)")
+    search_mode: Mode = Field(
+        "semantic", description="検索モード (semantic: by meaning; keyword: by words; hybrid: by both)"
+    )
     keyword_weight: Unit = Field(
-        0.3, description="ハイブリッド検索でのキーワード重み (the weight of words in hybrid mode)"
+        0.3, description="ハイブリッド検索でのキーワード重み (weight of words in hybrid mode, 0 to 1)"
     )
-    sort_by: SortBy = Field("relevance", description="ソート順 (what orders the results; created_at: newest first)")
+    sort_by: SortBy = Field("relevance", description="ソート順 (order of the results; created_at: newest first)")
     importance_weight: Unit = Field(
-        0.0, description="重要度スコアの重み付け (the share of importance in the relevance)"
+        0.0, description="重要度スコアの重み付け (weight of importance in the score, 0 to 1)"
     )
 
 
 class FoundView(Answer):
-    """A result. `matched_by` is there only where `similarity` is below `min_similarity`: the words matched."""
+    """A result. `matched_by` is set only if `similarity` is below `min_similarity` and the words matched."""
 
     id: str
     content: str
@@ -67,7 +69,7 @@ class SearchView(Answer):
 def memory_search(call: Call, input: SearchInput) -> SearchView:
     """セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。
 
-    Search memories by meaning, by words or by both. Use it before answering from what you might have stored.
+    Search memories by meaning, by words or by both. Use it before you answer anything that may be stored.
     """
     found = searching.search(
         call,
@@ -128,13 +130,13 @@ class ListInput(Input):
     tags: OfTags | None = None
     content_type: OfType | None = None
     created_after: Time | None = Field(
-        None, description="作成日でフィルタ（ISO形式） (only what was stored at or after this time)"
+        None, description="作成日でフィルタ（ISO形式） (only memories stored at or after this time)"
     )
     created_before: Time | None = Field(
-        None, description="作成日でフィルタ（ISO形式） (only what was stored before this time)"
+        None, description="作成日でフィルタ（ISO形式） (only memories stored before this time)"
     )
-    limit: int = Field(50, ge=1, le=1000, description="最大結果数（上限1000） (how many at most)")
-    offset: int = Field(0, ge=0, le=10**9, description="ページネーションオフセット (how many to skip)")
+    limit: int = Field(50, ge=1, le=1000, description="最大結果数（上限1000） (maximum number of results)")
+    offset: int = Field(0, ge=0, le=10**9, description="ページネーションオフセット (number to skip)")
 
 
 class ListedView(Answer):
@@ -147,7 +149,7 @@ class ListedView(Answer):
 
 
 class ListView(Answer):
-    """A page, newest first; `total` counts all that the filter lets through."""
+    """A page, newest first. `total` counts all memories that pass the filter."""
 
     memories: list[ListedView]
     total: int
@@ -167,7 +169,7 @@ class ListView(Answer):
 def memory_list(call: Call, input: ListInput) -> ListView:
     """フィルタリングとページネーションでメモリをリストします。
 
-    List memories, newest first, with the exact total. To find something, search instead.
+    List memories, newest first, with the exact total. To find something, use memory_search.
     """
     filter = Filter(
         tags=tuple(input.tags or ()),
@@ -192,12 +194,12 @@ def memory_list(call: Call, input: ListInput) -> ListView:
 
 
 _ROUNDED: Final = 1e-4
-"""What rounding may take from a similarity that is just enough."""
+"""The error that rounding can add to a similarity."""
 
 
 def _found(hit: Hit, least: float) -> FoundView:
     memory = hit.memory
-    # A search by words compares no meanings: there it is the share of the best match.
+    # A keyword search has no cosine: similarity is then the score divided by the best score.
     similarity = hit.keyword_score if hit.cosine is None else hit.cosine
     similarity = min(1.0, max(0.0, similarity))
     return FoundView(

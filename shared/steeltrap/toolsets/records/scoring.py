@@ -45,7 +45,9 @@ class SetScoreInput(Input):
     id: Id
     score: Unit = Field(description="新しいスコア（0.0〜1.0） (the new score)")
     reason: str = Field(
-        "Manual override", max_length=MAX_CONTEXT_CHARACTERS, description="設定理由（監査用） (why, for the audit)"
+        "Manual override",
+        max_length=MAX_CONTEXT_CHARACTERS,
+        description="設定理由（監査用） (the reason; it is stored for audits)",
     )
 
 
@@ -66,7 +68,7 @@ class RescoredView(Answer):
 def memory_set_score(call: Call, input: SetScoreInput) -> RescoredView:
     """メモリの重要度スコアを手動で設定します。
 
-    Set how important a memory is, 0 to 1. It stays as set, whatever is read, until it is set again.
+    Set the importance of a memory, 0 to 1. Reads don't change it; it stays until it is set again.
     """
     done = scoring.set_score(call, input.id, input.score, input.reason)
     return RescoredView(success=True, memory_id=done.memory.id, previous_score=done.previous, new_score=input.score)

@@ -32,12 +32,12 @@ def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
 RECORDS = Toolset(
     name="records",
     description="Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, "
-    "list, batches, scores, consolidate. Each description starts with the Japanese words of the document that "
-    "defines this dialect; the English follows.",
+    "list, batches, scores, consolidate. Each description starts with the Japanese of the document that defines this "
+    "dialect; the English follows.",
     instructions="This is the user's long-term memory, kept as records with a tier and importance. Call memory_search "
     "before you answer anything that may be stored; search_mode hybrid also finds exact words such as names and "
     "numbers. Call memory_store when you learn something that will matter later, one full sentence: long_term for "
-    "what stays, short_term with ttl_seconds for what expires, working for the task at hand. Correct a record with "
+    "what stays, short_term with ttl_seconds for what expires, working for the current task. Correct a record with "
     "memory_update rather than storing it again, and merge related ones with memory_consolidate. Descriptions give "
     "the original Japanese first, then English.",
     render_error=error_body,

@@ -61,7 +61,7 @@ class StoreInput(MemoryInput):
         None, max_length=256, description="エージェントID (a label of the agent; it grants nothing)"
     )
     ttl_seconds: int | None = Field(
-        None, ge=0, description="有効期限（秒） (seconds until it expires; left out: never, for short_term a day)"
+        None, ge=0, description="有効期限（秒） (seconds until it expires; default: never, for short_term one day)"
     )
 
 
@@ -89,14 +89,14 @@ class StoredView(Answer):
 def memory_store(call: Call, input: StoreInput) -> StoredView:
     """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
 
-    Store one memory: a fact, preference or event worth remembering, as a sentence that makes sense on its own.
+    Store one memory: a fact, preference or event worth remembering, as a full sentence that makes sense on its own.
     """
     memory = saving.save(call, input.to_draft(input.agent_id, _ttl(input.ttl_seconds))).memory
     return StoredView(id=memory.id, content=memory.content, memory_tier=memory.tier, created_at=memory.created_at)
 
 
 class EditInput(Input):
-    """What to change; fields left out stay as they are."""
+    """The fields to change. Fields that are left out stay unchanged."""
 
     id: Id
     content: NewContent | None = None
@@ -134,7 +134,7 @@ class UpdatedView(Answer):
 def memory_update(call: Call, input: UpdateInput) -> UpdatedView:
     """既存のメモリエントリを更新します。
 
-    Correct or extend a memory; what is left out stays as it is. Promote it with memory_tier.
+    Correct or extend a memory. Fields that are left out stay unchanged. memory_tier promotes or demotes it.
     """
     memory = updating.update(call, input.id, input.to_edit())
     return UpdatedView(id=memory.id, updated=True, updated_at=memory.updated_at)
@@ -143,9 +143,9 @@ def memory_update(call: Call, input: UpdateInput) -> UpdatedView:
 class DeleteInput(Input):
     id: MemoryId | None = Field(None, description="削除する単一メモリID (one memory to delete)")
     ids: MemoryIds | None = Field(None, description="削除するメモリIDのリスト (several memories to delete)")
-    memory_tier: Tier | None = Field(None, description="この階層の全メモリを削除 (delete all of this tier)")
+    memory_tier: Tier | None = Field(None, description="この階層の全メモリを削除 (delete all memories of this tier)")
     older_than: Time | None = Field(
-        None, description="この日時より古いメモリを削除（ISO形式） (delete what was stored before this time)"
+        None, description="この日時より古いメモリを削除（ISO形式） (delete memories stored before this time)"
     )
 
 
@@ -165,8 +165,8 @@ class DeletedView(Answer):
 def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
     """IDまたは条件でメモリを削除します。
 
-    Delete by id, by ids, or by criteria: memory_tier and older_than together mean both. Ids that are not there are
-    left out of the answer.
+    Delete by id, by ids, or by criteria. With memory_tier and older_than, both must hold. Unknown ids are left out of
+    the answer.
     """
     criteria = deleting.Criteria(tier=input.memory_tier, older_than=input.older_than)
     if sum((input.id is not None, input.ids is not None, not criteria.is_empty())) != 1:
@@ -177,7 +177,8 @@ def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
         done = deleting.delete_matching(call, criteria)
     if done.more:
         call.outcome = Outcome(
-            kind=OutcomeKind.DEGRADED, message="Time ran out before all were deleted; call again to delete the rest."
+            kind=OutcomeKind.DEGRADED,
+            message="Time ran out before all memories were deleted; call again to delete the rest.",
         )
     return DeletedView(deleted_count=len(done.ids), deleted_ids=done.ids)
 
@@ -187,11 +188,17 @@ class ConsolidateInput(Input):
         max_length=1000, description="統合するメモリIDのリスト（2〜50件） (2 to 50 memories to merge)"
     )
     summary_strategy: Literal["extractive"] = Field(
-        "extractive", description="要約戦略 (extractive: the sentences that say most)"
+        "extractive", description="要約戦略 (extractive: the most informative sentences)"
     )
-    preserve_originals: bool = Field(True, description="元のメモリを保持するか (false deletes the originals)")
-    tags: Tags | None = Field(None, description="統合メモリに付与するタグ (left out: all tags of the originals)")
-    metadata: Metadata | None = Field(None, description="統合メモリのメタデータ (any JSON object, up to 16 KiB)")
+    preserve_originals: bool = Field(
+        True, description="元のメモリを保持するか (keep the originals; false deletes them)"
+    )
+    tags: Tags | None = Field(
+        None, description="統合メモリに付与するタグ (tags of the result; default: all tags of the originals)"
+    )
+    metadata: Metadata | None = Field(
+        None, description="統合メモリのメタデータ (metadata of the result: any JSON object, up to 16 KiB)"
+    )
 
 
 class ConsolidatedView(Answer):
@@ -199,7 +206,7 @@ class ConsolidatedView(Answer):
     consolidated_memory_id: str
     original_count: int
     preserved: bool
-    summary_length: int = Field(description="Characters of the merged text.")
+    summary_length: int = Field(description="Number of characters of the merged text.")
 
 
 @RECORDS.tool(
@@ -221,8 +228,8 @@ class ConsolidatedView(Answer):
 def memory_consolidate(call: Call, input: ConsolidateInput) -> ConsolidatedView:
     """複数の関連メモリを1つに統合し、要約を生成します。
 
-    Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters are kept word for word; of more,
-    the sentences that say most.
+    Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters, all text is kept; beyond that,
+    only the most informative sentences.
     """
     memory = consolidating.consolidate(
         call,
@@ -241,5 +248,5 @@ def memory_consolidate(call: Call, input: ConsolidateInput) -> ConsolidatedView:
 
 
 def _ttl(seconds: int | None) -> timedelta | None:
-    # More seconds than a duration holds are further off than any date.
+    # Seconds beyond what a timedelta holds mean a date later than any that can be stored.
     return None if seconds is None else timedelta(seconds=min(seconds, int(_FOREVER.total_seconds())))
