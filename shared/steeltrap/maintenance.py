@@ -20,7 +20,7 @@ from .engine.upkeep import verify as verifying
 from .engine.upkeep.reindex import Reindexed
 from .engine.upkeep.verify import Difference, Kind
 from .errors import SteeltrapError
-from .model import Caller, Filter, Memory, UserRef, to_micros
+from .model import Caller, Memory, UserRef, to_micros
 from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
 
 USER_SECONDS: Final = 600.0
@@ -91,7 +91,7 @@ class Run:
     def reembed(
         self, users: Sequence[UserRef], *, again: bool = False, advance: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """Embed every memory of these users with the embedder of today; each user's vectors change all at once.
+        """Embed every memory of these users with the embedder of today; a user's vectors change once all are made.
 
         Users whose vectors this embedder made already are left alone, unless `again`. `advance` is told how many users
         are finished and how many memories are embedded.
@@ -120,12 +120,11 @@ class Run:
             self._fail(user, error)
 
     def _is_embedded(self, user: UserRef) -> bool:
-        """Whether this embedder made all of a user's vectors."""
+        """Whether this embedder made all of a user's vectors, as far as can be told."""
         try:
-            self._call(user).space.page(Filter(), limit=1)
+            return self._call(user).space.is_embedded()
         except SteeltrapError:
-            return False  # another embedder made them; any other failure comes back when they are embedded
-        return True
+            return False  # it comes back when they are embedded
 
     def _call(self, user: UserRef, seconds: float = USER_SECONDS) -> Call:
         return self.call_for(Caller(user), seconds=seconds)

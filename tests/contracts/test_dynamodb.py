@@ -3,15 +3,25 @@
 `test_dynamodb_opensearch.py` has a real index behind it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 import pytest
 from memory_index import MemoryIndex
 from store_contract import *  # noqa: F403 - the suite
 
+from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
-from steeltrap.ports import Clock, Embedder, MemoryStore
+from contracts.entries import EMBEDDER, entry, save, search
+from contracts.reembedding_contract import *  # noqa: F403 - the suite
+from contracts.reembedding_contract import OTHER, anew, cut_short, save_many, vectors
+from embedding import HashedWords
+from spaces import space_of
+from steeltrap.adapters.dynamodb.reads.partition import Partition
+from steeltrap.adapters.dynamodb.writes import reembedding
+from steeltrap.errors import IndexUnavailable, Unavailable
+from steeltrap.model import Memory
+from steeltrap.ports import Clock, Embedder, Entry, MemoryStore, Probe
 
 ALL = timedelta(days=1)
 
@@ -30,3 +40,54 @@ def store() -> Iterator[Callable[[Clock, Embedder], MemoryStore]]:
         stores(connect, names, lambda embedder: index, ALL) as opening,
     ):
         yield opening
+
+
+def test_a_run_that_is_cut_short_while_vectors_are_put_in_place_searches_by_words_until_the_next_one_ends(
+    store: Callable[[Clock, Embedder], MemoryStore], clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = space_of(store(clock, EMBEDDER), "ana")
+    made = save_many(old, 20)
+    new = space_of(store(clock, OTHER), "ana")
+    taken = []
+
+    def some(partition: Partition, key: str) -> None:
+        taken.append(key)
+        if len(taken) > 5:
+            raise Unavailable("The table is away.", part="store")
+        take(partition, key)
+
+    take = reembedding._take
+    with monkeypatch.context() as patch:
+        patch.setattr(reembedding, "_take", some)
+        with pytest.raises(Unavailable, match="away"):
+            new.reembed(anew)
+    assert not new.is_embedded()
+    [near] = OTHER.embed(["heron 7"], purpose="query", timeout=9)
+    matches = search(new, "7", near=near)
+    assert [(hit.id, hit.cosine) for hit in matches.candidates] == [(made[7].id, None)]
+    assert "being rebuilt" in (matches.degraded or "")
+    with pytest.raises(IndexUnavailable, match="being rebuilt"):
+        new.look_around([Probe(embeddings=(near,), scope=None)], floor=0.5, top_k=1)
+    saved = save(new, "a badger came by", vectors=vectors("a badger came by"))
+    assert new.reembed(anew) == 21
+    assert new.is_embedded()
+    expected = {memory.id: vectors(memory.content) for memory in (*made, saved)}
+    assert new.embeddings(list(expected)) == expected
+    assert search(new, "7", near=near).degraded is None
+
+
+def test_what_was_made_for_another_embedder_is_made_again(
+    store: Callable[[Clock, Embedder], MemoryStore], clock: SettableClock
+) -> None:
+    made = save_many(space_of(store(clock, EMBEDDER), "ana"), 60)
+    with pytest.raises(KeyboardInterrupt):
+        space_of(store(clock, OTHER), "ana").reembed(cut_short(1, KeyboardInterrupt()))
+    third = HashedWords(dimension=16)
+    space = space_of(store(clock, third), "ana")
+
+    def by_third(memories: Sequence[Memory]) -> list[Entry]:
+        return [entry(m, third.embed([m.content], purpose="document", timeout=9)) for m in memories]
+
+    assert space.reembed(by_third) == 60
+    assert all(len(of_one[0]) == 64 for of_one in space.embeddings([memory.id for memory in made]).values())
+    assert space.traces(made[0].id) == ["memory"], "nothing staged is left"

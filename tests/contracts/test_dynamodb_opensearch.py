@@ -11,6 +11,7 @@ import pytest
 from store_contract import *  # noqa: F403 - the suite
 
 from contracts.dynamodb_stores import emulated, tables
+from contracts.reembedding_contract import *  # noqa: F403 - the suite
 from steeltrap.ports import Clock, Embedder, MemoryStore
 from stores import FIRST_WRITES, Parts, parts
 

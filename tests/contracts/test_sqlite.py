@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from store_contract import *  # noqa: F403 - the suite
 
+from contracts.reembedding_contract import *  # noqa: F403 - the suite
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.ports import Clock, Embedder, MemoryStore
 

@@ -194,6 +194,37 @@ def test_embedding_says_how_far_it_is_and_counts_what_is_done_when_it_is_interru
     assert (run.users, run.memories) == (1, 300)
 
 
+def test_while_vectors_are_rebuilt_tools_answer_by_words_and_what_is_saved_is_linked_afterwards(
+    open_with: Callable[[HashedWords], Door],
+) -> None:
+    ana = Caller(UserRef("ana"), "default")
+    save(open_with(HashedWords()), "ana", content="the heron nests by the lake")
+    dies = HashedWords(dimension=32)
+    door = open_with(dies)
+    refused = door.invoke("core.search", {"query": "heron"}, ana)
+    assert "steeltrap reembed" in str(refused.body)
+    dies.state = "broken"
+    heard = Heard()
+    run_over(door, heard).reembed([UserRef("ana")])
+    assert heard.failures == [("ana", "The embedder refuses to answer.")]
+    dies.state = "working"
+    saved = door.invoke("core.save", {"content": "the heron nests by the lake again"}, ana)
+    assert saved.error is None
+    assert "surprise" not in saved.body
+    found = door.invoke("core.search", {"query": "heron"}, ana).body
+    assert len(found["results"]) == 2
+    assert found["outcome"]["kind"] == "degraded"
+    assert "vectors are being rebuilt for hashed-words/32 (1 of 2 memories are done)" in found["outcome"]["message"]
+    run = run_over(door)
+    run.reembed(run.everyone())
+    assert (run.users, run.memories, run.already) == (1, 2, 0)
+    run.sweep(run.everyone())
+    found = door.invoke("core.search", {"query": "heron"}, ana).body
+    assert found["outcome"]["kind"] == "found"
+    linked = door.invoke("core.associations", {"id": saved.body["id"]}, ana).body
+    assert len(linked["associations"]) == 1
+
+
 def test_a_user_who_can_not_be_embedded_keeps_the_old_vectors_and_holds_up_nobody(door: Door) -> None:
     heard = Heard()
     run = run_over(door, heard, Worn(door.store, unreadable="bob"))

@@ -196,11 +196,17 @@ class Space(Protocol):
         ...
 
     def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
-        """Give every memory new vectors and tokens, and record the store's embedder, all or nothing; how many there
-        were.
+        """Give every memory new vectors and tokens, and record the store's embedder; how many there were.
 
-        `anew` makes the entries of a block of memories, in its order, each with embeddings and tokens.
+        `anew` makes the entries of a block of memories, in its order, each with embeddings and tokens. What it made
+        before a failure is kept for the next time, and until all is made the vectors in use stay. Meanwhile the store
+        of the new embedder reads and writes too: its searches go by words and say `degraded`, and `look_around` raises
+        IndexUnavailable.
         """
+        ...
+
+    def is_embedded(self) -> bool:
+        """Whether the store's embedder made all vectors, and nobody is making others. Raises Unavailable."""
         ...
 
     def statistics(self) -> Mapping[str, int]:

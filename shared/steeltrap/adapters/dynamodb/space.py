@@ -29,7 +29,7 @@ from .layout import items, keys
 from .layout.typed import number, text
 from .reads import counting, likeness, listing
 from .reads.overlay import Seen
-from .reads.partition import Partition
+from .reads.partition import USER, Partition
 from .reads.searching import Searcher
 from .writes import guarding, linking, purging, reembedding, sessions, turns, usage
 from .writes.writing import commit
@@ -175,6 +175,10 @@ class DynamoSpace:
 
     def traces(self, id: str) -> list[str]:
         return purging.traces(self._partition, id)
+
+    def is_embedded(self) -> bool:
+        user = self._reading.get((), USER).get(keys.USER)
+        return user is None or "taking" not in user
 
     def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
         return reembedding.reembed(self._partition, anew)

@@ -49,7 +49,7 @@ class UserFile:
         self.embedder = header.embedder
         self.dimension = header.dimension
         self.reserve = reserve
-        self._header = header
+        self.header = header
         self._data = data
         self._connections = Connections(path, data)
         self._read_lock = threading.Lock()
@@ -79,7 +79,7 @@ class UserFile:
                     return
                 if reader is not None and reader.file == there:
                     if not self._checked:
-                        self._checked = self._header.check(reader.connection, self.path)
+                        self._checked = self.header.check(reader.connection, self.path)
                     yield reader.connection
                     return
             self._open_reader()
@@ -93,8 +93,8 @@ class UserFile:
                 return
             version = connection.execute("PRAGMA data_version").get
             if version != self._data_version:
-                self._checked = self._header.check(connection, self.path)
-                self._index.refresh(connection)
+                self._checked = self.header.check(connection, self.path)
+                self._index.refresh(connection, self.header.degraded(connection))
                 self._data_version = version
             yield connection, self._index
 
@@ -102,16 +102,23 @@ class UserFile:
     def writing(self, deadline: Deadline) -> Iterator[tuple[apsw.Connection, int]]:
         """A transaction, with the number that its changes get; all of it is durable at the end."""
         with self._write_turn(deadline.before()), self._transaction(deadline.before()) as connection:
-            change = self._header.begin(connection, self.path)
+            change = self.header.begin(connection, self.path)
             self._changes_before = connection.total_changes()
             yield connection, change
             connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
+
+    def is_embedded(self) -> bool:
+        """Whether all vectors are this embedder's, and none are being made."""
+        if not self.is_there():
+            return True
+        with self.rewriting() as connection:
+            return self.header.is_embedded(connection, self.path)
 
     @contextmanager
     def rewriting(self) -> Iterator[apsw.Connection]:
         """A transaction over the whole file, whichever embedder made its vectors."""
         with self._write_turn(), self._transaction(OPEN_SECONDS) as connection:
-            self._header.check_owner(connection, self.path)
+            self.header.check_owner(connection, self.path)
             yield connection
 
     @contextmanager
@@ -123,7 +130,7 @@ class UserFile:
         with self._read_lock:
             unwritten = connection.total_changes() == self._changes_before
             index = self._index if unwritten else Index(self.dimension)
-            index.refresh(connection)
+            index.refresh(connection, self.header.degraded(connection))
             yield index
 
     def wipe(self, deadline: Deadline) -> bool:
@@ -216,7 +223,7 @@ class UserFile:
         connection.pragma("secure_delete", "off")
         try:
             with self._transaction(deadline.before()):
-                meta = self._header.check_owner(connection, self.path)
+                meta = self.header.check_owner(connection, self.path)
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table}")
         finally:

@@ -10,6 +10,7 @@ import apsw
 
 from ...errors import Conflict, Unavailable
 from ...model import UserRef
+from . import staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,19 @@ class Header:
             self._check_embedder(meta)
         return bool(meta)
 
+    def degraded(self, connection: apsw.Connection) -> str | None:
+        """Why there are no vectors of this embedder to search by: they are being made. None where there are."""
+        return staging.degraded(connection, self.embedder) if self.is_next(connection) else None
+
+    def is_next(self, connection: apsw.Connection) -> bool:
+        """Whether vectors are being made for this embedder, and another one's are in use."""
+        return self._is_next(dict(connection.execute("SELECT key, value FROM meta")))
+
+    def is_embedded(self, connection: apsw.Connection, path: Path) -> bool:
+        """Whether all vectors are this embedder's, and none are being made."""
+        meta = self.check_owner(connection, path)
+        return not meta or (self._is_own(meta) and not staging.is_begun(meta))
+
     def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
         """All that the file says of itself. Raises Unavailable for another user's file."""
         meta = dict(connection.execute("SELECT key, value FROM meta"))
@@ -52,13 +66,19 @@ class Header:
         return meta
 
     def _check_embedder(self, meta: Mapping[str, Any]) -> None:
-        stored = (meta["embedder"], meta["dimension"])
-        if stored != (self.embedder, self.dimension):
+        if not self._is_own(meta) and not self._is_next(meta):
+            stored = (meta["embedder"], meta["dimension"])
             raise Conflict(
                 f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
                 f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to re-embed them.",
                 part="embedder",
             )
+
+    def _is_own(self, meta: Mapping[str, Any]) -> bool:
+        return bool((meta["embedder"], meta["dimension"]) == (self.embedder, self.dimension))
+
+    def _is_next(self, meta: Mapping[str, Any]) -> bool:
+        return bool(meta) and not self._is_own(meta) and staging.is_for(meta, self.embedder, self.dimension)
 
 
 def owner(meta: Mapping[str, Any]) -> UserRef:

@@ -42,6 +42,7 @@ class Index:
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
+        self.degraded: str | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -55,8 +56,11 @@ class Index:
         self._postings = Postings()
         self._signs = Signs(self.dimension)
 
-    def refresh(self, connection: apsw.Connection) -> None:
-        """Take in what was written since the last time."""
+    def refresh(self, connection: apsw.Connection, degraded: str | None = None) -> None:
+        """Take in what was written since the last time; only words where it is told why there are no vectors."""
+        if (degraded is None) != (self.degraded is None):
+            self._clear()
+        self.degraded = degraded
         meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')"))
         if meta.get("generation") != self.generation or self._slots.dead > 64 + self._slots.size // 4:
             self._clear()
@@ -284,9 +288,10 @@ class Index:
     def _add(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        vectors = np.frombuffer(b"".join([row.vectors or b"" for row in rows]), "<f4").reshape(-1, self.dimension)
+        stored = [row.vectors or b"" if self.degraded is None else b"" for row in rows]
+        vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, self.dimension)
         size = 4 * self.dimension
-        chunks = np.fromiter((len(row.vectors or b"") // size for row in rows), np.int64, len(rows))
+        chunks = np.fromiter((len(of_row) // size for of_row in stored), np.int64, len(rows))
         stop = self._chunks + len(vectors)
         if stop > len(self._matrix):
             self._grow_matrix(max(64, stop + self._chunks // 4))

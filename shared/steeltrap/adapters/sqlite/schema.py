@@ -107,9 +107,22 @@ MIGRATIONS: Final = (
     ALTER TABLE memory ADD COLUMN episode INTEGER NOT NULL DEFAULT 0;
     UPDATE memory SET episode = 1 WHERE NOT turn AND image ->> '$.messages' IS NOT NULL;
     """,
+    "CREATE TABLE staged (n INTEGER PRIMARY KEY, terms BLOB NOT NULL, vectors BLOB NOT NULL);",
 )
 
-TABLES: Final = ("memory", "search", "tag", "link", "revision", "usage", "purge", "open_turn", "session", "meta")
+TABLES: Final = (
+    "memory",
+    "search",
+    "tag",
+    "link",
+    "revision",
+    "usage",
+    "purge",
+    "open_turn",
+    "session",
+    "staged",
+    "meta",
+)
 
 
 APPLICATION: Final = 0x7265636F

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import apsw
 
-from ...errors import MemoryNotFound
+from ...errors import IndexUnavailable, MemoryNotFound
 from ...model import (
     Association,
     Embedding,
@@ -25,7 +25,7 @@ from ...model import (
 from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
 from ...record import from_image
 from ...rules.ids import from_key, to_key
-from . import counting, likeness, listing, open_turns, sessions, usage, vectors, writes
+from . import counting, likeness, listing, open_turns, sessions, staging, usage, vectors, writes
 from .connection import select
 from .file import UserFile
 from .filters import VISIBLE, conditions
@@ -65,7 +65,7 @@ class SqliteSpace:
             def look_around(entry: Entry, floor: float) -> Surroundings:
                 probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
                 with file.index_under_lock(connection) as index:
-                    return index.look_around([probe], now, floor, 1, exact=True)[0]
+                    return _with_vectors(index).look_around([probe], now, floor, 1, exact=True)[0]
 
             images = [change for change in changes if not isinstance(change, Close)]
             for image in writes.without_dangling(connection, images):
@@ -73,6 +73,8 @@ class SqliteSpace:
                     writes.create(connection, image, number, now, look_around)
                 else:
                     writes.replace(connection, image, number)
+            if file.header.is_next(connection):
+                staging.move(connection, [each.entry.memory.id for each in images if each.entry.embeddings])
             for closing in changes:
                 if isinstance(closing, Close):
                     open_turns.close(connection, closing.turn_ids)
@@ -117,19 +119,21 @@ class SqliteSpace:
             connection, index = opened
             base = index.base(query.filter, self._now())
             admitted = self._admitted(connection, index, base, query.filter)
-            cosine = None if query.embedding is None else index.cosines(query.embedding)
+            vector = query.embedding if index.degraded is None else None
+            cosine = None if vector is None else index.cosines(vector)
             keyword = index.bm25(query.tokens, base) if query.tokens else None
             return Matches(
                 candidates=tuple(index.candidates(admitted, cosine, keyword, query.per_leg, by_term=query.by_term)),
                 stored=int(base.sum()),
                 admitted=int(admitted.sum()),
+                degraded=index.degraded,
             )
 
     def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
         with self._file.searching() as opened:
             if opened is None:
                 return [Surroundings(nearest=None) for _ in probes]
-            return opened[1].look_around(probes, self._now(), floor, top_k)
+            return _with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
         with self._file.reading() as connection:
@@ -174,8 +178,12 @@ class SqliteSpace:
             return [] if connection is None else open_turns.idle(connection, to_micros(since), self._now(), limit)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        with self._file.reading() as connection:
-            return {} if connection is None else vectors.read(connection, ids, 4 * self._file.dimension)
+        file = self._file
+        with file.reading() as connection:
+            if connection is None:
+                return {}
+            table = "staged" if file.header.is_next(connection) else "search"
+            return vectors.read(connection, ids, 4 * file.dimension, table)
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
         with self._file.reading() as connection:
@@ -262,6 +270,9 @@ class SqliteSpace:
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
 
+    def is_embedded(self) -> bool:
+        return self._file.is_embedded()
+
     def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
         return reembed(self._file, anew)
 
@@ -291,3 +302,10 @@ class SqliteSpace:
         if number is None:
             raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
         return number
+
+
+def _with_vectors(index: Index) -> Index:
+    """The index, where it has vectors to compare. Raises IndexUnavailable."""
+    if index.degraded is not None:
+        raise IndexUnavailable(f"Nothing can be compared: {index.degraded}", part="index")
+    return index

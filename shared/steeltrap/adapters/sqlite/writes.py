@@ -97,7 +97,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
         row = connection.execute("SELECT n FROM memory WHERE id = ?", (key,)).fetchone()
         if row is None:
             continue
-        for table in ("search", "tag", "link", "revision", "usage", "open_turn", "memory"):
+        for table in ("search", "staged", "tag", "link", "revision", "usage", "open_turn", "memory"):
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
         gone.append(key)
@@ -163,6 +163,7 @@ def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: b
         return
     if not fresh:
         connection.execute("DELETE FROM search WHERE n = ?", (n,))
+        connection.execute("DELETE FROM staged WHERE n = ?", (n,))
     if entry.embeddings:
         connection.execute(
             "INSERT INTO search (n, terms, vectors) VALUES (?, ?, ?)",

@@ -156,6 +156,9 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
     if faults != ["ok"]:
         return _damaged(path, "; ".join(faults))
     recorded = (meta.get("embedder"), meta.get("dimension"))
+    if "next_embedder" in meta:
+        found = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."
+        return Finding("file", "warning", found, "If `steeltrap reembed` is not running, run it to continue.")
     if meta and embedder is not None and recorded != (embedder.name, embedder.dimension):
         found = (
             f"{path} was embedded by {recorded[0]} ({recorded[1]} dimensions), but the settings say {embedder.name}."

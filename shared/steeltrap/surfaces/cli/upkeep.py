@@ -31,24 +31,23 @@ def reembed(
 ) -> None:
     """Re-embed all memories of all users with the current embedder.
 
-    Run it after changing the embedder; stop the server first. A user's vectors are replaced together, once all are
-    computed. If the command was interrupted, run it again: it continues with the remaining users.
+    Run it after changing the embedder. A user's vectors are replaced together, once all are computed. Until then a
+    server with the new embedder compares words only, and says so. If the command was interrupted, run it again: it
+    continues where it stopped.
     """
     from .progress import shown
 
     with opened(data=data) as memory:
         run = _run(memory)
         users = run.everyone()
-        # On `aws`, a user whose embedding was cut short has vectors of both embedders, and one page doesn't show it.
-        again = all_users or memory.settings.store == "aws"
         try:
             with shown("Embedding", len(users)) as advance:
-                run.reembed(users, again=again, advance=advance)
+                run.reembed(users, again=all_users, advance=advance)
         except KeyboardInterrupt:
             ready = run.users + run.already
             complain(
-                f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others keep their old ones. Run "
-                "the same command again to continue."
+                f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others still have their old "
+                "ones. Run the same command again: it continues where it stopped."
             )
             raise
     said = f"{run.memories:,} memories of {run.users:,} users have new vectors."

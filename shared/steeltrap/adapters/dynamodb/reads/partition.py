@@ -16,7 +16,7 @@ from ..layout.typed import Item, Value, number, text
 T = TypeVar("T")
 S = TypeVar("S")
 
-USER: Final = ("k", "embedder", "dimension", "forgetting", "purges", "speakers")
+USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers")
 """What is read of the user's own item."""
 
 

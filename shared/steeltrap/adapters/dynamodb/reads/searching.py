@@ -22,6 +22,10 @@ INDEX_SECONDS: Final = 4.0
 _REMEMBERED: Final = 10_000
 _LOOKS: Final = 5
 """How often in a window the last write below it is looked for."""
+_BEING_EMBEDDED: Final = (
+    "the vectors are being rebuilt for another embedder, so only words were compared. If `steeltrap reembed` is not "
+    "running, run it to continue."
+)
 _NOTHING: Final = Indexed(candidates=(), stored=0, admitted=0)
 
 
@@ -114,6 +118,8 @@ class Searcher:
         recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)
         if not recent.is_open:
             return Matches(candidates=(), stored=0, admitted=0)
+        if _is_being_embedded(recent) and query.embedding is not None:
+            return replace(self.search(partition, replace(query, embedding=None)), degraded=_BEING_EMBEDDED)
         found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)
         return replace(found, degraded=self._why(indexed, failed, before))
 
@@ -181,6 +187,8 @@ class Searcher:
             raise failed or IndexUnavailable("The search index does not answer", advice="try again", part="index")
         if not recent.is_open:
             return [Surroundings(nearest=None) for _ in probes], None
+        if _is_being_embedded(recent):
+            raise IndexUnavailable(f"Nothing can be compared: {_BEING_EMBEDDED}", part="index")
         found = [
             merging.surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
             for probe, around in zip(probes, indexed, strict=True)
@@ -222,6 +230,11 @@ class Searcher:
         if before > (indexed.newest or 0):
             return "index_lagging: the search index is behind; what was written some minutes ago may be missing."
         return indexed.degraded
+
+
+def _is_being_embedded(recent: Recent) -> bool:
+    """Whether some vectors are still those of another embedder."""
+    return recent.user is not None and "taking" in recent.user
 
 
 def _told_of(found: Iterable[Surroundings]) -> Iterator[str]:

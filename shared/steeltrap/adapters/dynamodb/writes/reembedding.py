@@ -1,18 +1,21 @@
 """Giving every memory of a user new vectors and tokens.
 
-All of them are made and written beside the old ones first; a model that fails leaves everything as it was. Then the
-user's item changes hands, and memory by memory takes what was made for it; what is cut short there is finished by
-starting again.
+    stage: new ones beside the old ones, block by block   a failure keeps them; the next run makes only the others
+      └─> the user's item names the new embedder          the old one is refused from now on
+            └─> stage what it wrote until then
+                  └─> memory by memory takes what was staged    cut short, the next run takes the rest
+
+From the second step to the last, searches go by words.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from ....errors import SteeltrapError
 from ....model import Memory
 from ....ports import Entry
 from ....record import from_image
+from ....version import VERSION
 from ..client.table import Cancelled
 from ..client.transaction import Action, run
 from ..layout import items, keys
@@ -22,8 +25,11 @@ from . import users
 
 _BLOCK: Final = 256
 
+_STAGED: Final = "new"
+_SKEW: Final = 10_000_000
+"""Microseconds by which the clock of a writer may be ahead."""
+
 Anew = Callable[[Sequence[Memory]], list[Entry]]
-Staged = dict[str, tuple[Item, list[Item]]]
 
 
 def reembed(partition: Partition, anew: Anew) -> int:
@@ -31,21 +37,45 @@ def reembed(partition: Partition, anew: Anew) -> int:
     user = partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
     if user is None or "forgetting" in user:
         return 0
-    staged: list[list[str]] = []
-    done = 0
-    try:
-        for block in _blocks(partition):
-            done += len(block)
-            staged.append(_stage(partition, block, anew))
-    except BaseException:
-        with suppress(SteeltrapError):
-            for some in staged:
-                partition.tables.delete_all(partition.key, some, partition.deadline)
-        raise
-    users.move_embedder(partition)
-    for some in staged:
-        partition.each(lambda key: _take(partition, key), some)
-    return done
+    maker = f"{partition.embedder} {partition.dimension} {VERSION}"
+    if "taking" in user and (user["embedder"], user["dimension"]) == (partition.embedder, partition.dimension):
+        since = number(user, "taking")
+    else:
+        _stage_all(partition, anew, maker, None)
+        since = users.move_embedder(partition)
+    seen, staged = _stage_all(partition, anew, maker, since + _SKEW)
+    partition.each(lambda key: _take(partition, key), staged)
+    users.end_move(partition)
+    return seen
+
+
+def _stage_all(partition: Partition, anew: Anew, maker: str, until: int | None) -> tuple[int, list[str]]:
+    """How many memories can be searched, and the keys of what is staged for them.
+
+    What was written after `until` is left as it is.
+    """
+    seen, staged = 0, []
+    for block in _blocks(partition):
+        seen += len(block)
+        names = ("k", "of", "maker", "search_at")
+        there = partition.tables.get(partition.key, map(_staged, block), names, partition.deadline)
+        due = []
+        for item in block:
+            made = there.get(_staged(item))
+            if made is not None and (made["of"], made["maker"]) == (item["w"], maker):
+                staged.append(_staged(item))
+            elif until is None or number(item, "w") <= until:
+                due.append(item)
+        if due:
+            staged += _stage(partition, due, anew, maker)
+        replaced = [there[_staged(item)] for item in due if _staged(item) in there]
+        pieces = [piece for item in replaced for piece in items.pieces_of(item, "search")]
+        partition.tables.delete_all(partition.key, pieces, partition.deadline)
+    return seen, staged
+
+
+def _staged(item: Item) -> str:
+    return keys.part(keys.id_of(text(item, "k")), _STAGED, 0)
 
 
 def _blocks(partition: Partition) -> Any:
@@ -60,7 +90,7 @@ def _blocks(partition: Partition) -> Any:
         yield block
 
 
-def _stage(partition: Partition, block: Sequence[Item], anew: Anew) -> list[str]:
+def _stage(partition: Partition, block: Sequence[Item], anew: Anew, maker: str) -> list[str]:
     """Write new search attributes beside the old ones; the keys of where they lie."""
     images = partition.contents(block, "image")
     found = [(item, image) for item, image in zip(block, images, strict=True) if image]
@@ -70,14 +100,11 @@ def _stage(partition: Partition, block: Sequence[Item], anew: Anew) -> list[str]
     for (item, _), entry in zip(found, entries, strict=True):
         id = keys.id_of(text(item, "k"))
         changed, pieces = items.searchable(item, id, entry.tokens or (), entry.embeddings or ())
-        key = keys.part(id, _STAGED, 0)
-        written += [{"u": partition.key, "k": key, "of": item["w"], **changed}, *pieces]
+        key = _staged(item)
+        written += [{"u": partition.key, "k": key, "of": item["w"], "maker": maker, **changed}, *pieces]
         staged.append(key)
     partition.tables.put_all(written, partition.deadline)
     return staged
-
-
-_STAGED: Final = "new"
 
 
 def _take(partition: Partition, key: str) -> None:
@@ -86,7 +113,7 @@ def _take(partition: Partition, key: str) -> None:
     found = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
     staged, there = found.get(key), found.get(keys.memory(id))
     if staged is not None and there is not None and there["w"] == staged["of"]:
-        changed = {name: value for name, value in staged.items() if name not in ("u", "k", "of")}
+        changed = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
         changed["w"] = partition.stamp(number(there, "w"))
         removed = [name for name in ("search", "search_at") if name not in changed]
         action = Action(keys.memory(id), "#w = :seen", {":seen": there["w"]}, set=changed, remove=removed, own=True)

@@ -130,11 +130,21 @@ def _replace_by_tombstone(partition: Partition, item: Item, ttl: int) -> None:
     partition.tables.put_all([stone], partition.deadline)
 
 
-def move_embedder(partition: Partition) -> None:
-    """Record that the user's vectors are the embedder's of this store. Raises SteeltrapError."""
-    values: Any = {"embedder": partition.embedder, "dimension": partition.dimension}
+def move_embedder(partition: Partition) -> int:
+    """Record that the user's vectors are the embedder's of this store, and are being put in place; when that was, in
+    microseconds. Raises SteeltrapError."""
+    now = partition.now()
+    values: Any = {"embedder": partition.embedder, "dimension": partition.dimension, "taking": now}
     action = Action(keys.USER, "attribute_exists(#k)", set=values)
     try:
         run(partition.tables, partition.key, [action], partition.deadline)
     except Cancelled:
         raise SteeltrapError("The user was forgotten in the meantime; nothing is left to re-embed.") from None
+    return now
+
+
+def end_move(partition: Partition) -> None:
+    """Record that all vectors are in place."""
+    with suppress(Cancelled):
+        action = Action(keys.USER, "attribute_exists(#k)", remove=["taking"])
+        run(partition.tables, partition.key, [action], partition.deadline)

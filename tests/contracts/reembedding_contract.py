@@ -1,0 +1,132 @@
+"""What every store promises while the vectors of another embedder are made. Earned as `store_contract` is."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from clock import SettableClock
+from contracts.entries import EMBEDDER, SECONDS, creation, delete, embed, entry, found, save, search, update
+from embedding import HashedWords
+from spaces import space_of
+from steeltrap.errors import Unavailable
+from steeltrap.model import Memory
+from steeltrap.ports import Clock, Embedder, Entry, MemoryStore, Space
+
+__all__ = [
+    "small_blocks",
+    "test_a_run_that_was_cut_short_goes_on_where_it_stopped",
+    "test_an_embedder_that_dies_in_the_middle_leaves_the_vectors_in_use",
+    "test_vectors_are_this_embedders_from_the_first_save_and_again_when_all_were_made",
+    "test_what_is_written_while_vectors_are_made_has_new_ones_in_the_end",
+]
+
+Opening = Callable[[Clock, Embedder], MemoryStore]
+Anew = Callable[[Sequence[Memory]], list[Entry]]
+OTHER = HashedWords(dimension=32)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for blocks in ("sqlite.staging", "dynamodb.writes.reembedding"):
+        monkeypatch.setattr(f"steeltrap.adapters.{blocks}._BLOCK", 40)
+
+
+def vectors(text: str) -> tuple[bytes, ...]:
+    return tuple(OTHER.embed([text], purpose="document", timeout=SECONDS))
+
+
+def anew(memories: Sequence[Memory]) -> list[Entry]:
+    return [entry(memory, vectors(memory.content)) for memory in memories]
+
+
+def cut_short(after: int, error: BaseException, meanwhile: Callable[[], object] = lambda: None) -> Anew:
+    """Makes so many blocks, then fails."""
+    blocks = 0
+
+    def made(memories: Sequence[Memory]) -> list[Entry]:
+        nonlocal blocks
+        blocks += 1
+        if blocks > after:
+            meanwhile()
+            raise error
+        return anew(memories)
+
+    return made
+
+
+def save_many(space: Space, count: int) -> list[Memory]:
+    changes = [creation(f"heron {n}") for n in range(count)]
+    for start in range(0, count, 100):
+        space.commit(changes[start : start + 100])
+    return [change.entry.memory for change in changes]
+
+
+def test_a_run_that_was_cut_short_goes_on_where_it_stopped(store: Opening, clock: SettableClock) -> None:
+    made = save_many(space_of(store(clock, EMBEDDER), "ana"), 100)
+    with pytest.raises(KeyboardInterrupt):
+        space_of(store(clock, OTHER), "ana").reembed(cut_short(2, KeyboardInterrupt()))
+    asked: list[str] = []
+
+    def counted(memories: Sequence[Memory]) -> list[Entry]:
+        asked.extend(memory.content for memory in memories)
+        return anew(memories)
+
+    space = space_of(store(clock, OTHER), "ana")
+    assert space.reembed(counted) == 100
+    assert len(asked) == 100 - 2 * 40
+    assert space.embeddings([memory.id for memory in made]) == {m.id: vectors(m.content) for m in made}
+
+
+def test_an_embedder_that_dies_in_the_middle_leaves_the_vectors_in_use(store: Opening, clock: SettableClock) -> None:
+    old = space_of(store(clock, EMBEDDER), "ana")
+    made = save_many(old, 60)
+    with pytest.raises(Unavailable, match="died"):
+        space_of(store(clock, OTHER), "ana").reembed(cut_short(1, Unavailable("It died.", part="embedder")))
+    again = space_of(store(clock, EMBEDDER), "ana")
+    for space in (old, again):
+        matches = search(space, near=embed("heron 7")[0], per_leg=None)
+        assert (len(matches.candidates), matches.degraded) == (60, None)
+        assert space.embeddings([made[0].id]) == {made[0].id: embed("heron 0")}
+
+
+def test_what_is_written_while_vectors_are_made_has_new_ones_in_the_end(store: Opening, clock: SettableClock) -> None:
+    old = space_of(store(clock, EMBEDDER), "ana")
+    made = save_many(old, 60)
+    written: list[Memory] = []
+
+    def meanwhile(memories: Sequence[Memory]) -> list[Entry]:
+        entries = anew(memories)
+        if not written:
+            # One of this block and one that comes later; both edits come after the block was read.
+            there = {memory.id for memory in memories}
+            for here in (True, False):
+                some = [memory for memory in made if (memory.id in there) == here]
+                written.append(update(old, some[0], content=f"otter {here}"))
+                delete(old, some[1])
+                gone.append(some[1])
+            written.append(save(old, "a badger came by"))
+        return entries
+
+    gone: list[Memory] = []
+    space = space_of(store(clock, OTHER), "ana")
+    assert space.reembed(meanwhile) == 59
+    assert space.embeddings([memory.id for memory in written]) == {m.id: vectors(m.content) for m in written}
+    [near] = OTHER.embed(["a badger came by"], purpose="query", timeout=SECONDS)
+    hits = search(space, near=near, per_leg=None)
+    assert hits.stored == 59
+    assert not found(hits) & {memory.id for memory in gone}
+    [badger] = [c for c in hits.candidates if c.id == written[-1].id]
+    assert badger.cosine == pytest.approx(1, abs=1e-5)
+    assert found(search(space, "otter")) == {memory.id for memory in written[:2]}
+
+
+def test_vectors_are_this_embedders_from_the_first_save_and_again_when_all_were_made(
+    store: Opening, clock: SettableClock
+) -> None:
+    space = space_of(store(clock, EMBEDDER), "ana")
+    assert space.is_embedded()
+    save(space, "heron")
+    assert space.is_embedded()
+    other = space_of(store(clock, OTHER), "ana")
+    other.reembed(anew)
+    assert other.is_embedded()
