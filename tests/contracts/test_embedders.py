@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 pytest.register_assert_rewrite("contracts.embedder_contract")
 
@@ -294,6 +296,14 @@ def test_static_256_gives_the_same_bytes_alone_and_among_others() -> None:
     for way in ("document", "query"):
         together = STATIC.embed(texts, purpose=way, timeout=30)  # type: ignore[arg-type]
         assert together == [STATIC.embed([text], purpose=way, timeout=30)[0] for text in texts]  # type: ignore[arg-type]
+
+
+@given(st.text(st.characters(codec="ascii") | st.sampled_from("–—‘’“”…éß中"), max_size=60))
+@settings(max_examples=300)
+def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(text: str) -> None:
+    model = STATIC._loaded()
+    found = model._tokenizer.encode(static._BEYOND_LATIN.sub(" ", text), add_special_tokens=False).ids
+    assert model._pieces(text).tolist() == sorted({*found} - {static._UNKNOWN})
 
 
 def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:

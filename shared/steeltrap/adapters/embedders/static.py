@@ -6,8 +6,9 @@ What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
@@ -37,6 +38,17 @@ _BEYOND_LATIN: Final = re.compile(
 )
 """The characters of other scripts, their punctuation too. The model knows some of them, all nearly alike: by these,
 unrelated Japanese sentences would have a cosine of 0.95."""
+
+
+_PLAIN: Final = re.compile("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
+_PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
+"""What the tokenizer takes for a word in such texts, which are most. To look up words that were seen before takes a
+tenth of the time."""
+
+_LONGEST_WORD: Final = 100
+"""Characters; the tokenizer knows no longer one."""
+
+_WORDS_KEPT: Final = 10_000
 
 
 class StaticEmbedder:
@@ -82,7 +94,7 @@ class StaticEmbedder:
                     f"Embedding {len(texts):,} texts takes longer than {timeout:g} s; send fewer at a time.",
                     part="embedder",
                 )
-            vectors += model.vectors(texts[start : start + BLOCK], model.weights[purpose])
+            vectors += [model.vector(text, purpose) for text in texts[start : start + BLOCK]]
         return vectors
 
     def _loaded(self) -> "_Model":
@@ -92,38 +104,44 @@ class StaticEmbedder:
             return self._model
 
 
-@dataclass(frozen=True, slots=True)
 class _Model:
-    """The tokenizer, the rows of its pieces in 8 bits, and what to multiply each row by."""
+    """The rows of the word pieces in 8 bits, what to multiply each row by, and the tokenizer."""
 
-    tokenizer: "Tokenizer"
-    table: "NDArray[np.int8]"
-    weights: "dict[str, NDArray[np.float32]]"
+    def __init__(
+        self, tokenizer: "Tokenizer", table: "NDArray[np.int8]", weights: "dict[str, NDArray[np.float32]]"
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._table = table
+        self._weights = weights
+        self._of_word = lru_cache(_WORDS_KEPT)(self._tokenized)
 
-    def vectors(self, texts: Sequence[str], weights: "NDArray[np.float32]") -> list[Embedding]:
-        known = self._pieces([text if text.isascii() else _BEYOND_LATIN.sub(" ", text) for text in texts])
-        return [self._vector(text, pieces, weights) for text, pieces in zip(texts, known, strict=True)]
-
-    def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        # A single text leaves the tokenizer's thread pool unused, which would warn in a process that forks.
-        if len(texts) == 1:
-            encoded = [self.tokenizer.encode(texts[0], add_special_tokens=False)]
-        else:
-            encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        # Sorted, because a sum of floats depends on the order.
-        return [sorted(set(of_text.ids) - {_UNKNOWN}) for of_text in encoded]
-
-    def _vector(self, text: str, pieces: list[int], weights: "NDArray[np.float32]") -> Embedding:
+    def vector(self, text: str, purpose: Literal["document", "query"]) -> Embedding:
         import numpy as np
 
-        # Not BLAS, whose result for one text may depend on how many threads it takes.
-        total: NDArray[np.float32] = np.einsum("i,ij->j", weights[pieces], self.table[pieces])
+        pieces = self._pieces(text)
+        # Not BLAS, whose sum for one text may depend on how many threads it takes.
+        total: NDArray[np.float32] = np.einsum("i,ij->j", self._weights[purpose][pieces], self._table[pieces])
         foreign = [] if text.isascii() else _foreign_words(text)
         if foreign:
             total += _hashed(foreign).sum(axis=0)
         length = float(np.sqrt(np.einsum("i,i->", total, total)))
         unit = total / np.float32(length or 1)
         return unit.astype("<f4", copy=False).tobytes()
+
+    def _pieces(self, text: str) -> "NDArray[np.intp]":
+        """The known pieces of a text, each once; sorted, because a sum of floats depends on its order."""
+        import numpy as np
+
+        if _PLAIN.fullmatch(text):
+            words = {word for word in _PLAIN_WORD.findall(text.lower()) if len(word) <= _LONGEST_WORD}
+            found = set(chain.from_iterable(map(self._of_word, words)))
+        else:
+            found = set(self._tokenized(_BEYOND_LATIN.sub(" ", text)))
+        return np.array(sorted(found - {_UNKNOWN}), np.intp)
+
+    def _tokenized(self, text: str) -> tuple[int, ...]:
+        # One at a time: the tokenizer's thread pool would warn in a process that forks.
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _foreign_words(text: str) -> list[str]:
