@@ -2,8 +2,6 @@
 # A digest is stricter still: docker build --build-arg PYTHON=python@sha256:...
 ARG PYTHON=python:3.13.16-slim-bookworm
 FROM ${PYTHON} AS build
-# wordllama has no wheel for arm64.
-RUN apt-get update && apt-get install --yes --no-install-recommends build-essential
 WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY locks locks

@@ -34,10 +34,10 @@ from .warm import search_event
 TITLES: Final = {
     "baseline_ms": "baseline: a handler that makes one boto3 client call, ms",
     "search_ms": "the search handler with a remote embedder, ms",
-    "wordllama_ms": "the search handler with the local embedder, ms",
+    "static_ms": "the search handler with the local embedder, ms",
     "search_ratio": "search_ratio, search / baseline (<= 2.3 is good)",
     "processor_ratio": "the same by processor time, for a busy machine",
-    "wordllama_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
+    "static_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
     "restored_ms": "the search handler from a snapshot (SnapStart), an estimate without AWS's own restore, ms",
     "restored_ratio": "restored_ratio, the same / baseline",
     "imports_ms": "what imports cost until the first answer, by package, ms",
@@ -86,9 +86,9 @@ def measure(repeats: int) -> JsonObject:
         folder = Path(made)
         with _embedding(place.door.embedder) as url:
             remote = place.settings.model_copy(update={**_REMOTE, "embedder_url": url})
-            local = place.settings.model_copy(update={"embedder": "wordllama"})
+            local = place.settings.model_copy(update={"embedder": "static-256"})
             starts = {"baseline": _Start(folder / "baseline", _BASELINE, {}, place.settings)}
-            for name, settings in {"search": remote, "wordllama": local}.items():
+            for name, settings in {"search": remote, "static": local}.items():
                 caller = Caller(UserRef(name), "default")
                 _fill(settings, caller, texts)
                 starts[name] = _Start(folder / name, _SEARCH, search_event(caller, {"query": question}), settings)
@@ -102,17 +102,17 @@ def measure(repeats: int) -> JsonObject:
                     times[name].append(start.answered())
                 restored.append(starts["search"].answered(from_snapshot=True).seconds)
             imports = {name: _imports(start.answered("-X", "importtime").written) for name, start in starts.items()}
-    baseline, search, wordllama = (1000 * median(one.seconds for one in times[name]) for name in starts)
+    baseline, search, static = (1000 * median(one.seconds for one in times[name]) for name in starts)
     used = {name: median(one.processor for one in times[name]) for name in starts}
     return {
         "starts": repeats,
         "baseline_ms": round(baseline, 1),
         "search_ms": round(search, 1),
-        "wordllama_ms": round(wordllama, 1),
+        "static_ms": round(static, 1),
         "search_ratio": round(search / baseline, 2),
         "processor_ratio": round(used["search"] / used["baseline"], 2),
         "processor_ms": {name: round(1000 * spent, 1) for name, spent in used.items()},
-        "wordllama_adds_ms": round(wordllama - search, 1),
+        "static_adds_ms": round(static - search, 1),
         "restored_ms": round(1000 * median(restored), 1),
         "restored_ratio": round(1000 * median(restored) / baseline, 2),
         "imports_ms": _by_package(imports),

@@ -1,7 +1,6 @@
 """What functions run on: installed for their processor without Docker, pruned, compiled, kept by the lock's hash."""
 
 import hashlib
-import importlib.util
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from steeltrap.adapters.embedders.wordllama import CONFIG, DIMENSION
+from steeltrap.adapters.embedders.static import FOLDER
 
 ROOT: Final = Path(__file__).parents[1]
 BUILT: Final = ROOT / ".build"
@@ -39,7 +38,6 @@ _UNUSED: Final = (
     ),
     *("**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.a", "**/__pycache__"),
 )
-_MODEL: Final = (f"weights/{CONFIG}_{DIMENSION}.safetensors", f"tokenizers/{CONFIG}_tokenizer_config.json")
 
 
 class MissingPython(Exception):
@@ -95,9 +93,8 @@ class Bundle:
     def _fill(self, folder: Path) -> None:
         self._install(folder, "--group", f"{_PROJECT}:{self.group}", *(["numpy"] if self.embedder else []))
         if self.embedder:
-            # Not what these bring along to download models: the model lies beside them.
-            self._install(folder, "--no-deps", "tokenizers", "safetensors")
-            _copy_model(folder / "wordllama")
+            # Not what it brings along to download models: the model is part of the code.
+            self._install(folder, "--no-deps", "tokenizers")
         _prune(folder)
         _compile(folder, "/opt/python", self.interpreter())
 
@@ -107,16 +104,19 @@ class Bundle:
         subprocess.run([*pip, *locked, "--target", str(folder), *self.target(), *what], check=True)
 
 
-def build_code(python: str) -> Path:
+def build_code(python: str, embedder: bool) -> Path:
     """The folder of the functions' own code, compiled for a version of Python. Raises MissingPython."""
-    return pack_code(find_python(python))
+    return pack_code(find_python(python), embedder)
 
 
-def pack_code(interpreter: str) -> Path:
-    """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers."""
+def pack_code(interpreter: str, embedder: bool) -> Path:
+    """The folder of the functions' own code: steeltrap without what runs on laptops alone, and the handlers.
+
+    With `embedder`, the model of the local embedder too.
+    """
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
-    leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder")
+    leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder", *([] if embedder else [FOLDER.name]))
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
     _compile(code, "/var/task", interpreter)
@@ -158,17 +158,6 @@ def find_python(python: str) -> str:
 
 def _output(command: list[str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def _copy_model(folder: Path) -> None:
-    """The embedder's model out of this environment: its package has wheels for few processors, the model fits all."""
-    package = importlib.util.find_spec("wordllama")
-    if package is None or not package.submodule_search_locations:
-        raise ModuleNotFoundError("the local embedder is bundled from here: run `make install`")
-    for file in _MODEL:
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(Path(package.submodule_search_locations[0]) / file, folder / file)
-    (folder / "__init__.py").touch()
 
 
 def _prune(folder: Path) -> None:

@@ -43,7 +43,7 @@ class Functions(Construct):
         self._search = search
         self._policies = Policies(stage, storage, search)
         self._packed = packed
-        code = packed.code if packed else build_code(stage.python)
+        code = packed.code if packed else build_code(stage.python, stage.has_local_embedder)
         self._code = lambda_.Code.from_asset(str(code))
         self._layers: dict[str, lambda_.LayerVersion] = {}
         self.made: dict[str, lambda_.Function] = {}
@@ -116,7 +116,7 @@ class Functions(Construct):
 
     def _layer(self, bundle: BundleName) -> lambda_.LayerVersion:
         if bundle not in self._layers:
-            embedder = self._stage.settings.get("embedder", "wordllama") == "wordllama"
+            embedder = self._stage.has_local_embedder
             wanted = Bundle(GROUPS[bundle], embedder, self._stage.python)
             built = self._packed.layers[bundle] if self._packed else wanted.build()
             self._layers[bundle] = lambda_.LayerVersion(

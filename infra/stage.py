@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from steeltrap.settings import PREFIX, read_settings
+from steeltrap.settings import PREFIX, Settings, read_settings
 
 STAGES = Path(__file__).with_name("stages.toml")
 
@@ -138,6 +138,12 @@ class Stage(BaseModel):
     @property
     def stack_name(self) -> str:
         return f"steeltrap-{self.name}"
+
+    @property
+    def has_local_embedder(self) -> bool:
+        """Whether the functions embed by the model that is part of steeltrap."""
+        default = Settings.model_fields["embedder"].default
+        return bool(self.settings.get("embedder", default) == default)
 
     def environment(self) -> dict[str, str]:
         """The settings as a function's environment has them."""

@@ -140,8 +140,8 @@ class Settings(BaseModel):
         description="Whether SQS messages may name their caller. Enable it only if the queue's policy admits nobody "
         "but the application.",
     )
-    embedder: Literal["wordllama", "small", "onnx", "endpoint", "bedrock"] = Field(
-        "wordllama",
+    embedder: Literal["static-256", "small", "onnx", "endpoint", "bedrock"] = Field(
+        "static-256",
         description="What computes the vectors: the model that comes with steeltrap, the more accurate `small` (needs "
         "`steeltrap[small]`), any `onnx` model in a folder (needs `steeltrap[onnx]`), an OpenAI-compatible "
         "`endpoint`, or `bedrock`, which finds its region and credentials as every AWS client does.",

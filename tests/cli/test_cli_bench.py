@@ -13,7 +13,7 @@ from bench.load import run as run_load
 from hatchling.builders.wheel import WheelBuilder
 
 from components import dynamodb_url, opensearch_url
-from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.runtime import local as runtime
 from surfaces.serving import served
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_not_locomo_is_refused(run, tmp_path, content, bench):
 
 
 def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, monkeypatch):
-    monkeypatch.setattr(runtime, "open_embedder", lambda settings: WordLlamaEmbedder())
+    monkeypatch.setattr(runtime, "open_embedder", lambda settings: StaticEmbedder())
     figures = json.loads(run("bench", "surprise", locomo, "--json").stdout)
     turns = figures["turns"]
     assert {row["texts"] for row in turns.values()} == {84}
@@ -103,8 +103,9 @@ def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, mon
     assert turns["LoCoMo, all in one space"]["familiar"] > turns["LoCoMo, one space per conversation"]["familiar"] > 80
     again = figures["said_again"]
     paraphrases = again.pop("in other words")
-    assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 0)
-    assert paraphrases["deciles"][4] < 0.2  # the median of LoCoMo's real turns is 0.33
+    # Three are Japanese sentences in wholly other words, which the embedder knows by their words alone.
+    assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 6)
+    assert paraphrases["deciles"][4] < 0.2  # the median of LoCoMo's real turns is above 0.3
     for how, row in again.items():
         assert (row["texts"] >= 44, row["key_moments"], row["familiar"]) == (True, 0, 100), how
     assert again["words reordered"]["deciles"][8] < 0.01
@@ -197,5 +198,5 @@ def test_cold_measures_every_start_and_its_imports():
     )
     assert figures["search_ratio"] > 0
     assert figures["restored_ms"] > 0
-    assert figures["imports_ms"]["steeltrap"].keys() == {"baseline", "search", "wordllama"}
+    assert figures["imports_ms"]["steeltrap"].keys() == {"baseline", "search", "static"}
     assert figures["imports_ms"]["botocore"]["baseline"] > 0

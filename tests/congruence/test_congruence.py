@@ -57,9 +57,9 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     memories, questions = _made() if path is None else _real(path)
     embedder: Embedder = HashedWords(dimension=256)
     if path is not None:
-        from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+        from steeltrap.adapters.embedders.static import StaticEmbedder
 
-        embedder = WordLlamaEmbedder()
+        embedder = StaticEmbedder()
     clock = SettableClock()
     with refusing_scripts() as refusing, parts() as found:
         sqlite = SqliteStore(tmp_path_factory.mktemp("congruence"), embedder, clock)

@@ -11,7 +11,6 @@ import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from threading import Event, Thread
@@ -28,7 +27,7 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
-from steeltrap.adapters.embedders import calibration, endpoint, static, wordllama  # noqa: E402
+from steeltrap.adapters.embedders import calibration, endpoint, static  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
     CALIBRATION_TEXTS,
     CONVERSATION,
@@ -40,7 +39,6 @@ from steeltrap.adapters.embedders.calibration import (  # noqa: E402
 )
 from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
-from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
 from steeltrap.rules.vectors import cosine  # noqa: E402
@@ -194,16 +192,13 @@ def remote(server: ModelServer) -> Callable[..., EndpointEmbedder]:
 
 # The contract
 
-SHARED_WORDLLAMA = WordLlamaEmbedder()
 STATIC = StaticEmbedder()
 
 
-@pytest.fixture(params=["static-256", "wordllama", "endpoint", "hashed words"])
+@pytest.fixture(params=["static-256", "endpoint", "hashed words"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
     if request.param == "static-256":
         return STATIC
-    if request.param == "wordllama":
-        return SHARED_WORDLLAMA
     if request.param == "endpoint":
         return EndpointEmbedder(request.getfixturevalue("server").url, "hashed")
     return HashedWords()
@@ -362,85 +357,6 @@ def test_broken_files_of_static_256_are_unavailable(
     with pytest.raises(Unavailable, match="reinstall steeltrap") as raised:
         StaticEmbedder().embed(["tea"], purpose="document", timeout=1)
     assert raised.value.details["part"] == "embedder"
-
-
-def test_wordllama_reads_the_same_vectors_as_its_package() -> None:
-    texts = ["Café au lait", "東京の夏", "🫖", "a  b\n\nc", "</s> x", "word " * 400]
-    # The package itself is loaded elsewhere: it sets up logging in the process that imports it.
-    theirs = in_a_fresh_process(
-        "import warnings; warnings.simplefilter('default')\n"
-        "import logging; logging.disable()\n"
-        "import sys, pathlib, wordllama\n"
-        "folder = pathlib.Path(wordllama.__file__).parent\n"
-        "model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)\n"
-        f"sys.stdout.buffer.write(model.embed({texts!r}, norm=True).astype('<f4').tobytes())\n"
-    )
-    ours = b"".join(SHARED_WORDLLAMA.embed(texts, purpose="document", timeout=30))
-    np.testing.assert_allclose(np.frombuffer(ours, "<f4"), np.frombuffer(theirs, "<f4"), atol=1e-6)
-
-
-def test_wordllama_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
-    printed = in_a_fresh_process(
-        "import logging, os, sys\n"
-        "from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder\n"
-        "embedder = WordLlamaEmbedder()\n"
-        "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
-        "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
-        "before = embed()\n"
-        "assert logging.root.handlers == [] and logging.root.level == logging.WARNING\n"
-        "assert not {'requests', 'wordllama'} & set(sys.modules)\n"
-        "child = os.fork()\n"
-        "if not child:\n"
-        "    os._exit(0 if embed() == before else 1)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-    )
-    assert printed.split() == [b"0"]
-
-
-def test_wordllama_takes_no_more_memory_for_short_texts_beside_a_long_one() -> None:
-    texts = ["a short text"] * 500
-    texts[250] = ODD_TEXTS["32 KiB of emoji"]
-    SHARED_WORDLLAMA.embed(["load"], purpose="document", timeout=30)
-    tracemalloc.start()
-    SHARED_WORDLLAMA.embed(texts, purpose="document", timeout=30)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 64 * 1024 * 1024
-
-
-def test_wordllama_gives_up_when_the_texts_take_longer_than_the_timeout() -> None:
-    embedder = WordLlamaEmbedder(monotonic=FakeTime(step=1.0).monotonic)
-    with pytest.raises(Unavailable, match=r"Embedding 1,000 texts takes longer than 3 s"):
-        embedder.embed(["tea"] * 1000, purpose="document", timeout=3)
-
-
-def test_a_missing_wordllama_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama, "find_spec", lambda name: None)
-    with pytest.raises(Unavailable, match="pip install steeltrap") as raised:
-        WordLlamaEmbedder().embed(["tea"], purpose="document", timeout=1)
-    assert raised.value.details["part"] == "embedder"
-
-
-@pytest.mark.parametrize(
-    "broken", ["weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json"]
-)
-def test_broken_files_of_wordllama_are_unavailable(
-    broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    spec = find_spec("wordllama")
-    assert spec
-    assert spec.submodule_search_locations
-    for name in ("weights", "tokenizers"):
-        (tmp_path / name).mkdir()
-        for file in (Path(spec.submodule_search_locations[0]) / name).glob("l2_*"):
-            (tmp_path / name / file.name).symlink_to(file)
-    (tmp_path / broken).unlink()
-    (tmp_path / broken).write_bytes(b"not what it was")
-    monkeypatch.setattr(
-        wordllama, "find_spec", lambda name: SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    )
-    with pytest.raises(Unavailable, match="reinstall"):
-        WordLlamaEmbedder().embed(["tea"], purpose="document", timeout=1)
 
 
 # The endpoint: what it asks
@@ -781,7 +697,7 @@ def test_an_exception_that_nobody_placed_is_not_taken_for_an_outage(
         embed(embedder, "tea")
 
 
-@pytest.mark.parametrize("module", [calibration, endpoint, static, wordllama])
+@pytest.mark.parametrize("module", [calibration, endpoint, static])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
     named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))
@@ -798,7 +714,7 @@ def test_the_unrelated_level_is_a_median_kept_within_the_scale() -> None:
 
 def test_no_two_calibration_texts_share_a_subject() -> None:
     assert len(CALIBRATION_TEXTS) == 24
-    vectors = embed(SHARED_WORDLLAMA, *CALIBRATION_TEXTS)
+    vectors = embed(STATIC, *CALIBRATION_TEXTS)
     assert unrelated_level(vectors) < 0.1
 
 
@@ -822,10 +738,10 @@ def test_the_slope_says_how_much_nearer_the_best_of_some_unrelated_texts_lies_th
     assert slope_of_best(pairs[:1] * 4) == 0
 
 
-def test_what_wordllama_would_learn_is_near_what_was_measured_for_it() -> None:
-    japanese = unrelated_level(embed(SHARED_WORDLLAMA, *JAPANESE_TEXTS))
-    assert japanese == pytest.approx(SHARED_WORDLLAMA.unrelated_japanese, abs=0.03)
-    assert novel_level(embed(SHARED_WORDLLAMA, *CONVERSATION)) == pytest.approx(SHARED_WORDLLAMA.novel, abs=0.02)
+def test_what_static_256_would_learn_is_near_what_was_measured_for_it() -> None:
+    japanese = unrelated_level(embed(STATIC, *JAPANESE_TEXTS))
+    assert japanese == pytest.approx(STATIC.unrelated_japanese, abs=0.03)
+    assert novel_level(embed(STATIC, *CONVERSATION)) == pytest.approx(STATIC.novel, abs=0.02)
 
 
 @pytest.mark.parametrize("state", ["stuck", "broken"])

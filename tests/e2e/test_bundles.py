@@ -15,16 +15,17 @@ def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: in
     layer = Bundle(GROUPS["tools"], embedder, "3.13").build() / "python"
     packages = {path.name for path in layer.iterdir()}
     assert {"pydantic", "botocore", "boto3", "opensearchpy", "urllib3", "aws_lambda_powertools"} <= packages
-    assert ("wordllama" in packages) == ("numpy" in packages) == embedder
-    assert not packages & {"grpc", "google", "opensearch", "aws_xray_sdk", "fastapi", "mcp"}
+    assert ("tokenizers" in packages) == ("numpy" in packages) == embedder
+    assert not packages & {"huggingface_hub", "grpc", "google", "opensearch", "aws_xray_sdk", "fastapi", "mcp"}
     services = {path.name for path in (layer / "botocore" / "data").iterdir() if path.is_dir()}
     assert services <= {"dynamodb", "s3", "sqs", "sts", "sso", "sso-oidc", "bedrock-runtime"}
     libraries = [path.name for path in layer.rglob("*.so") if "cpython" in path.name]
     assert libraries
     assert all(name.endswith("aarch64-linux-gnu.so") for name in libraries)
 
-    code = build_code("3.13")
+    code = build_code("3.13", embedder)
     assert not (code / "steeltrap" / "surfaces" / "cli").exists()
+    assert (code / "steeltrap" / "adapters" / "embedders" / "static_256" / "model.npz").exists() == embedder
     assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < most
 
 

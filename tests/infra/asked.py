@@ -15,7 +15,7 @@ from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Tables
 from steeltrap.adapters.dynamodb.writes import usage
 from steeltrap.adapters.dynamodb.writes.levels import DynamoLevels
-from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
@@ -81,7 +81,7 @@ def _door(asked: dict[str, set[tuple[str, str]]]) -> Iterator[Door]:
         def note(action: str, where: str) -> None:
             asked[_now[0]].add((action, where))
 
-        embedder, index = _Noting(WordLlamaEmbedder(), "embedder", note), _Noting(MemoryIndex(), "index", note)
+        embedder, index = _Noting(StaticEmbedder(), "embedder", note), _Noting(MemoryIndex(), "index", note)
         store = DynamoStore(*names, embedder, SystemClock(), index, connect=connect)
         call = store.tables.call
 

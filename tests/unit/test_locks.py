@@ -77,7 +77,9 @@ def test_nothing_is_installed_here_that_is_not_locked() -> None:
     for found in distributions():
         name = canonicalize_name(found.metadata["Name"])
         if name not in ("steeltrap", "steeltrap-small", "setuptools"):
-            assert (name, f"=={found.version}") in known, f"{name} {found.version} is not locked: run `make install`"
+            assert (name, f"=={found.version}") in known, (
+                f"{name} {found.version} is not locked: run `make clean install`"
+            )
 
 
 def test_every_install_checks_hashes() -> None:

@@ -13,7 +13,7 @@ from steeltrap.settings import Settings, read_settings
 def test_an_empty_environment_gives_the_defaults() -> None:
     settings = read_settings({})
     assert settings == Settings()
-    assert (settings.user, settings.embedder, settings.vector_weight) == ("local", "wordllama", "auto")
+    assert (settings.user, settings.embedder, settings.vector_weight) == ("local", "static-256", "auto")
     assert settings.retention == timedelta(days=30)
 
 
@@ -84,7 +84,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str)
     [
         ("RETENTION_DAYS", "x", "a number from 0 to 100000"),
         ("SHORT_TERM_HOURS", "0", "a number above 0 and of at most 1000000"),
-        ("EMBEDDER", "magic", "one of 'wordllama', 'small', 'onnx', 'endpoint', 'bedrock'"),
+        ("EMBEDDER", "magic", "one of 'static-256', 'small', 'onnx', 'endpoint', 'bedrock'"),
         ("EMBEDDER_UNRELATED", "1", "a number of at least 0 and below 1"),
         ("VECTOR_WEIGHT", "heavy", "a number from 0 to 1 or 'auto'"),
         ("CACHE_MB", "lots", "an integer of at least 1"),

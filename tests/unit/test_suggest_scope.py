@@ -7,7 +7,7 @@ import pytest
 
 from clock import SettableClock
 from spaces import in_time, space_of
-from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
 from steeltrap.engine.save import Draft, save
@@ -18,7 +18,7 @@ from steeltrap.rules.limits import check_scope
 
 @pytest.fixture
 def call(tmp_path: Path, clock: SettableClock) -> Iterator[Call]:
-    embedder = WordLlamaEmbedder()
+    embedder = StaticEmbedder()
     store = SqliteStore(tmp_path, embedder, clock)
     space, deadline = space_of(store, "ana"), in_time(60)
     yield Call(caller=Caller(UserRef("ana")), space=space, embedder=embedder, clock=clock, deadline=deadline)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.adapters.embedders.wordllama import WordLlamaEmbedder
+from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
 from steeltrap.rules.novelty import KEY_MOMENT, is_japanese, surprise
 from steeltrap.rules.vectors import cosine
@@ -126,7 +126,7 @@ def test_the_first_memory_is_half_a_surprise() -> None:
 def test_the_default_embedder_tells_news_from_other_words_in_each_language(
     stored: str, new: str, reworded: str
 ) -> None:
-    embedder = WordLlamaEmbedder()
+    embedder = StaticEmbedder()
     known, *texts = embedder.embed([stored, new, reworded], purpose="document", timeout=30)
     news, again = [
         surprise(text, Surroundings(nearest=Neighbour("a", cosine(known, vector))), embedder)

@@ -25,6 +25,7 @@ from ..model import (
 from ..ports import Create, Entry, Guard, Probe
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
+from ..rules.vectors import has_direction
 from .call import Call
 from .entry import embed_chunks, embed_memories, entry
 
@@ -124,7 +125,7 @@ def look_around(
     call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
 ) -> list[Surroundings | None]:
     """What lies around each of the memories in the user's space, in one request; None for a turn, which is
-    neither looked around at nor linked.
+    neither looked around at nor linked. Around a text in which the embedder knows no word, there is nothing.
 
     None for all when the index does not answer: a write does without, the call's outcome says so, and a sweep
     makes up for it (`complete`). Raises Unavailable when the store does not answer.
@@ -133,7 +134,7 @@ def look_around(
     probes = {
         memory.id: Probe(embeddings=vectors + quiet.get(memory.id, ()), scope=memory.scope, leave_out=memory.id)
         for memory, vectors in zip(memories, embeddings, strict=True)
-        if memory.source != "conversation"
+        if memory.source != "conversation" and has_direction(vectors)
     }
     try:
         with call.measure.stage("look_around"):
@@ -143,7 +144,8 @@ def look_around(
         call.outcome = Outcome(kind=OutcomeKind.DEGRADED, message=f"{error.cause}: {PENDING}")
         return [None] * len(memories)
     around = dict(zip(probes, found, strict=True))
-    return [around.get(memory.id) for memory in memories]
+    nothing = Surroundings(nearest=None)
+    return [around.get(memory.id, None if memory.source == "conversation" else nothing) for memory in memories]
 
 
 def _in_lower_case(call: Call, memories: Sequence[Memory]) -> dict[str, tuple[Embedding, ...]]:

@@ -23,6 +23,11 @@ def dot(one: Sequence[float], other: Sequence[float]) -> float:
     return float(sum(map(mul, one, other)))
 
 
+def has_direction(embeddings: Iterable[Embedding]) -> bool:
+    """Whether one of them isn't all zeros. To a text without a known word nothing is near, and nothing far."""
+    return any(map(any, embeddings))
+
+
 def nearest(vector: Embedding, chunks: Sequence[Embedding]) -> float:
     """The highest cosine between a vector and the chunks of a memory; 0 where it has none of the same size."""
     asked = memoryview(vector).cast("f")

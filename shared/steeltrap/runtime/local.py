@@ -145,10 +145,10 @@ def open_embedder(settings: Settings) -> Embedder:
         "document_prefix": settings.embedder_document_prefix,
     }
     match settings.embedder:
-        case "wordllama":
-            from ..adapters.embedders.wordllama import WordLlamaEmbedder
+        case "static-256":
+            from ..adapters.embedders.static import StaticEmbedder
 
-            return WordLlamaEmbedder(unrelated=settings.embedder_unrelated)
+            return StaticEmbedder(unrelated=settings.embedder_unrelated)
         case "small" | "onnx":
             from ..adapters.embedders.onnx import OnnxEmbedder
 

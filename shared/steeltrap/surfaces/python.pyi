@@ -66,7 +66,7 @@ def open_memory(
 
     What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
     STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
-    `embedder` is a setting's name (`wordllama`) or an object that embeds. Raises InvalidInput.
+    `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
     """
     ...
 

@@ -1,5 +1,4 @@
-"""What makes vectors: `wordllama` in the process, offline; `onnx`
-from a folder; `endpoint` over HTTP; `bedrock` at AWS.
+"""What makes vectors: `static` in the process, offline; `onnx` from a folder; `endpoint` over HTTP; `bedrock` at AWS.
 
 Here: models, their files and servers, and how near unrelated and new texts lie (`calibration`). Not here:
 chunking, searching, storing. Only `runtime` imports it; each library is imported at first use.

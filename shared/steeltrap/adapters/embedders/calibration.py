@@ -20,25 +20,12 @@ from ...rules.vectors import cosine
 
 _log = logging.getLogger("steeltrap")
 
-WORDLLAMA_UNRELATED: Final = 0.07
-"""The median between questions about real conversations and turns picked at random from them. Short texts of
-far subjects, as below, lie lower (0.02), two turns of chat higher (0.14)."""
-
-WORDLLAMA_UNRELATED_JAPANESE: Final = 0.64
-"""The median between Japanese sentences of far subjects: its tokens for kana are few, so that all texts share some."""
-
-WORDLLAMA_NOVEL: Final = 0.47
-"""About one turn in eight of real conversations, saved in order, has no memory nearer than this."""
-
-WORDLLAMA_SLOPE: Final = 0.05
-"""By this much, times ln n, the best of n random turns lies nearer to a question than one does."""
-
 STATIC_UNRELATED: Final = 0.10
 """The median between questions about real conversations and turns picked at random from them. Short texts of
 far subjects, as below, lie lower (0.05), two turns of chat higher (0.23)."""
 
-STATIC_UNRELATED_JAPANESE: Final = 0.02
-"""The median between Japanese sentences of far subjects: only those that share words have more in common."""
+STATIC_UNRELATED_JAPANESE: Final = 0.10
+"""The median between Japanese sentences of far subjects."""
 
 STATIC_NOVEL: Final = 0.52
 """About one turn in eight of real conversations, saved in order, has no memory nearer than this."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from ...errors import Unavailable
 from ...model import Embedding
-from ...rules.analysis import query_tokens
+from ...rules.analysis import tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .vectors import placed, worded
 
@@ -147,7 +147,7 @@ class _Model:
 def _foreign_words(text: str) -> list[str]:
     """What a text is found by beyond Latin script: words, and pairs of characters where a script has no spaces."""
     found = _BEYOND_LATIN.findall(text)
-    return list(dict.fromkeys(query_tokens(" ".join(found)))) if found else []
+    return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
 
 
 def _hashed(words: Sequence[str]) -> "NDArray[np.float32]":

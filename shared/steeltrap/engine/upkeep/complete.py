@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Final
 
 from ...errors import Conflict, NotFound
-from ...model import MAX_LINKS, Memory
+from ...model import MAX_LINKS, Memory, Surroundings
 from ...ports import Probe, Replace
 from ...rules import novelty
+from ...rules.vectors import has_direction
 from ..call import Call
 from ..entry import unchanged_text
 
@@ -32,7 +33,8 @@ def _complete(call: Call, memories: list[Memory]) -> int:
     probes = [Probe(embeddings=vectors[memory.id], scope=memory.scope, leave_out=memory.id) for memory in memories]
     found = call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
     done = 0
-    for memory, around in zip(memories, found, strict=True):
+    for memory, probe, seen in zip(memories, probes, found, strict=True):
+        around = seen if has_direction(probe.embeddings) else Surroundings(nearest=None)
         there = {link.target_id for link in memory.links}
         links = memory.links + tuple(link for link in novelty.links(around) if link.target_id not in there)
         image = replace(

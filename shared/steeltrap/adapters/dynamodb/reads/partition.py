@@ -60,7 +60,8 @@ class Partition:
         if stored != (self.embedder, self.dimension):
             raise Conflict(
                 f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
-                f"({self.dimension}). Go back to that embedder, or run `steeltrap reembed` to re-embed them.",
+                f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
+                f"changed it.",
                 part="embedder",
             )
         return "forgetting" not in user

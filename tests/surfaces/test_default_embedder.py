@@ -1,0 +1,77 @@
+"""What the embedder that comes with steeltrap does to memories, from saving to finding."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from embedding import HashedWords
+from steeltrap.adapters.embedders.calibration import JAPANESE_TEXTS
+from steeltrap.invoke import Door, Result
+from steeltrap.model import Caller, UserRef
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import Settings
+from steeltrap.surfaces.cli.app import app
+
+ANA = Caller(UserRef("ana"), "default")
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Iterator[Callable[..., Result]]:
+    door = open_door(Settings(data=tmp_path))
+    yield lambda tool, **arguments: door.invoke(f"core.{tool}", arguments, ANA)
+    door.store.close()
+
+
+def body(result: Result) -> Any:
+    assert result.error is None, result.error
+    return result.body
+
+
+def test_unrelated_japanese_memories_are_new_and_not_linked(ask: Callable[..., Result]) -> None:
+    saved = [body(ask("save", content=text)) for text in JAPANESE_TEXTS]
+    assert [memory["links"] for memory in saved] == [0] * len(saved)
+    assert min(memory["surprise"] for memory in saved[1:]) >= 0.7
+
+
+def test_of_a_memory_without_a_known_word_nothing_is_near_and_nothing_new(ask: Callable[..., Result]) -> None:
+    body(ask("save", content="The kettle is on."))
+    for text in ("🫖", "👍"):
+        saved = body(ask("save", content=text))
+        assert (saved["surprise"], saved["links"]) == (0.5, 0)
+    assert body(ask("save", content="The kettle is on again."))["links"] == 1
+
+
+def test_a_memory_without_a_known_word_is_found_by_its_words(ask: Callable[..., Result]) -> None:
+    key = "k7" * 60
+    body(ask("save", content=key))
+    body(ask("save", content="The kettle is on."))
+    found = body(ask("search", query=key))
+    assert found["results"][0]["content"] == key
+    assert body(ask("search", query="🫖"))["outcome"]["kind"] != "degraded"
+
+
+def test_memories_of_the_embedder_before_are_refused_until_they_are_embedded_again(tmp_path: Path) -> None:
+    before = HashedWords(dimension=256)
+    before.name = "wordllama/l2_supercat_256"
+    door = open_door(Settings(data=tmp_path), embedder=before)
+    body(door.invoke("core.save", {"content": "Ana lives in Lisbon."}, ANA))
+    door.store.close()
+
+    def search() -> Result:
+        door: Door = open_door(Settings(data=tmp_path))
+        try:
+            return door.invoke("core.search", {"query": "Where does Ana live?"}, ANA)
+        finally:
+            door.store.close()
+
+    error = search().error
+    assert error is not None
+    assert error.message == (
+        "These memories were embedded by wordllama/l2_supercat_256 (256 dimensions), and this is steeltrap/static-256 "
+        "(256). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you changed it."
+    )
+    assert CliRunner().invoke(app, ["reembed", "--data", str(tmp_path)]).exit_code == 0
+    assert body(search())["results"][0]["content"] == "Ana lives in Lisbon."
