@@ -1,45 +1,45 @@
 """Every way a call can fail, in one tree.
 
     SteeltrapError
-    ├── InvalidInput        the arguments don't fit; the message says what would
-    ├── IdentityMissing     the call carries no user that is admitted (or no agent where one is needed)
-    │   └── TokenRefused        a key or token came with the call, and is not accepted
+    ├── InvalidInput        invalid arguments; the message says what is valid
+    ├── IdentityMissing     the call has no accepted user (or no agent where one is required)
+    │   └── TokenRefused        the call has a key or token, but it is rejected
     ├── AccessDenied        the caller may not do this
-    ├── NotFound            no such memory, tool or scope (another user's id reads the same)
+    ├── NotFound            no such memory, tool or scope (another user's id gives the same error)
     │   └── MemoryNotFound      no memory has this id
-    ├── Conflict            the memory changed since it was read, or it is there already
+    ├── Conflict            the memory changed since it was read, or it already exists
     │   ├── VersionConflict     another write came first: read again and repeat the change
     │   ├── AlreadyExists       a memory with this id exists, deleted or not
-    │   └── Duplicate           a guarded creation met the same text, or one that is too similar
-    ├── TooLarge            over a size that the message names
-    │   └── IndexTooLarge       the search index refuses a request of this size
+    │   └── Duplicate           a creation with a guard found the same text, or one that is too similar
+    ├── TooLarge            a limit that the message names is exceeded
+    │   └── IndexTooLarge       the search index rejects a request of this size
     ├── Throttled           too many calls, or over a quota; try again after `retry_after` seconds
     │   ├── OverQuota           the user's quota of memories or bytes is used up
-    │   └── IndexThrottled      the search index has too much to do
-    ├── Unavailable         a part that is needed does not answer (store, index, embedder, ...)
+    │   └── IndexThrottled      the search index is overloaded
+    ├── Unavailable         a required part does not answer (store, index, embedder, ...)
     │   └── IndexUnavailable    the search index does not answer
-    └── Internal            a fault of ours; details are in the log, never in the answer
+    └── Internal            a bug in steeltrap; details are in the log, never in the answer
         └── IndexFault          the search index permanently rejects this request
 
-Each of the nine has a stable `code`, a sentence that a model can act on, and says whether a retry helps. The types
-below them share their code: callers see the nine, and the code decides by type. An adapter may add a type of its own
-below these. Each adapter maps foreign exceptions to these in one place. How an error looks on the wire is a
-toolset's or a surface's business.
+Each of the nine top types has a stable `code`, a message that a model can act on, and says whether a retry helps. The
+types below them share that code: callers see nine codes, and our code decides by type. An adapter may add its own
+subtypes. Each adapter maps foreign exceptions to these types in one place. Toolsets and surfaces decide how an error
+is rendered.
 """
 
 from typing import Any, ClassVar, Final
 
 
 class SteeltrapError(Exception):
-    """A failure that the caller is told about.
+    """A failure that the caller sees.
 
-    `can_retry` says whether the same call may succeed later (`retryable` is the kind's default),
-    `fixable` whether other arguments would.
-    `advice` says what to do and ends the message, behind a semicolon; `cause` is the message without it and without
-    its full stop, for a sentence that goes on.
-    `details` are facts that callers are shown (ids, versions), JSON-ready and free of other users' data. Code decides
-    by the type of an error, never by its details or its message. Every type takes these same arguments, so that an
-    error can be raised again in other words.
+    `can_retry` says whether the same call may succeed later (`retryable` is the type's default); `fixable` says whether
+    other arguments may succeed.
+    `advice` says what to do; it follows the message after a semicolon. `cause` is the message without advice and
+    without its full stop, for use in a longer sentence.
+    `details` are facts for the caller (ids, versions), JSON-ready and without other users' data. Code decides by the
+    type of an error, never by its details or message. All types take the same arguments, so that an error can be
+    raised again with another message.
     """
 
     code: ClassVar[str] = "internal"
@@ -57,20 +57,20 @@ class SteeltrapError(Exception):
 
 
 class InvalidInput(SteeltrapError):
-    """The arguments don't fit; the message quotes the right form."""
+    """Invalid arguments; the message says what is valid."""
 
     code = "invalid_input"
     fixable = True
 
 
 class IdentityMissing(SteeltrapError):
-    """No authenticated user came with the call, or no agent or conversation where one is needed."""
+    """The call has no authenticated user, or no agent or conversation where one is required."""
 
     code = "identity_missing"
 
 
 class TokenRefused(IdentityMissing):
-    """A key or token came with the call, and is not accepted; `details["reason"]` is RFC 6750's word for it."""
+    """The key or token in the call is rejected; `details["reason"]` is RFC 6750's error code."""
 
 
 class AccessDenied(SteeltrapError):
@@ -80,7 +80,7 @@ class AccessDenied(SteeltrapError):
 
 
 class NotFound(SteeltrapError):
-    """Nothing of that name or id among what the caller can see."""
+    """The caller can see nothing with that name or id."""
 
     code = "not_found"
     fixable = True
@@ -95,14 +95,14 @@ class MemoryNotFound(NotFound):
 
 
 class Conflict(SteeltrapError):
-    """The memory changed since it was read, or what is saved is there already."""
+    """The memory changed since it was read, or already exists."""
 
     code = "conflict"
     fixable = True
 
 
 class VersionConflict(Conflict):
-    """Another write came first; `details` has the memory's id and the version that is stored."""
+    """Another write came first; `details` has the memory's id and the stored version."""
 
 
 class AlreadyExists(Conflict):
@@ -114,11 +114,11 @@ class AlreadyExists(Conflict):
 
 
 class Duplicate(Conflict):
-    """The scope has a memory of the same text, or one that is at least as similar as the guard's threshold."""
+    """The scope has a memory with the same text, or one at least as similar as the guard's threshold."""
 
     @property
     def id(self) -> str:
-        """The memory that is there."""
+        """The id of the existing memory."""
         return str(self.details["id"])
 
     @property
@@ -128,14 +128,14 @@ class Duplicate(Conflict):
 
 
 class TooLarge(SteeltrapError):
-    """Over a limit that the message names."""
+    """A limit that the message names is exceeded."""
 
     code = "too_large"
     fixable = True
 
 
 class IndexTooLarge(TooLarge):
-    """The search index refuses a request of this size."""
+    """The search index rejects a request of this size."""
 
 
 class Throttled(SteeltrapError):
@@ -150,7 +150,7 @@ class OverQuota(Throttled):
 
 
 class IndexThrottled(Throttled):
-    """The search index has too much to do."""
+    """The search index is overloaded."""
 
 
 class Unavailable(SteeltrapError):
@@ -165,14 +165,14 @@ class IndexUnavailable(Unavailable):
 
 
 class Internal(SteeltrapError):
-    """A fault of ours. The message never quotes the cause; the log has it."""
+    """A bug in steeltrap. The message never quotes the cause; the log has it."""
 
     code = "internal"
 
 
 class IndexFault(Internal):
-    """The search index refuses the request as it is; sending it again never helps."""
+    """The search index permanently rejects the request; retries don't help."""
 
 
 INDEX_FAILURES: Final = (IndexUnavailable, IndexThrottled, IndexTooLarge, IndexFault)
-"""Every way in which the search index fails while the store may answer."""
+"""The failures of the search index, during which the store may still answer."""

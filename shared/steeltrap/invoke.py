@@ -1,6 +1,6 @@
-"""The one door: find the tool, validate, run, render, map errors, measure.
+"""The entry point for callers: find the tool, validate, run, render, map errors, measure.
 
-Every surface calls it and nothing else. It is handed what a call needs, and knows no adapter.
+Every surface calls only this. It is given the store, the embedder and the files, and knows no adapter.
 """
 
 from dataclasses import dataclass, field
@@ -19,9 +19,9 @@ from .tools import Catalogue, Media, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a surface answers with: the dialect's own body, JSON-ready or text.
+    """The result of a call: the dialect's body, JSON-ready or text.
 
-    `error` is what went wrong, None for success; `outcome` says what a search met.
+    `error` is None on success. `outcome` says what happened in a search.
     """
 
     body: Any
@@ -35,7 +35,7 @@ class Result:
 class Door:
     """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
 
-    Without `counters` nobody has a quota. `observe` is told of every call when it has ended.
+    Without `counters` there are no quotas. `observe` is called after each call.
     """
 
     catalogue: Catalogue
@@ -51,10 +51,10 @@ class Door:
     def invoke(
         self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
     ) -> Result:
-        """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are read within the
-        call's time. Failures come back as results, in the dialect's own form.
+        """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are parsed within the
+        call's deadline. Failures are returned as results, in the dialect's form.
 
-        Raises NotFound only, for the name of a tool that there isn't: no dialect speaks for it.
+        Raises only NotFound, for an unknown tool, which has no dialect.
         """
         found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
         with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
@@ -73,7 +73,7 @@ class Door:
         return result
 
     def refuse(self, tool: Tool, error: SteeltrapError) -> Result:
-        """An error in the words of the tool's dialect, also for what a surface refuses before it invokes."""
+        """An error in the form of the tool's dialect, also for calls that a surface rejects before it invokes."""
         body = self.catalogue.toolsets[tool.toolset].render_error(error, tool)
         media: Media = "text/plain" if isinstance(body, str) else "application/json"
         return Result(body=body, tool=tool, media=media, error=error)
@@ -81,7 +81,7 @@ class Door:
     def call_for(
         self, caller: Caller | None, *, seconds: float, files: bool = False, idempotency_key: str | None = None
     ) -> Call:
-        """The call of one caller: their space and, if wanted, their files; nobody else's. Raises IdentityMissing."""
+        """The call of one caller, with only their space and, if requested, their files. Raises IdentityMissing."""
         known = identified(caller)
         place = self.files if files else None
         deadline = Deadline.after(seconds, self.clock)
@@ -130,7 +130,7 @@ def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:
 
 
 def identified(caller: Caller | None) -> Caller:
-    """The caller, when it carries a usable identity. Raises IdentityMissing or InvalidInput."""
+    """The caller, if it has a valid identity. Raises IdentityMissing or InvalidInput."""
     if caller is None or not caller.user.user_id:
         raise IdentityMissing("No user is known for this call: the application must say who the user is.")
     named = {

@@ -1,7 +1,7 @@
-"""The one door for operators: what is done to everyone's memories, or to the whole search index.
+"""The entry point for operators: work on all users' memories, or on the whole search index.
 
-Surfaces decide when it runs, how long it may take, and how they report it. It is handed what it needs, and knows no
-adapter. No tool calls it.
+Surfaces decide when it runs, how long it may take, and how to report it. It is given the store and the index, and
+knows no adapter. No tool calls it.
 """
 
 import time
@@ -24,41 +24,41 @@ from .model import Caller, Memory, UserRef, to_micros
 from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
 
 USER_SECONDS: Final = 600.0
-"""How long one user's sweep, or one block of memories to embed, may take unless the caller says otherwise."""
+"""Default time limit for the sweep of one user, or for embedding one block of memories."""
 EMBED_SECONDS: Final = 86_400.0
-"""How long embedding all memories of one user may take."""
+"""Time limit for embedding all memories of one user."""
 LEAST_SECONDS: Final = 5.0
-"""With less time than this nobody's sweep is begun."""
+"""No user's sweep is started with less time than this."""
 
 
 class CallFor(Protocol):
-    """Makes the call of one user. The door's own does."""
+    """Makes the call of one user, as `Door.call_for` does."""
 
     def __call__(self, caller: Caller, *, seconds: float) -> Call: ...
 
 
 Report = Callable[[UserRef | None, SteeltrapError], None]
-"""Is told of each failure: whose it is, None for the list of users itself, and what went wrong."""
+"""Called for each failure, with the user and the error; None means that listing the users failed."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One run over everyone. Its counts are right at any time, also after the run was interrupted.
+    """One run over all users. Its counts are correct at any time, also after an interruption.
 
-    `report` is told of each failure; one user's failure never holds up the others.
+    `report` is called for each failure. A failure of one user never stops the others.
     """
 
     store: MemoryStore
     call_for: CallFor
     report: Report
     users: int = 0
-    """Users who are done."""
+    """Users that are finished."""
     memories: int = 0
     """Memories that were purged or embedded."""
     already: int = 0
     """Users whose vectors were made by this embedder before."""
     left: int = 0
-    """Users for whom no time was left."""
+    """Users that were not reached in time."""
     failed: int = 0
     """Failures: one per user, and one when the list of users could not be read to its end."""
 
@@ -72,10 +72,10 @@ class Run:
         return found
 
     def sweep(self, users: Sequence[UserRef], *, seconds_left: Callable[[], float] = lambda: USER_SECONDS) -> None:
-        """Purge what is gone for good, close idle conversations, and complete what was saved without the index.
+        """Purge expired and old deleted memories, close idle conversations, complete memories saved without the index.
 
-        `seconds_left` is asked before each user; the sweep of that user may take as long. Under `LEAST_SECONDS` the
-        run ends, and the other users are left for the next one.
+        `seconds_left` is called before each user and limits the sweep of that user. Below `LEAST_SECONDS` the run
+        ends, and the remaining users are left for the next run.
         """
         for at, user in enumerate(users):
             seconds = seconds_left()
@@ -91,10 +91,10 @@ class Run:
     def reembed(
         self, users: Sequence[UserRef], *, again: bool = False, advance: Callable[[int, int], None] = lambda *_: None
     ) -> None:
-        """Embed every memory of these users with the embedder of today; a user's vectors change once all are made.
+        """Embed every memory of these users with the current embedder. Each user's vectors change once all are made.
 
-        Users whose vectors this embedder made already are left alone, unless `again`. `advance` is told how many users
-        are finished and how many memories are embedded.
+        Users who already have this embedder's vectors are skipped, unless `again`. `advance` is called with the number
+        of finished users and of embedded memories.
         """
         for at, user in enumerate(users):
             if not again and self._is_embedded(user):
@@ -135,7 +135,7 @@ class Run:
 
 
 def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> bool:
-    """Erase everything of a user, exported files too. False when there was nothing. Raises Unavailable."""
+    """Erase all data of a user, including exported files. False if there was none. Raises Unavailable."""
     there = store.forget_user(user)
     if files is not None:
         there = files.forget_user(user) or there
@@ -143,7 +143,7 @@ def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> b
 
 
 def sweep_index(truth: Truth, index: IndexUpkeep, clock: Clock) -> int:
-    """Remove tombstones that are older than any replay; how many were removed. Raises Unavailable, Throttled."""
+    """Remove tombstones that are older than any replay; return their number. Raises Unavailable, Throttled."""
     return index_sweeping.sweep_index(truth, index, clock.now())
 
 
@@ -156,10 +156,10 @@ def rebuild_index(
     seconds_left: Callable[[], float] = lambda: inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> Reindexed:
-    """Build a new search index beside the one in use, then switch. Call it again to go on where it stopped.
+    """Build a new search index beside the one in use, then switch to it. Call it again to continue.
 
-    `seconds_left` is asked after each block of documents; below zero the rebuild stops, and its answer is `cut_short`.
-    When the new index refuses documents for good, the old one stays unless `accept_refused`. Raises Unavailable,
+    `seconds_left` is called after each block of documents; below zero the rebuild stops with `cut_short`. If the new
+    index permanently rejects documents, the old one stays in use, unless `accept_refused`. Raises Unavailable,
     Throttled.
     """
     return reindexing.reindex(
@@ -173,7 +173,7 @@ def rebuild_index(
 
 
 def mend_index(truth: Truth, index: IndexUpkeep, user: UserRef) -> Reindexed:
-    """Write one user's memories to the index in use, and remove what the store doesn't have.
+    """Write one user's memories to the index in use, and remove documents that the store doesn't have.
 
     Raises Unavailable, Throttled.
     """
@@ -182,14 +182,14 @@ def mend_index(truth: Truth, index: IndexUpkeep, user: UserRef) -> Reindexed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """How the search index differs from the store, and how many of its documents belong to nobody."""
+    """The differences between search index and store, and the number of documents that belong to no user."""
 
     differences: list[Difference]
     strays: int
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many differences there are of each kind."""
+        """The number of differences of each kind."""
         return dict(verifying.counted(self.differences))
 
 
@@ -201,7 +201,7 @@ def verify_index(
     user: UserRef | None = None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Verified:
-    """Compare the search index with the store, for everyone or for one user. Strays are counted for everyone only.
+    """Compare the search index with the store, for all users or one. Strays are only counted for all users.
 
     Raises Unavailable, Throttled.
     """

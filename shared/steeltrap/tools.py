@@ -1,9 +1,9 @@
 """What a tool and a toolset are.
 
-A tool is a typed function, registered once: `run(call, input) -> answer`. Its docstring is what a model
-reads, its pydantic input model carries names, limits and descriptions, its return annotation is the
-answer. Everything else (routes, schemas, MCP tools, functions, docs, the command line) is derived from
-that. No surface is known here.
+A tool is a typed function, registered once: `run(call, input) -> answer`. Its docstring is the description that a
+model reads, its pydantic input model has names, limits and descriptions, and its return annotation is the answer.
+Everything else (routes, schemas, MCP tools, functions, docs, the command line) is derived from these. This module
+knows no surface.
 """
 
 import inspect
@@ -32,9 +32,9 @@ _SHOWN: Final = 60
 
 
 class Input(BaseModel):
-    """A tool's arguments: unknown fields and numbers that aren't finite are refused.
+    """A tool's arguments. Unknown fields, NaN and Infinity are rejected.
 
-    `one_by_one` names lists whose items answer for themselves, so that the call is not refused for one.
+    `one_by_one` names lists whose items are validated one by one, so that one invalid item doesn't fail the call.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -51,11 +51,11 @@ class Answer(BaseModel):
 class Tool:
     """One operation of a dialect, with all that a surface derives from it.
 
-    `operation` names the function that serves it in the cloud, `access` what it may do there, `needs` how far it
-    reaches: to the store alone, to the embedder too, or to both and the search index. `timeout` is in seconds.
-    Only a tool with `files` is handed the user's files, to read and to write, so its access is write.
-    `destructive` and `idempotent` are hints for a client that asks before it acts. `paths` are HTTP paths
-    beside the derived one. `max_bytes` is the most that its arguments may take as JSON, whatever their schema allows.
+    `operation` names the Lambda function that serves it, and `access` what that function may do. `needs` says what the
+    tool uses: only the store, also the embedder, or also the search index. `timeout` is in seconds.
+    Only a tool with `files` gets the user's files, to read and write, so its access is write.
+    `destructive` and `idempotent` are hints for clients that ask the user first. `paths` are additional HTTP paths.
+    `max_bytes` limits the arguments' JSON, whatever their schema allows.
     """
 
     toolset: str
@@ -87,12 +87,12 @@ class Tool:
 
     @cached_property
     def own_schema(self) -> JsonObject:
-        """The input schema with what it doesn't tell clients: how much some fields hold."""
+        """The input schema with the size limits that clients are not shown."""
         return plain_schema(self.input.model_json_schema())
 
     @cached_property
     def bounds(self) -> Bounds:
-        """How large its arguments may be as JSON."""
+        """The largest size of its arguments as JSON."""
         return bounds_of(self.own_schema, self.max_bytes)
 
     @cached_property
@@ -102,7 +102,7 @@ class Tool:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The arguments as a Python function takes them: by name, with their types and defaults."""
+        """The arguments as keyword arguments of a Python function, with types and defaults."""
         hints = get_type_hints(self.input)
         parameters = []
         for name, given in self.input.model_fields.items():
@@ -121,8 +121,8 @@ class Toolset:
     """A dialect: its tools by name and how it words an error.
 
     `instructions` tell a model when to save and when to search, by the names of these tools.
-    `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's own
-    error body; with `standard_errors` a surface that has a form of its own (HTTP has) uses that instead.
+    `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's error body; with
+    `standard_errors`, a surface with its own error format (such as HTTP) uses that instead.
     """
 
     name: str
@@ -174,13 +174,13 @@ class Catalogue:
         self.toolsets = toolsets
 
     def toolset(self, name: str) -> Toolset:
-        """Raises NotFound, naming the toolsets there are."""
+        """The toolset of a name. Raises NotFound, which lists the existing ones."""
         if name not in self.toolsets:
             raise NotFound(f"No toolset `{name[:_SHOWN]}`; there are: {', '.join(self.toolsets)}.")
         return self.toolsets[name]
 
     def tool(self, full_name: str) -> Tool:
-        """The tool of a name such as `core.save`. Raises NotFound, naming what there is."""
+        """The tool of a name such as `core.save`. Raises NotFound, which lists the existing ones."""
         toolset, _, name = full_name.partition(".")
         tools = self.toolset(toolset).tools
         if name not in tools:

@@ -27,7 +27,7 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> None:
     assert run("doctor").exit_code == 1
     assert json.loads(run("setup", "--json").stdout) == {"made": [name, f"{name}-usage", name]}
-    assert run("setup").stdout == "Everything exists already.\n"
+    assert run("setup").stdout == "Everything already exists.\n"
     assert run("remember", "the heron eats fish").exit_code == 0
 
     verified = run("verify")

@@ -59,7 +59,7 @@ def test_a_link_above_the_users_folder_is_not_followed(tmp_path: Path, files: Fi
         ana.names,
         lambda: files.forget_user(UserRef("ana")),
     ):
-        with pytest.raises(InvalidInput, match="a link is in the way"):
+        with pytest.raises(InvalidInput, match="its path contains a link"):
             use()
     assert secret.read_bytes() == b"secret"
 

@@ -67,7 +67,7 @@ def test_an_index_is_made_without_scripts_where_they_are_refused_and_says_so(
 def test_a_refusal_that_scripts_are_not_to_blame_for_is_told_as_it_was(refusing: tuple[OpenSearch, Proxy]) -> None:
     client, proxy = refusing
     indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())
-    with pytest.raises(Internal, match="does not take"):
+    with pytest.raises(Internal, match="rejects this"):
         indices.build(EMBEDDER.dimension, EMBEDDER.name, settings={"no_such_setting": 1})
     refused, proxy.rule = (
         proxy.rule,

@@ -64,13 +64,13 @@ _PARTS = b'{"responses": [' + b", ".join([_MAPPING] * 3) + b"]}"
 _BAD_DAYS = {
     "down": (0, b"", "can't be reached"),
     "slow": (None, b"", "did not answer in time"),
-    "throttling": (429, b"{}", "too much to do"),
+    "throttling": (429, b"{}", "is overloaded"),
     "forbidden": (403, b"{}", "status 403"),
     "no alias": (404, b"{}", "status 404"),
     "broken": (503, b"{}", "status 503"),
-    "wrong mapping": (400, _MAPPING, "does not take this request"),
-    "wrong mapping of a part": (200, _PARTS, "does not take this request"),
-    "no JSON": (200, b"<html>", "no JSON"),
+    "wrong mapping": (400, _MAPPING, "rejects this request"),
+    "wrong mapping of a part": (200, _PARTS, "rejects this request"),
+    "no JSON": (200, b"<html>", "did not answer with JSON"),
 }
 
 
@@ -125,7 +125,7 @@ def test_an_empty_answer_of_a_dialect_is_an_error_while_the_index_is_down(cloud:
     assert result.error.can_retry
 
 
-@pytest.mark.parametrize("error", [DOWN, IndexThrottled("The search index has too much to do.", part="index")])
+@pytest.mark.parametrize("error", [DOWN, IndexThrottled("The search index is overloaded.", part="index")])
 def test_what_needs_the_whole_memory_is_refused_and_may_be_tried_again(cloud: Cloud, error: Exception) -> None:
     index = MemoryIndex()
     door = cloud.door(index, told=True)

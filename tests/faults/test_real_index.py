@@ -98,12 +98,12 @@ DAYS: dict[str, Day] = {
     "down": down,
     "hanging up": ruled(hanging_up, "can't be reached"),
     "slow": slow,
-    "too many requests": ruled(saying(429, {}), "too much to do"),
+    "too many requests": ruled(saying(429, {}), "is overloaded"),
     "forbidden": ruled(saying(403, {}), "status 403"),
     "blocked": blocked,
     "no alias": no_alias,
     "failing": ruled(saying(503, {}), "status 503"),
-    "no JSON": ruled(saying(200, b"<html>"), "no JSON"),
+    "no JSON": ruled(saying(200, b"<html>"), "did not answer with JSON"),
 }
 
 
@@ -279,7 +279,7 @@ def test_an_index_for_other_vectors_is_said_and_loses_nothing(client: Client) ->
     with other_index(client, narrow):
         saved = client.invoke("core.save", content="The heron sleeps")
         assert saved.outcome is not None
-        assert "does not take this request" in saved.outcome.message
+        assert "rejects this request" in saved.outcome.message
         assert client.open_indexer().take(client.home.records(), timeout=SECONDS) == []  # a dead letter: no retry helps
         client.home.parts.upkeep.refresh()
         assert client.home.differences() == {"missing": 2}

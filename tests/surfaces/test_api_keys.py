@@ -122,7 +122,7 @@ def test_a_key_with_anything_changed_is_no_key(keys: ApiKeys) -> None:
     _, secret = keys.add(ANA, "", NOW)
     changed = [secret[:at] + ("a" if secret[at] != "a" else "b") + secret[at + 1 :] for at in range(len(secret))]
     for wrong in [*changed, secret + "a", secret[:-1], secret.upper(), secret.removeprefix("stk_"), f"../{secret}"]:
-        with pytest.raises(IdentityMissing, match="not known"):
+        with pytest.raises(IdentityMissing, match="unknown or revoked"):
             keys.caller(scope(wrong))
 
 

@@ -50,7 +50,7 @@ def test_so_many_calls_a_minute_and_then_a_wait_until_the_next(clock: SettableCl
     clock.advance(seconds=20)
     for _ in range(3):
         limited.count_call()
-    with pytest.raises(Throttled, match="More than 3 calls in a minute: try again in 40 s") as refused:
+    with pytest.raises(Throttled, match="The limit is 3 calls per minute: try again in 40 s") as refused:
         limited.count_call()
     assert (refused.value.can_retry, refused.value.details) == (True, {"retry_after": 40})
     clock.advance(seconds=39)

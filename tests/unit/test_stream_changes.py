@@ -26,7 +26,7 @@ class Refusing:
         return {at: self.refused[each.id] for at, each in enumerate(documents) if each.id in self.refused}
 
 
-BUSY = Throttled("Too much to do.")
+BUSY = Throttled("The index is overloaded.")
 NEVER = Internal("It does not fit.", reason="mapper_parsing_exception")
 
 

@@ -21,7 +21,7 @@ class DataFolder:
                 _make_private(self.path)
             except OSError as error:
                 raise Unavailable(
-                    f"The data folder can't be made ({error.strerror}): set STEELTRAP_DATA to a folder that may be "
+                    f"The data folder can't be created ({error.strerror}): set STEELTRAP_DATA to a folder that can be "
                     "written to.",
                     retryable=False,
                     part="store",

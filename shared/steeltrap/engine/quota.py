@@ -64,7 +64,7 @@ class Quota:
             return
         if count > most:
             left = 60 - second
-            raise Throttled(f"More than {most:,} calls in a minute: try again in {left} s.", retry_after=left)
+            raise Throttled(f"The limit is {most:,} calls per minute: try again in {left} s.", retry_after=left)
 
     def admit(self, space: Space, growth: Growth) -> None:
         """Raises Throttled for what would exceed the memories or bytes; what adds to neither is always admitted.

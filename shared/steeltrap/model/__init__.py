@@ -1,6 +1,6 @@
 """The nouns: who calls, what is stored, what is asked and what is found.
 
-Frozen dataclasses without behaviour beyond their own arithmetic; any room above may import them from here. Times are
+Frozen dataclasses without behaviour beyond their own arithmetic; any layer above may import them from here. Times are
 timezone-aware UTC.
 """
 

@@ -1,8 +1,8 @@
 """The capabilities that the engine needs.
 
-Protocols and the plain records that they speak of, no implementation; any room above may import them from here. Every
-adapter earns its port by one contract suite (`tests/contracts`). A `Space` is all that the engine ever holds of a
-store: one user's memories, from which nobody else's can be reached.
+Here: protocols and their plain records. Not here: implementations. Any layer above may import it. Every adapter must
+pass the contract tests of its port (`tests/contracts`). The engine only ever gets a `Space` of a store: one user's
+memories, from which no other user's can be reached.
 """
 
 from .changes import Change, Close, Create, Entry, Guard, Replace

@@ -1,4 +1,4 @@
-"""What a commit writes."""
+"""The changes that a commit writes."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from ..model import Embedding, Memory, Revision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A memory with what it is found by.
+    """A memory with its search data.
 
     `fold` is the digest of the normalised text (16 bytes): equal texts have equal folds. `embeddings`
-    has one vector per chunk and `tokens` the analysed text; both None keep what the store has (an update
-    that left the text alone), both empty take the memory out of search (a delete). `speaker` is who
-    says it, in lower case.
+    has one vector per chunk and `tokens` the analysed text; if both are None, the
+    stored ones stay (an update that didn't change the text); if both are empty, the memory leaves the search (a
+    delete). `speaker` is in lower case.
     """
 
     memory: Memory
@@ -24,10 +24,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What must not be there when a memory is created, checked where the write is serialised.
+    """What must not exist when a memory is created; checked inside the serialised write.
 
-    Raises Duplicate, with `id` of what is there, when the same scope has a memory of equal normalised
-    text (`same_text`), and with `similarity` too when one has a cosine of at least `threshold`.
+    Raises Duplicate with the `id` of the existing memory if the same scope has a memory with equal normalised text
+    (`same_text`), and also with `similarity` if one has a cosine of at least `threshold`.
     """
 
     same_text: bool = False
@@ -63,7 +63,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Turns that are open no longer: an episode sums them up. Those that are closed already stay so."""
+    """Closes turns, because an episode summarises them. Turns that are already closed stay closed."""
 
     turn_ids: tuple[str, ...]
 

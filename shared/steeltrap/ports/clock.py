@@ -1,4 +1,4 @@
-"""What tells the time, and when a call must have answered."""
+"""The clock, and the deadline of a call."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +15,13 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds on a clock that is never set: only the difference of two answers says something."""
+        """Seconds on a clock that is never adjusted; only differences are meaningful."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment by which a call must have answered. `seconds` is how long there was when it was set."""
+    """The moment by which a call must end. `seconds` is the whole time that it was given."""
 
     seconds: float
     ends: float
@@ -29,23 +29,23 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float, clock: Clock) -> "Deadline":
-        """So many seconds from now."""
+        """The deadline this many seconds from now."""
         return cls(seconds, clock.monotonic() + seconds, clock)
 
     def within(self, seconds: float) -> "Deadline":
-        """So many seconds from now, or this one where it comes first."""
+        """The earlier of this deadline and the one this many seconds from now."""
         sooner = Deadline.after(seconds, self.clock)
         return sooner if sooner.ends < self.ends else self
 
     def before(self, rest: float = 0.0) -> float:
-        """Seconds until only `rest` seconds are left; 0 when no more are left."""
+        """Seconds left, minus `rest`; at least 0."""
         return max(0.0, self.ends - self.clock.monotonic() - rest)
 
     def left(self) -> float:
-        """Seconds left, more than 0. Raises Unavailable when there are none."""
+        """Seconds left, more than 0. Raises Unavailable if there are none."""
         left = self.ends - self.clock.monotonic()
         if left <= 0:
             raise Unavailable(
-                f"The call took longer than its {self.seconds:g} s and was given up; try again.", part="deadline"
+                f"The call took longer than {self.seconds:g} s and was stopped; try again.", part="deadline"
             )
         return left

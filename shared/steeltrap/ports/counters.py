@@ -1,4 +1,4 @@
-"""What users have used, counted beside their memories."""
+"""Counters for quotas, stored separately from the memories."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from ..model import UserRef
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """How much a user has: memories, and the bytes of all records. Counted at `measured_at`, kept up since."""
+    """A user's number of memories and bytes of records: measured at `measured_at`, updated since."""
 
     memories: int
     bytes: int
@@ -17,23 +17,23 @@ class Amount:
 
 
 class Counters(Protocol):
-    """Counts of calls and amounts, outside of every transaction: best effort, and never another user's.
+    """Counts of calls and amounts per user, outside of transactions: best effort.
 
-    Every method raises Unavailable or Throttled when the counters don't answer.
+    Every method raises Unavailable or Throttled if the counters don't answer.
     """
 
     def count_call(self, user: UserRef, minute: int) -> int:
-        """Count one more call in a minute (its number since 1970); how many there were with it."""
+        """Count a call in a minute (minutes since 1970); return the number of calls including it."""
         ...
 
     def amount(self, user: UserRef) -> Amount | None:
-        """What was set last and added since; None when nothing is known, or no longer."""
+        """The last amount set, plus what was added since; None if unknown or expired."""
         ...
 
     def set_amount(self, user: UserRef, amount: Amount) -> None:
-        """Remember what was measured."""
+        """Store a measured amount."""
         ...
 
     def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
-        """Add what a write added, or took away. Nothing happens where no amount is known."""
+        """Add what a write added or removed. Does nothing if no amount is known."""
         ...

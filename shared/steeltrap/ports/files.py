@@ -6,10 +6,10 @@ from ..model import UserRef
 
 
 class ExportFiles(Protocol):
-    """One user's files by name. A name is a relative path that `engine.limits.check_file_name` admits."""
+    """One user's files by name. A name is a relative path that `rules.limits.check_file_name` accepts."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file whole, in place of one of that name. Raises InvalidInput, Unavailable."""
+        """Write a file in one step, replacing an existing one. Raises InvalidInput, Unavailable."""
         ...
 
     def read(self, name: str, *, most: int) -> bytes:
@@ -25,7 +25,7 @@ class FileStore(Protocol):
     """Hands out users' files. Only `runtime` and maintenance hold one."""
 
     def files(self, user: UserRef) -> ExportFiles:
-        """The files of one user, from which nobody else's can be reached."""
+        """The files of one user; no other user's files can be reached through them."""
         ...
 
     def forget_user(self, user: UserRef) -> bool:

@@ -1,4 +1,4 @@
-"""What finds memories for a store that holds the truth elsewhere."""
+"""The search index of a store whose memories are stored elsewhere."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from .space import Probe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A memory as an index is told of it. The index keeps what it is found and filtered by, and nothing to show.
+    """A memory for an index. The index keeps what searches and filters need, and no text to show.
 
-    `user` is `UserRef.key`. `index_version` only grows along a memory's writes. `position` counts up along the
-    memory's conversation. `tokens` are the analysed text, repeats kept, and `embeddings` one per chunk. What is
-    deleted is no document but a tombstone.
+    `user` is `UserRef.key`. `index_version` grows with each write of a memory. `position` is its place in its
+    conversation. `tokens` are the analysed text, with repeats; `embeddings` has one vector per chunk. A deleted memory
+    is a tombstone instead.
     """
 
     user: str
@@ -34,7 +34,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tombstone:
-    """What an index keeps of a memory that is deleted or forgotten, so that no late write brings it back."""
+    """What an index keeps of a deleted or forgotten memory, so that a late write can't bring it back."""
 
     user: str
     id: str
@@ -44,8 +44,8 @@ class Tombstone:
 class IndexedCandidate(NamedTuple):
     """A document that a leg returned.
 
-    `cosine` is the best chunk's, None without a semantic leg. `frequencies` says how often each distinct query
-    token occurs in it, () without a keyword leg, and `length` counts its tokens.
+    `cosine` is that of the best chunk; None without a semantic leg. `frequencies` has the number of occurrences of
+    each distinct query token; () without a keyword leg. `length` is its number of tokens.
     """
 
     id: str
@@ -64,13 +64,12 @@ class IndexedCandidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Indexed:
-    """What an index found of one user: candidates in no order, and what BM25 needs.
+    """One user's candidates, in no order, and the statistics for BM25.
 
-    `stored` counts the documents that the user sees without any filter, turns where the query includes them,
-    `length` their tokens, and `frequencies` in how many of them each distinct query token is; `admitted` counts
-    those that the filter lets through. `newest` is the highest index version of all the user's documents,
-    tombstones too, below the bound that was asked for; None when there is none. `degraded` says which part of
-    the index did not answer.
+    `stored` counts the documents that the user can see without a filter (turns only if the query includes them),
+    `length` their tokens, and `frequencies` the documents that have each distinct query token. `admitted` counts the
+    documents that pass the filter. `newest` is the highest index version among the user's documents and tombstones
+    below the requested bound; None if there is none. `degraded` says which part of the index did not answer.
     """
 
     candidates: tuple[IndexedCandidate, ...]
@@ -83,7 +82,7 @@ class Indexed:
 
 
 class IndexedNeighbour(NamedTuple):
-    """A document near a probe: the cosine of the nearest chunks."""
+    """A document near a probe. `cosine` is that of the nearest chunks."""
 
     id: str
     cosine: float
@@ -93,9 +92,9 @@ class IndexedNeighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedSurroundings:
-    """The documents nearest to a probe, nearest first: anywhere, and those of its scope above the floor.
+    """The documents nearest to a probe, nearest first: in any scope, and in its own scope above the floor.
 
-    `newest` is as `Indexed` says.
+    `newest` is that of `Indexed`.
     """
 
     anywhere: tuple[IndexedNeighbour, ...] = ()
@@ -104,10 +103,10 @@ class IndexedSurroundings:
 
 
 class Index(Protocol):
-    """Finds memories for a store that holds the truth elsewhere; it may be behind that store.
+    """Searches memories that are stored elsewhere; it may be behind that store.
 
-    `before` bounds what a search looks at: documents whose index version is lower. The store knows the rest
-    better. `leave_out` are documents that it knows to have changed, counted nowhere either.
+    `before` limits a search to documents with a lower index version; the store adds the newer ones. `leave_out` are
+    documents that have changed since; they are not counted either.
     """
 
     def search(
@@ -120,8 +119,8 @@ class Index(Protocol):
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
-        """At least the `query.per_leg` best documents of each leg, with true scores in both; no turns unless the
-        filter includes them. With 0 it only counts. Raises Unavailable, Throttled."""
+        """At least the `query.per_leg` best documents of each leg, with true scores in both; turns only if the filter
+        includes them. With 0 it only counts. Raises Unavailable, Throttled."""
         ...
 
     def look_around(
@@ -136,18 +135,18 @@ class Index(Protocol):
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> list[IndexedSurroundings]:
-        """For each probe, turns aside, the nearest documents anywhere, at least one, and the `top_k` of its scope
-        with a cosine of at least `floor`. Raises Unavailable, Throttled."""
+        """For each probe, without turns: the nearest documents in any scope, at least one, and the `top_k` in its own
+        scope with a cosine of at least `floor`. Raises Unavailable, Throttled."""
         ...
 
     def write(self, documents: Sequence[Document | Tombstone], deadline: Deadline) -> dict[int, SteeltrapError]:
-        """Take in documents; the errors by position, of which some may pass later (`can_retry`).
+        """Write documents; return the errors by position. Errors with `can_retry` may succeed later.
 
-        What is older than what the index has is left out, which is a success. Raises Unavailable, Throttled
-        when nothing could be written.
+        Skipping a document that is older than the indexed one is a success. Raises Unavailable, Throttled if nothing
+        could be written.
         """
         ...
 
     def check(self) -> None:
-        """Raises Unavailable when the index can't serve."""
+        """Raises Unavailable if the index can't serve."""
         ...

@@ -1,12 +1,12 @@
-"""What takes long to make ready, and can be made ready ahead."""
+"""Adapters that take long to load and can be loaded ahead."""
 
 from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
 class Loads(Protocol):
-    """An adapter whose first call waits for what `load` gets ready: a model, a client."""
+    """An adapter whose first call would otherwise wait for a model or a client."""
 
     def load(self) -> None:
-        """Get it ready now, asking no other machine. Raises Unavailable when something is missing here."""
+        """Load now, without network requests. Raises Unavailable if something is missing on this machine."""
         ...

@@ -1,4 +1,4 @@
-"""Everyone's memories."""
+"""All users' memories."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -12,28 +12,28 @@ class MemoryStore(Protocol):
     """Hands out spaces. Only `runtime` and maintenance hold one."""
 
     def space(self, user: UserRef, deadline: Deadline) -> Space:
-        """The space of one user, for what is done by a deadline; it comes to be with the first write."""
+        """The space of one user, with the deadline of the call. It is created by the first write."""
         ...
 
     def users(self) -> Iterator[UserRef]:
-        """Everyone with a space. What can't be read is raised behind all that can."""
+        """All users with a space. An error in reading some of them is raised after all others were returned."""
         ...
 
     def forget_user(self, user: UserRef) -> bool:
-        """Remove everything of a user, to the bytes. False when there was nothing."""
+        """Remove all data of a user, including the bytes on disk. False if there was none."""
         ...
 
     def check(self) -> None:
-        """Raises Unavailable when the store can't serve."""
+        """Raises Unavailable if the store can't serve."""
         ...
 
     def flush(self, *, just_read: bool = False) -> None:
-        """Write down what was read. Never raises: what can't be written is dropped.
+        """Write the buffered usage counts. Never raises: counts that can't be written are dropped.
 
-        With `just_read` all of it was read a moment ago, and is not looked at again to see that it is still there.
+        With `just_read`, everything was read a moment ago, so the store doesn't check that it still exists.
         """
         ...
 
     def close(self) -> None:
-        """Flush what is buffered and let go of files and connections."""
+        """Flush the buffers; close files and connections."""
         ...

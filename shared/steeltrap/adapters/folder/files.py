@@ -110,7 +110,7 @@ def _home(user: UserRef) -> tuple[str, ...]:
 
 
 def _leads_out(name: str) -> InvalidInput:
-    return InvalidInput(f"`{name}` leads out of the folder of exported files: a link is in the way.")
+    return InvalidInput(f"`{name}` is outside the folder of exported files: its path contains a link.")
 
 
 @contextmanager
@@ -130,4 +130,6 @@ def _translated_missing() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise Unavailable("The folder of exported files was removed meanwhile; try again.", part="store") from error
+        raise Unavailable(
+            "The folder of exported files was removed in the meantime; try again.", part="store"
+        ) from error

@@ -73,7 +73,7 @@ def passing(cause: str) -> IndexUnavailable:
 
 def no_json() -> IndexUnavailable:
     """The error of ours for an answer of any other form."""
-    return passing("The search index answered something that is no JSON")
+    return passing("The search index did not answer with JSON")
 
 
 def translate(error: Exception) -> IndexUnavailable:
@@ -88,15 +88,15 @@ def refusal(status: int, reason: str = "") -> SteeltrapError:
     """The error of ours for a status, of a whole request or of one part of it."""
     facts: dict[str, Any] = {"part": "index", "status": status, **({"reason": reason} if reason else {})}
     if status in _WAIT:
-        said = "The search index has too much to do"
+        said = "The search index is overloaded"
         return IndexThrottled(said, advice=_AGAIN, retry_after=_RETRY_SECONDS, **facts)
     if status == _TOO_LARGE:
-        return IndexTooLarge("The search index refuses a request of this size.", **facts)
+        return IndexTooLarge("The search index rejects a request of this size.", **facts)
     if status == _MISSING or status in _FORBIDDEN or status >= 500:
         unavailable = Forbidden if status in _FORBIDDEN else IndexUnavailable
         return unavailable(f"The search index refuses to answer (status {status})", advice=_AGAIN, **facts)
     fault = Malformed if status == _MALFORMED else IndexFault
-    return fault("The search index does not take this request.", **facts)
+    return fault("The search index rejects this request.", **facts)
 
 
 def failure(part: Mapping[str, Any]) -> SteeltrapError | None:

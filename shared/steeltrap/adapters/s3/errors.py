@@ -12,7 +12,7 @@ from ..aws_client import code_of, passes, to_mend
 
 _log = logging.getLogger("steeltrap")
 
-_SILENT = "The place of exported files does not answer; try again."
+_SILENT = "The storage for exported files does not answer; try again."
 _SETUP = "Exported files can't be reached with these settings: fix {what}; the log has the cause."
 
 THROTTLED: Final = frozenset({"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded"})
@@ -66,13 +66,13 @@ def translate(error: BotoCoreError | ClientError) -> SteeltrapError:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if code else 0
     if code in THROTTLED:
         return Throttled(
-            "The place of exported files is throttled; try again in a second.", retry_after=1, part="store"
+            "The storage for exported files throttles requests; try again in a second.", retry_after=1, part="store"
         )
     if code in BUSY or status >= 500 or passes(error):
         return Unavailable(_SILENT, part="store")
     what = LASTING.get(code) or ("the permissions" if status == 403 else to_mend(error))
     # S3's messages name the bucket and the key.
-    _log.error("the place of exported files failed: %s %s", type(error).__name__, code)
+    _log.error("the storage for exported files failed: %s %s", type(error).__name__, code)
     if what is not None:
         return Unavailable(_SETUP.format(what=what), retryable=False, part="store")
-    return Internal("The place of exported files failed in an unexpected way; the log has the cause.")
+    return Internal("The storage for exported files failed in an unexpected way; the log has the cause.")

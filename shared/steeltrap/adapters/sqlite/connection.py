@@ -23,7 +23,7 @@ _BUSY = "The memory store is busy; try again."
 _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.BusyError: _BUSY,
     apsw.LockedError: _BUSY,
-    apsw.InterruptError: "The call took too long and was given up; try again.",
+    apsw.InterruptError: "The call took too long and was stopped; try again.",
     apsw.FullError: DISK_FULL,
     apsw.NoMemError: "The machine is out of memory; try again.",
     apsw.ProtocolError: _BUSY,

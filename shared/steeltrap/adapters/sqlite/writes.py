@@ -60,7 +60,7 @@ def create(connection: apsw.Connection, change: Create, number: int, now: int, l
     try:
         connection.execute(_INSERT, to_row(entry, number))
     except apsw.ConstraintError:
-        raise AlreadyExists(f"A memory with id {entry.memory.id} exists already.", id=entry.memory.id) from None
+        raise AlreadyExists(f"A memory with id {entry.memory.id} already exists.", id=entry.memory.id) from None
     n = connection.last_insert_rowid()
     _write_around(connection, n, entry, fresh=True)
     open_turns.note(connection, n, entry.memory)
@@ -192,7 +192,7 @@ def _check_guard(connection: apsw.Connection, entry: Entry, guard: Guard, now: i
             {"fold": entry.fold, "scope": entry.memory.scope, "now": now},
         ).fetchone()
         if row is not None:
-            raise Duplicate("The same text is stored in this scope already.", id=from_key(row[0]), same_text=True)
+            raise Duplicate("The same text is already stored in this scope.", id=from_key(row[0]), same_text=True)
     if guard.threshold is not None:
         near = look_around(entry, guard.threshold).near
         if near:

@@ -78,7 +78,7 @@ def files_of(call: Call) -> ExportFiles:
     """The user's files. Raises Unavailable where there is no place for them."""
     if call.files is None:
         raise Unavailable(
-            "No place for exported files is set up here: use core.export and core.import, which answer the memories.",
+            "This server has no storage for files: use core.export and core.import, which return the memories.",
             retryable=False,
             part="store",
         )

@@ -60,10 +60,10 @@ class ApiKeys:
     def caller(self, scope: Scope) -> Caller | None:
         token = bearer_token(scope)
         if token is None:
-            raise IdentityMissing(f"No API key came with the call. Send `Authorization: Bearer KEY`; {_HOW}.")
+            raise IdentityMissing(f"The call has no API key. Send `Authorization: Bearer KEY`; {_HOW}.")
         key = self.find(token)
         if key is None:
-            raise refused_token(f"The API key is not known, or was revoked. Send another one; {_HOW}.")
+            raise refused_token(f"The API key is unknown or revoked. Send another one; {_HOW}.")
         with _translated():
             expired = key.has_expired(self.now())
         if expired:
@@ -148,7 +148,7 @@ class KeysOrTokens:
     def caller(self, scope: Scope) -> Caller | None:
         if bearer_token(scope) is None:
             raise IdentityMissing(
-                "Neither an API key nor a token came with the call. Send `Authorization: Bearer ...` with a token of "
+                "The call has neither an API key nor a token. Send `Authorization: Bearer ...` with a token of "
                 f"the issuer, or with an API key; {_HOW}."
             )
         return (self.keys if is_api_key(scope) else self.tokens).caller(scope)

@@ -48,7 +48,7 @@ class OidcTokens:
         token = bearer_token(scope)
         if token is None:
             raise IdentityMissing(
-                f"No token came with the call. Send `Authorization: Bearer TOKEN`, with a token of {self.keys.issuer}."
+                f"The call has no token. Send `Authorization: Bearer TOKEN`, with a token of {self.keys.issuer}."
             )
         caller = self.names.caller(self._verified(token), scope)
         if caller is None:

@@ -67,7 +67,7 @@ def _call(body: str, names_callers: bool) -> JsonObject:
     call = decode(body)
     if "caller" in call and not names_callers:
         raise InvalidInput(
-            "This queue's messages may not name a caller. Set STEELTRAP_QUEUE_CALLERS=true where the queue's policy "
-            "admits nobody but the application."
+            "This queue's messages may not name a caller. Set STEELTRAP_QUEUE_CALLERS=true if the queue's policy "
+            "admits only the application."
         )
     return call

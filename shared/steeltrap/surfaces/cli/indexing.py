@@ -37,7 +37,7 @@ def setup(as_json: options.Json = False) -> None:
     if as_json:
         write_json({"made": made})
     else:
-        say(f"Created: {', '.join(made)}." if made else "Everything exists already.")
+        say(f"Created: {', '.join(made)}." if made else "Everything already exists.")
 
 
 def index(

@@ -123,7 +123,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise InvalidInput(f"`{host}` is not an address of this computer; try 127.0.0.1.") from None
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            sentence = f"Port {port} of {host} is in use: stop what listens there, or choose another with --port."
+            sentence = (
+                f"Port {port} of {host} is in use: stop the program that listens there, or choose another --port."
+            )
         else:
             sentence = f"Can't listen on {host} port {port} ({error.strerror}); choose another --host or --port."
         raise Unavailable(sentence, retryable=False, part="port") from None

@@ -67,7 +67,7 @@ def not_json_reply() -> Reply:
 
 def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
     """405: something is here, for another method."""
-    refusal = InvalidInput(f"`{method}` is not the method here; use {allowed}.")
+    refusal = InvalidInput(f"`{method}` is not allowed here; use {allowed}.")
     return error_reply(refusal, status=405, headers={"Allow": allowed})
 
 

@@ -38,7 +38,7 @@ def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
                 return error
         case ["", "v1", toolset, *_] if toolset not in catalogue.toolsets:
             return NotFound(f"No toolset `{toolset}`; there are: {', '.join(catalogue.toolsets)}.")
-    return NotFound("Nothing is at this path; a tool is called by POST /v1/{toolset}/{tool}.")
+    return NotFound("Nothing is at this path; call a tool with POST /v1/{toolset}/{tool}.")
 
 
 def is_json(media_type: str | None) -> bool:

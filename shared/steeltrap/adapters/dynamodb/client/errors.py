@@ -78,7 +78,9 @@ def translate(error: Exception) -> SteeltrapError:
     if codes <= THROTTLED:
         return Throttled("The memory store is throttled; try again in a second.", retry_after=1, part="store")
     if codes & FULL:
-        return TooLarge("This user's memories have reached 10 GB, which is all that fits: forget or purge some.")
+        return TooLarge(
+            "This user's memories have reached 10 GB, the maximum per user in DynamoDB: forget some of them."
+        )
     if may_pass(error):
         return Unavailable(_SILENT, part="store")
     what = next((LASTING[code] for code in codes if code in LASTING), None)

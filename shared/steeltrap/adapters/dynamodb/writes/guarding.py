@@ -57,7 +57,7 @@ def check_version(write: Replace, there: Item | None) -> None:
 
 def already_exists(id: str) -> AlreadyExists:
     """The error for creating a memory whose id exists."""
-    return AlreadyExists(f"A memory with id {id} exists already.", id=id)
+    return AlreadyExists(f"A memory with id {id} already exists.", id=id)
 
 
 def refuse_repeated(writes: Sequence[Create | Replace]) -> None:
@@ -93,7 +93,7 @@ def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry
     ids = [id for _, id in sorted(there)]
     ids += [e.memory.id for e in before if e.fold == entry.fold and e.memory.scope == entry.memory.scope]
     if ids:
-        raise Duplicate("The same text is stored in this scope already.", id=ids[0], same_text=True)
+        raise Duplicate("The same text is already stored in this scope.", id=ids[0], same_text=True)
 
 
 def _refuse_near(entry: Entry, threshold: float, before: Sequence[Entry], look_around: LookAround) -> None:
