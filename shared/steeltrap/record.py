@@ -21,12 +21,13 @@ _TIMES: Final = (
     "occurred_until",
     "expires_at",
     "deleted_at",
+    "superseded_at",
 )
 _NAMES: Final = frozenset(f.name for f in fields(Memory))
 _PLAIN: Final = tuple(
     (f.name, f.default)
     for f in fields(Memory)
-    if f.name not in (*_TIMES, "messages", "tags", "metadata", "importance", "links")
+    if f.name not in (*_TIMES, "messages", "tags", "metadata", "importance", "links", "supersedes")
 )
 
 
@@ -52,6 +53,8 @@ def encode(memory: Memory) -> JsonObject:
             "reason": memory.importance.reason,
             "set_at": memory.importance.set_at.isoformat(),
         }
+    if memory.supersedes:
+        record["supersedes"] = list(memory.supersedes)
     if memory.links:
         record["links"] = [_encode_link(link) for link in memory.links]
     return record
@@ -67,6 +70,8 @@ def decode(record: JsonObject) -> Memory:
         values["messages"] = tuple(_decode_message(message) for message in values["messages"])
     if "tags" in values:
         values["tags"] = tuple(values["tags"])
+    if "supersedes" in values:
+        values["supersedes"] = tuple(values["supersedes"])
     if "importance" in values:
         importance = values["importance"]
         values["importance"] = Importance(

@@ -38,6 +38,7 @@ from contracts.entries import (
     vector,
 )
 from contracts.entries import store as commit
+from contracts.superseding_contract import *  # noqa: F403 - a part of the suite
 from embedding import HashedWords
 from spaces import in_time, space_of
 from steeltrap import record
@@ -642,7 +643,13 @@ def test_statistics_count_memories_turns_deleted_and_chunks(space: Space) -> Non
     statistics = dict(space.statistics())
     assert statistics.pop("bytes") > 0
     assert statistics.pop("record_bytes") > 0
-    assert statistics == {"memories": 2, "turns": 1, "deleted": 3, "chunks": 2 + len(embed("word " * 300))}
+    assert statistics == {
+        "memories": 2,
+        "superseded": 0,
+        "turns": 1,
+        "deleted": 3,
+        "chunks": 2 + len(embed("word " * 300)),
+    }
 
 
 def test_the_bytes_of_records_are_those_of_their_json_deleted_ones_included(space: Space) -> None:

@@ -481,7 +481,11 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
         for n, each in enumerate((scored, said, episode), 1):
             made = entry(each)
             row = dict(zip(COLUMNS.split(", "), to_row(made, n), strict=True))
-            known = [name for name in row if name not in ("updated_at", "importance", "episode")]
+            known = [
+                name
+                for name in row
+                if name not in ("updated_at", "importance", "episode", "superseded_by", "superseded_at")
+            ]
             old.execute(
                 f"INSERT INTO memory ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",
                 [row[name] for name in known],

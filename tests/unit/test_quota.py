@@ -23,7 +23,7 @@ class Measured:
     """A space of which only the size is asked; it counts how often."""
 
     def __init__(self, memories: int = 0, bytes: int = 0) -> None:
-        self.counts = {"memories": memories, "record_bytes": bytes}
+        self.counts = {"memories": memories, "superseded": 0, "record_bytes": bytes}
         self.asked = 0
 
     def statistics(self) -> dict[str, int]:
@@ -111,7 +111,7 @@ def test_what_is_written_counts_without_being_measured(clock: SettableClock) -> 
         limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]
         limited.note(Growth(1, 10))
     assert space.asked == 1
-    space.counts = {"memories": 3, "record_bytes": 30}
+    space.counts = {"memories": 3, "superseded": 0, "record_bytes": 30}
     clock.advance(seconds=MEASURED_AGAIN.total_seconds())
     with pytest.raises(Throttled):
         limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_what_was_purged_is_seen_before_a_write_is_refused_and_the_wait_says_whe
     space = Measured(memories=3)
     with pytest.raises(Throttled) as refused:
         limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]
-    space.counts = {"memories": 2, "record_bytes": 0}
+    space.counts = {"memories": 2, "superseded": 0, "record_bytes": 0}
     clock.advance(seconds=refused.value.details["retry_after"] - 1)
     with pytest.raises(Throttled, match="4 memories") as refused:
         limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ def test_an_amount_is_measured_anew_when_it_is_old(clock: SettableClock) -> None
     limited = quota(clock, max_memories=3)
     space = Measured(memories=1)
     limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]
-    space.counts = {"memories": 3, "record_bytes": 0}
+    space.counts = {"memories": 3, "superseded": 0, "record_bytes": 0}
     clock.advance(seconds=MEASURED_FOR.total_seconds())
     with pytest.raises(Throttled):
         limited.admit(space, Growth(1, 10))  # type: ignore[arg-type]

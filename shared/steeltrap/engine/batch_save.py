@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ..errors import InvalidInput, SteeltrapError, TooLarge
+from ..errors import InvalidInput, SteeltrapError, TooLarge, VersionConflict
 from ..model import Memory
-from ..ports import Create
+from ..ports import Create, Replace
 from . import save as saving
+from . import superseding
 from .call import Call
 from .entry import embed_memories, entry
 from .save import Draft
@@ -29,7 +30,7 @@ def batch_save(call: Call, drafts: Sequence[Draft | InvalidInput], on_error: OnE
     """Save up to 100 memories. An item that is no draft stands for one that could not be read, and why.
 
     `rollback` writes all or none, in one transaction; `continue` writes what it can; `stop` writes what
-    comes before the first error. The memories of one batch are not linked to each other.
+    comes before the first error. The memories of one batch are not linked to each other, and none supersedes another.
     """
     if len(drafts) > MAX_CREATIONS:
         raise TooLarge(f"{len(drafts)} memories in one batch; at most {MAX_CREATIONS}. Split the batch.")
@@ -40,7 +41,7 @@ def batch_save(call: Call, drafts: Sequence[Draft | InvalidInput], on_error: OnE
         check_rollback_size([memory for _, memory in composed.values()])
     changes = _creations(call, composed)
     if on_error == "rollback":
-        return Batch(memories=saving.create_all(call, list(changes.values())), errors={})
+        return _all_or_nothing(call, changes)
     return _one_by_one(call, changes, errors, on_error)
 
 
@@ -83,11 +84,45 @@ def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
     }
 
 
+def _create(call: Call, change: Create) -> list[Memory]:
+    while True:
+        try:
+            return saving.create_all(call, [change], superseding.marks(call, change.entry.memory))
+        except VersionConflict:
+            call.deadline.left()
+
+
+def _all_or_nothing(call: Call, changes: dict[int, Create]) -> Batch:
+    while True:
+        marks: dict[str, Replace] = {}
+        errors: dict[int, SteeltrapError] = {}
+        for index, change in changes.items():
+            try:
+                fresh = {mark.entry.memory.id: mark for mark in superseding.marks(call, change.entry.memory)}
+                if twice := marks.keys() & fresh.keys():
+                    raise InvalidInput(f"memory {min(twice)} is superseded by two items of the batch; leave one out.")
+                marks |= fresh
+            except SteeltrapError as error:
+                errors[index] = error
+        if errors:
+            return Batch(memories=[], errors=errors)
+        most = call.space.atomic_updates
+        if most is not None and marks and len(changes) + 2 * len(marks) > 2 * most:
+            raise TooLarge(
+                f"{len(changes)} memories that supersede {len(marks)} others can't be written all or nothing: use "
+                "on_error='continue', or split the batch."
+            )
+        try:
+            return Batch(memories=saving.create_all(call, list(changes.values()), list(marks.values())), errors={})
+        except VersionConflict:
+            call.deadline.left()
+
+
 def _one_by_one(call: Call, changes: dict[int, Create], errors: dict[int, SteeltrapError], on_error: OnError) -> Batch:
     written: list[Memory] = []
     for index, change in changes.items():
         try:
-            written += saving.create_all(call, [change])
+            written += _create(call, change)
         except SteeltrapError as error:
             if on_error == "stop":
                 return Batch(memories=written, errors={index: error})

@@ -1,14 +1,16 @@
 """Consolidate: merge 2 to 50 memories into one that says what they said."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..errors import Conflict, InvalidInput, VersionConflict
-from ..model import JsonObject, Memory
-from ..ports import Create
+from ..model import MAX_SUPERSEDED, JsonObject, Memory
+from ..ports import Create, Replace
 from ..rules.limits import MAX_TAGS, check_id
 from ..rules.sentences import extract, said_once
 from . import save as saving
+from . import superseding
 from .call import Call
 from .delete import deletion
 from .entry import embed_chunks, entry
@@ -31,7 +33,8 @@ def consolidate(
 
     A sentence that several sources have is kept once, where the first has it.
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
-    Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction.
+    Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction, and what
+    they superseded is superseded by the new memory.
     Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
     that was used for something else.
     """
@@ -43,17 +46,39 @@ def consolidate(
             _check_made_of(saving.first_image(call, done), distinct)
             return done  # a repeated idempotency key: the sources may be gone by now
         sources = find_all(call, distinct)
-        change = _merged(call, sources, tags, metadata)
+        olds = [] if preserve_originals else _superseded(call, sources)
+        change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
+        new = change.entry.memory
         try:
-            deletions = [] if preserve_originals else [deletion(call, source) for source in sources]
+            deletions = [] if preserve_originals else _deletions(call, sources)
+            marks = [superseding.marked(call, old, new) for old in olds]
             # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
-            call.commit([change, *deletions], within_quota=preserve_originals)
+            call.commit([change, *deletions, *marks], within_quota=preserve_originals)
         except VersionConflict:
             call.deadline.left()
             continue
         if not preserve_originals and not call.rules.retention:
             call.space.purge([source.id for source in sources])
-        return change.entry.memory
+        return new
+
+
+def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
+    """What the sources superseded, each other aside: what they said says the new memory now."""
+    ids = {source.id for source in sources}
+    olds = [old for old in call.space.superseded(list(ids)) if old.id not in ids]
+    if len(olds) > MAX_SUPERSEDED:
+        raise InvalidInput(
+            f"these memories supersede {len(olds)} others, and one memory supersedes at most {MAX_SUPERSEDED}: merge "
+            "fewer at once, or keep the originals."
+        )
+    return olds
+
+
+def _deletions(call: Call, sources: Sequence[Memory]) -> list[Replace]:
+    ids = {source.id for source in sources}
+    # One that another of them superseded must not stay out of sight should it alone be brought back.
+    free = [replace(s, superseded_by=None, superseded_at=None) if s.superseded_by in ids else s for s in sources]
+    return [deletion(call, source) for source in free]
 
 
 def distinct_ids(ids: Sequence[str]) -> list[str]:
@@ -68,7 +93,13 @@ def _check_made_of(first: Memory, ids: Sequence[str]) -> None:
         )
 
 
-def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None, metadata: JsonObject | None) -> Create:
+def _merged(
+    call: Call,
+    sources: Sequence[Memory],
+    tags: tuple[str, ...] | None,
+    metadata: JsonObject | None,
+    supersedes: tuple[str, ...],
+) -> Create:
     first = sources[0]
     draft = Draft(
         content=extract("\n".join(_texts(sources)), SUMMARY_CHARACTERS),
@@ -77,6 +108,7 @@ def _merged(call: Call, sources: Sequence[Memory], tags: tuple[str, ...] | None,
         scope=first.scope,
         agent_label=first.agent_label,
         tags=_union(sources) if tags is None else tags,
+        supersedes=supersedes,
         metadata={
             **(metadata or {}),
             "consolidated_from": [source.id for source in sources],

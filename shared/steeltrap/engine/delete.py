@@ -8,6 +8,7 @@ from ..errors import InvalidInput, NotFound, Unavailable, VersionConflict
 from ..model import Filter, Memory, Tier
 from ..ports import Replace
 from ..rules.limits import check_id
+from . import superseding
 from .call import Call
 from .entry import out_of_search
 from .get import find
@@ -44,10 +45,9 @@ def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
         current = find(call, id)
         check_version(current, version)
         try:
-            return _delete_image(call, current)
+            return delete_image(call, current)
         except VersionConflict:
-            if version is not None:
-                raise
+            # It, or what it superseded, was changed in between; a `version` is checked again.
             call.deadline.left()
 
 
@@ -82,6 +82,8 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
         scope=criteria.scope,
         include_child_scopes=criteria.include_child_scopes,
         tags=criteria.tags,
+        # What was superseded would come back otherwise.
+        include_superseded=True,
     )
     deleted: list[str] = []
     spared = 0
@@ -109,10 +111,12 @@ def deletion(call: Call, current: Memory) -> Replace:
     return Replace(entry=out_of_search(gone), expected=current.version)
 
 
-def _delete_image(call: Call, current: Memory) -> Memory:
+def delete_image(call: Call, current: Memory) -> Memory:
+    """Delete a memory that was just read, and bring back what it superseded. Raises VersionConflict."""
     if not call.rules.retention:
         call.space.purge([current.id])
         return current
-    change = deletion(call, current)
-    call.commit([change])
+    olds = call.space.superseded([current.id])
+    change = deletion(call, replace(current, supersedes=tuple(old.id for old in olds)))
+    call.commit([*superseding.released(call, olds), change])
     return change.entry.memory

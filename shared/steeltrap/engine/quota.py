@@ -104,7 +104,9 @@ class Quota:
 
     def _measured(self, space: Space) -> Amount:
         counts = space.statistics()
-        amount = Amount(memories=counts["memories"], bytes=counts["record_bytes"], measured_at=self._now())
+        amount = Amount(
+            memories=counts["memories"] + counts["superseded"], bytes=counts["record_bytes"], measured_at=self._now()
+        )
         try:
             self.counters.set_amount(self.user, amount)
         except SteeltrapError as error:

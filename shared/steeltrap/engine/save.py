@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4, uuid5
 
-from ..errors import INDEX_FAILURES, AlreadyExists, Conflict, Duplicate, InvalidInput, Throttled
+from ..errors import INDEX_FAILURES, AlreadyExists, Conflict, Duplicate, InvalidInput, Throttled, VersionConflict
 from ..model import (
     DEFAULT_SCOPE,
     MAX_LINKS,
@@ -22,10 +22,11 @@ from ..model import (
     Surroundings,
     Tier,
 )
-from ..ports import Create, Entry, Guard, Probe
+from ..ports import Create, Entry, Guard, Probe, Replace
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
 from ..rules.vectors import has_direction
+from . import superseding
 from .call import Call
 from .entry import embed_chunks, embed_memories, entry
 
@@ -57,6 +58,7 @@ class Draft:
     ttl: timedelta | None = None
     surprise: float | None = None
     pinned: bool = False
+    supersedes: tuple[str, ...] = ()
     associate: bool = True
 
 
@@ -65,13 +67,14 @@ _TAKEN_OVER: Final = tuple(f.name for f in fields(Draft) if f.name in Memory.__d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a save did: the memory, whether it was there already (a repeated idempotency key), and the
-    nearest one that the look-around met."""
+    """What a save did: the memory, whether it was there already (a repeated idempotency key), the nearest one that
+    the look-around met, what this one supersedes aside, and those that it probably corrects."""
 
     memory: Memory
     existed: bool = False
     nearest_id: str | None = None
     similarity: float | None = None
+    probably_supersedes: tuple[str, ...] = ()
 
 
 def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
@@ -81,17 +84,26 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     With a guard a duplicate raises Duplicate, with the other's `id`.
     """
     memory = compose(call, draft)
+    marks = superseding.marks(call, memory)
     [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
     change = Create(entry=entry(memory, embeddings), guard=guard)
-    [written] = create_all(call, [change])
-    nearest = around.nearest if around else None
+    while True:
+        try:
+            [written] = create_all(call, [change], marks)
+            break
+        except VersionConflict:  # what is superseded was changed in between
+            call.deadline.left()
+            marks = superseding.marks(call, memory)
+    others = novelty.others(around, memory.supersedes)
+    nearest = others[0] if others else None
     return Saved(
         memory=written,
         existed=written is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
+        probably_supersedes=novelty.probably_superseded(others, call.embedder) if others else (),
     )
 
 
@@ -109,6 +121,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     given |= {
         "tags": limits.check_tags(draft.tags),
         "scope": limits.check_scope(draft.scope),
+        "supersedes": limits.check_superseded(draft.supersedes),
         "conversation_id": draft.conversation_id or call.caller.conversation_id,
     }
     return Memory(
@@ -162,14 +175,16 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
     surprise = draft.surprise
     if surprise is None:
         surprise = novelty.surprise(memory.content, around, call.embedder)
-    return replace(memory, surprise=surprise, links=novelty.links(around) if draft.associate else ())
+    links = [link for link in novelty.links(around) if link.target_id not in memory.supersedes]
+    return replace(memory, surprise=surprise, links=tuple(links) if draft.associate else ())
 
 
-def create_all(call: Call, changes: Sequence[Create]) -> list[Memory]:
-    """Write new memories, all or nothing; under an idempotency key that wrote them before, answer those."""
+def create_all(call: Call, changes: Sequence[Create], marks: Sequence[Replace] = ()) -> list[Memory]:
+    """Write new memories and mark what they supersede, all or nothing; under an idempotency key that wrote them
+    before, answer those."""
     memories = [change.entry.memory for change in changes]
     try:
-        call.commit(changes)
+        call.commit([*changes, *marks])
     except Throttled:
         # What was written before needs no room.
         if call.idempotency_key is None or len(call.space.get([memory.id for memory in memories])) < len(memories):

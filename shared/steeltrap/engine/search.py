@@ -12,6 +12,7 @@ from ..rules.budget import fit
 from ..rules.diversity import Diversity
 from ..rules.fusion import Fused, fuse
 from ..rules.importance import UNREAD, importance, weighed
+from ..rules.matching import sees
 from ..rules.said_once import said_once
 from .call import Call
 
@@ -92,7 +93,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         passed = rerank(passed)
     if request.needs_importance():
         _weigh(call, request, passed)
-    found = _hydrate(call, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
+    found = _hydrate(call, request.filter, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
     if request.said_once:
         found = said_once(found, request.limit)
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
@@ -196,11 +197,13 @@ _ORDERS: Final[dict[SortBy, Callable[[Fused], tuple[Any, ...]]]] = {
 }
 
 
-def _hydrate(call: Call, ranked: Sequence[Fused]) -> list[Hit]:
+def _hydrate(call: Call, filter: Filter, ranked: Sequence[Fused]) -> list[Hit]:
     call.deadline.left()
     with call.measure.stage("hydrate"):
         memories = call.space.get([f.candidate.id for f in ranked])
-    return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in memories]
+    # An index that lags may not know yet what was superseded.
+    seen = {id for id, memory in memories.items() if sees(filter, memory, call.now())}
+    return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in seen]
 
 
 def _hit(fused: Fused, memory: Memory) -> Hit:
@@ -226,6 +229,12 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int)
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:
         return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+    as_of = request.filter.as_of
+    if not matches.admitted and as_of is not None and request.filter == Filter(as_of=as_of):
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"Nothing was stored yet at {as_of.isoformat()}; search with a later `as_of`, or without it.",
+        )
     if not matches.admitted:
         return Outcome(
             kind=OutcomeKind.FILTERED_OUT,

@@ -5,7 +5,9 @@ from dataclasses import replace
 from ..errors import Conflict
 from ..model import Memory, Revision
 from ..ports import Replace
+from . import superseding
 from .call import Call
+from .delete import delete_image
 from .entry import embed_memories, entry
 from .get import find, not_found
 
@@ -13,16 +15,20 @@ from .get import find, not_found
 def undo(call: Call, id: str) -> Memory:
     """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
 
-    Nothing is lost by it: the undone image joins the history. Raises NotFound, or Conflict when the
-    memory has never been changed.
+    Nothing is lost by it: the undone image joins the history. A memory that was superseded comes back so. One that
+    superseded others and was not changed since is deleted, and they come back; undone again, it is there again.
+    Raises NotFound, or Conflict when the memory has never been changed.
     """
     current = find(call, id, deleted=True)
     if current.expires_at is not None and current.expires_at <= call.now():
         raise not_found(current.id)
-    restored, revision = _undelete(call, current) if current.deleted_at else _step_back(call, current)
+    step = _undelete(call, current) if current.deleted_at else _step_back(call, current)
+    if step is None:
+        return delete_image(call, current)
+    restored, revision = step
     [embeddings] = embed_memories(call, [restored])
     change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
-    call.commit([change])
+    call.commit([change, *(superseding.marks_again(call, restored) if current.deleted_at else ())])
     return restored
 
 
@@ -41,9 +47,12 @@ def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
     return restored, None
 
 
-def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision]:
+def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision] | None:
+    """The image before, or None where the last change was to be saved in the place of others."""
     reached = current.restored_version or current.version
     earlier = [r.memory for r in call.space.revisions(current.id) if r.memory.version < reached]
+    if not earlier and call.space.superseded([current.id]):
+        return None
     if not earlier:
         raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
     image = max(earlier, key=lambda memory: memory.version)
@@ -54,5 +63,8 @@ def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision]:
         updated_at=now,
         updated_by=call.caller.agent_id,
         restored_version=image.restored_version or image.version,
+        # Going back may lift what superseded it, but never makes anything superseded: the newer one may be gone.
+        superseded_by=current.superseded_by if image.superseded_by else None,
+        superseded_at=current.superseded_at if image.superseded_by else None,
     )
     return restored, Revision(memory=current, replaced_at=now, replaced_by=call.caller.agent_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -31,6 +31,8 @@ A `text` is compared for equality with the filter's field of the same name. A `t
 """
 TEXTS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "text")
 TIMES: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "time")
+_MOMENT: Final = timedelta(microseconds=1)
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,9 @@ class Filter:
     takes its child scopes in with `include_child_scopes`. `metadata` compares top-level keys for
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
-    episodes, the memories with messages.
+    episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`.
+
+    `as_of` is for searches alone: what was superseded later is seen, and what was created later is left out.
     """
 
     tags: tuple[str, ...] = ()
@@ -62,13 +66,26 @@ class Filter:
     include_turns: bool = False
     turns_of: str | None = None
     episodes: bool = True
+    include_superseded: bool = False
+    as_of: datetime | None = None
 
     def between(self, time: str) -> tuple[datetime | None, datetime | None]:
         """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound."""
         name = time.removesuffix("_at")
-        return getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
+        first, end = getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
+        if time == "created_at" and self.as_of is not None and self.as_of < _LATEST:
+            later = self.as_of + _MOMENT
+            end = later if end is None else min(end, later)
+        return first, end
 
     def is_open(self) -> bool:
-        """Whether it lets every memory through, turns and episodes aside."""
-        plain = replace(self, include_turns=False, turns_of=None, episodes=True, include_child_scopes=False)
+        """Whether it lets every memory through, turns, episodes and what was superseded aside."""
+        plain = replace(
+            self,
+            include_turns=False,
+            turns_of=None,
+            episodes=True,
+            include_child_scopes=False,
+            include_superseded=False,
+        )
         return plain == Filter()

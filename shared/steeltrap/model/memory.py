@@ -19,6 +19,7 @@ MAX_CONTENT_BYTES: Final = 32 * 1024
 MAX_MESSAGES_BYTES: Final = 128 * 1024
 MAX_METADATA_BYTES: Final = 16 * 1024
 MAX_LINKS: Final = 10
+MAX_SUPERSEDED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,9 @@ class Memory:
     `agent_id` wrote it, `updated_by` changed it last: both are the calling agent, never an argument.
     `imported_at` is when a tool's import wrote it, `imported_by` for which agent: the times and the
     history of such a memory are as the import told them.
+
+    `superseded_by` is the memory that was saved in its place, `superseded_at` when that one was created: from then on
+    it is shown only on request. `supersedes` are the memories that it was itself saved in place of.
     """
 
     id: str
@@ -92,6 +96,9 @@ class Memory:
     importance: Importance | None = None
     pinned: bool = False
     links: tuple[Link, ...] = ()
+    superseded_by: str | None = None
+    superseded_at: datetime | None = None
+    supersedes: tuple[str, ...] = ()
     restored_version: int | None = None
     lookaround_pending: bool = False
 
@@ -103,6 +110,10 @@ class Memory:
     def is_visible(self, now: datetime) -> bool:
         """Whether a reader sees it: neither deleted nor expired."""
         return self.deleted_at is None and (self.expires_at is None or self.expires_at > now)
+
+    def is_superseded(self, as_of: datetime | None = None) -> bool:
+        """Whether another memory has taken its place, by a time or at all."""
+        return self.superseded_at is not None and (as_of is None or self.superseded_at <= as_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

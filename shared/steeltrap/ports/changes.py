@@ -24,7 +24,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """What must not exist when a memory is created; checked inside the serialised write.
+    """What must not exist when a memory is created; checked inside the serialised write. Memories that the same commit
+    marks as superseded don't count.
 
     Raises Duplicate with the `id` of the existing memory if the same scope has a memory with equal normalised text
     (`same_text`), and also with `similarity` if one has a cosine of at least `threshold`.

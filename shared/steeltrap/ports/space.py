@@ -49,7 +49,8 @@ class Space(Protocol):
     """One user's memories.
 
     Only search with `include_turns`, `get`, `purge` and `open_turns` see turns. Deleted and expired memories are
-    absent unless a method says otherwise.
+    absent unless a method says otherwise. Only `get`, `walk`, `pending`, `embeddings`, `stale`, and searches and pages
+    that ask for them see memories that another one superseded.
 
     All reads and writes of a space share one deadline. After it they raise Unavailable, except `note_access` and
     `note_review`, which never fail.
@@ -73,12 +74,16 @@ class Space(Protocol):
         it again raises AlreadyExists or VersionConflict.
 
         Links to memories that the store doesn't have (even as deleted) and that aren't among the changes are left out,
-        also in earlier images: a purge in the meantime is not undone.
+        also in earlier images, and so is superseding by them: a purge in the meantime is not undone.
         """
         ...
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         """The memories with these ids; unknown ids are left out. `deleted` includes deleted and expired memories."""
+        ...
+
+    def superseded(self, ids: Sequence[str]) -> list[Memory]:
+        """The memories that these superseded, including deleted and expired ones, in no order."""
         ...
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
@@ -184,7 +189,8 @@ class Space(Protocol):
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         """Remove memories permanently, including deleted ones and turns: record, vectors, tokens, revisions, usage and
-        links to them, down to the bytes. Return the ids that existed; links to the other ids are removed too."""
+        links to them, down to the bytes. At the same moment, what they superseded is superseded no more.
+        Return the ids that existed; links to the other ids are removed too."""
         ...
 
     def stale(self, deleted_before: datetime) -> list[str]:
@@ -213,6 +219,6 @@ class Space(Protocol):
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """`memories`, `turns`, `deleted` (and expired, until they are purged), `chunks`, `bytes` on disk, and
-        `record_bytes`: all of these as JSON, without vectors and earlier images."""
+        """`memories` (as they are listed), `superseded`, `turns`, `deleted` (and expired, until they are purged),
+        `chunks`, `bytes` on disk, and `record_bytes`: all of these as JSON, without vectors and earlier images."""
         ...

@@ -4,10 +4,20 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ..errors import InvalidInput, TooLarge
-from ..model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, TEXTS, JsonObject, Link, Memory, Message
+from ..model import (
+    MAX_CONTENT_BYTES,
+    MAX_MESSAGES_BYTES,
+    MAX_METADATA_BYTES,
+    MAX_SUPERSEDED,
+    TEXTS,
+    JsonObject,
+    Link,
+    Memory,
+    Message,
+)
 from .ids import canonical
 from .matching import fold_tag
 from .wording import cut
@@ -225,7 +235,32 @@ def check_memory(memory: Memory) -> Memory:
         tags=check_tags(memory.tags),
         scope=check_scope(memory.scope),
         links=check_links(memory.links),
+        **_superseding(memory, id),
     )
+
+
+def check_superseded(ids: Sequence[str]) -> tuple[str, ...]:
+    """The ids of what one memory supersedes, in their one form, each once; at most 20."""
+    known = tuple(dict.fromkeys(check_id(id) or id for id in ids))
+    if len(known) > MAX_SUPERSEDED:
+        raise InvalidInput(
+            f"`supersedes` has {len(known)} ids; one memory supersedes at most {MAX_SUPERSEDED}. Merge some first."
+        )
+    return known
+
+
+def _superseding(memory: Memory, id: str) -> dict[str, Any]:
+    """What a record says of superseding, in its stored form."""
+    olds = check_superseded(memory.supersedes)
+    by = None if memory.superseded_by is None else check_id(memory.superseded_by)
+    if by == "" or not all(map(check_id, olds)):
+        raise InvalidInput("`superseded_by` and `supersedes` must be ids of memories, UUIDs.")
+    if id == by or id in olds:
+        raise InvalidInput("a memory can't supersede itself.")
+    if by is None and memory.superseded_at is not None:
+        raise InvalidInput("`superseded_at` needs `superseded_by`: the memory that was saved in its place.")
+    at = memory.superseded_at or (memory.updated_at if by else None)
+    return {"supersedes": olds, "superseded_by": by, "superseded_at": at}
 
 
 def check_id(value: str) -> str:

@@ -12,8 +12,12 @@ def fold_tag(tag: str) -> str:
 
 
 def sees(filter: Filter, memory: Memory, now: datetime) -> bool:
-    """Whether a reader sees it without any condition; turns where the filter includes them."""
-    return memory.is_visible(now) and (memory.source != "conversation" or _includes_said(filter, memory))
+    """Whether a reader sees it without any condition; turns and what was superseded where the filter includes them."""
+    return (
+        memory.is_visible(now)
+        and (memory.source != "conversation" or _includes_said(filter, memory))
+        and (filter.include_superseded or not memory.is_superseded(filter.as_of))
+    )
 
 
 def _includes_said(filter: Filter, memory: Memory) -> bool:

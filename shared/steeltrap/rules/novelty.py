@@ -1,10 +1,11 @@
 """How new a text is against what is stored, and which memories it is linked to. Pure."""
 
 import re
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Final
 
-from ..model import Link, Surroundings
+from ..model import Link, Neighbour, Surroundings
 from ..ports import Scale
 from .fusion import calibrated
 from .ranking import label_of
@@ -24,6 +25,11 @@ FAMILIAR: Final = 0.25
 UNLABELLED: Final = 5 / 6
 """Where a text that begins with no name is new: this share of the way from the unrelated to the novel. Turns
 that begin with their speakers' names have at least those in common."""
+
+CORRECTED: Final = 0.6
+"""Where a correction of a memory begins: this share of the way from the unrelated to a cosine of 1."""
+_THE_SAME: Final = 0.9995
+"""From this cosine on two texts have the same words."""
 
 _KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 
@@ -50,6 +56,23 @@ def surprise(text: str, around: Surroundings, scale: Scale) -> float:
 def is_japanese(text: str) -> bool:
     """Whether at least a fifth of the characters are kana."""
     return not text.isascii() and 5 * len(_KANA.findall(text)) >= len(text)
+
+
+def others(around: Surroundings | None, known: Collection[str]) -> list[Neighbour]:
+    """What lies near, nearest first, without these ids."""
+    if around is None or around.nearest is None:
+        return []
+    near = {neighbour.id: neighbour for neighbour in (around.nearest, *around.near)}
+    return [neighbour for neighbour in near.values() if neighbour.id not in known]
+
+
+def probably_superseded(near: Sequence[Neighbour], scale: Scale) -> tuple[str, ...]:
+    """The ids of what a new memory probably corrects: about the same, and not in the same words. Nearest first."""
+    return tuple(
+        neighbour.id
+        for neighbour in near
+        if calibrated(neighbour.cosine, scale.unrelated) >= CORRECTED and neighbour.cosine < _THE_SAME
+    )
 
 
 def links(around: Surroundings) -> tuple[Link, ...]:

@@ -21,7 +21,7 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Deadline, Entry, Pair, Probe, TextKey
+from ...ports import Change, Deadline, Entry, Pair, Probe, Replace, TextKey
 from ...rules.ids import canonical
 from .client.table import READ_SECONDS
 from .client.transaction import MOST_ACTIONS
@@ -58,8 +58,11 @@ class DynamoSpace:
         if not changes:
             return
 
+        # What the same commit supersedes may be nearer than what a guard is to find.
+        most = 1 + sum(isinstance(change, Replace) for change in changes)
+
         def look_around(probe: Probe, floor: float) -> Surroundings:
-            [found], _ = self._searcher.look_around(self._partition, [probe], floor=floor, top_k=1)
+            [found], _ = self._searcher.look_around(self._partition, [probe], floor=floor, top_k=most)
             return found
 
         seen, self._seen = self._seen, None
@@ -77,6 +80,11 @@ class DynamoSpace:
         found = self._reading.memories(filter(None, known.values()))
         now = from_micros(self._partition.now())
         return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
+
+    def superseded(self, ids: Sequence[str]) -> list[Memory]:
+        known = {one for id in ids if (one := canonical(id))}
+        found = self._reading.each(partial(linking.superseded, self._reading), known)
+        return [memory for of_id in found for memory in of_id]
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         return self._partition.each(partial(self._copies, self._reading), texts)

@@ -76,6 +76,7 @@ def _fields(d: Document) -> dict[str, Any]:
         "within": scopes_above(memory.scope),
         "links": [target for link in memory.links if (target := canonical(link.target_id))],
         "expires_at": FOREVER if memory.expires_at is None else to_micros(memory.expires_at),
+        "superseded_at": FOREVER if memory.superseded_at is None else to_micros(memory.superseded_at),
         "length": len(d.tokens),
         "tokens": " ".join([token_term(d.user, token) for token in d.tokens]),
         "card": card.write(d),

@@ -20,7 +20,7 @@ Engine = Literal["lucene", "faiss"]
 Similarity = Literal["scripted", "BM25"]
 """What chooses the candidates of the keyword leg."""
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Counts up with every change of fields or similarity, apart from the filterable ones, which the index names itself: an
 index of another version is rebuilt beside this one."""
 
@@ -85,7 +85,7 @@ def index_body(
                 **dict.fromkeys(("user", "within", "links"), _TERM),
                 "id": {"type": "keyword", "index": False},
                 **{key: {"type": "boolean", "doc_values": False} for key in ("turn", "episode", "directed")},
-                **{key: {"type": "long"} for key in ("index_version", "expires_at")},
+                **{key: {"type": "long"} for key in ("index_version", "expires_at", "superseded_at")},
                 "length": {"type": "integer", "index": False},
                 "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
                 "card": {"type": "binary", "doc_values": True},

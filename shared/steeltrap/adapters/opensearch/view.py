@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...model import TEXTS, TIMES, Filter, to_micros
+from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 
 Clause = dict[str, Any]
@@ -27,9 +28,10 @@ class View:
         return _all_of(self._bounds())
 
     def visible(self, filter: Filter, *more: Clause, without: Sequence[str] = ()) -> Clause:
-        """What the user sees, turns only where the filter includes them, and nothing else of the filter."""
+        """What the user sees, turns and what was superseded where the filter includes them, and nothing else of it."""
         gone = [*self.leave_out, *without]
-        clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *more]
+        clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *_superseding(filter)]
+        clauses += more
         if not gone:
             return _all_of(clauses)
         hidden = {"ids": {"values": [document_id(self.user, id) for id in gone]}}
@@ -64,6 +66,12 @@ def conditions(filter: Filter) -> list[Clause]:
 
 def _turns(filter: Filter) -> list[Clause]:
     return _without("turn", filter)
+
+
+def _superseding(filter: Filter) -> list[Clause]:
+    if filter.include_superseded:
+        return []
+    return [{"range": {"superseded_at": {"gt": FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of)}}}]
 
 
 def _without(kind: str, filter: Filter) -> list[Clause]:

@@ -4,6 +4,7 @@ from ...model import TEXTS, TIMES, Filter, to_micros
 from ...rules.matching import fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+CURRENT = f"{VISIBLE} AND superseded_at IS NULL"
 NOT_A_TURN = "NOT turn"
 
 
@@ -11,7 +12,7 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     """The WHERE clause for what is visible at `now` (microseconds) and passes the filter, with bindings."""
     where = [VISIBLE]
     values: dict[str, object] = {"now": now}
-    where += _turns(filter, values)
+    where += _turns(filter, values) + _superseding(filter, values)
     for column in TEXTS:
         if (value := getattr(filter, column)) is not None:
             where.append(f"{column} = :{column}")
@@ -48,6 +49,15 @@ def _turns(filter: Filter, values: dict[str, object]) -> list[str]:
         return []
     values["turns_of"] = filter.turns_of
     return [f"(NOT {kind} OR conversation_id = :turns_of)" for kind in said]
+
+
+def _superseding(filter: Filter, values: dict[str, object]) -> list[str]:
+    if filter.include_superseded:
+        return []
+    if filter.as_of is None:
+        return ["superseded_at IS NULL"]
+    values["as_of"] = to_micros(filter.as_of)
+    return ["(superseded_at IS NULL OR superseded_at > :as_of)"]
 
 
 def _scope(filter: Filter, values: dict[str, object]) -> list[str]:

@@ -24,8 +24,8 @@ _BLOCK_BYTES: Final = 32 * 1024 * 1024
 _LOAD_ROWS: Final = 1024
 
 _COLUMNS: Final = (
-    "memory.n, id, turn, episode, scope, conversation_id, speaker, created_at, expires_at, pinned, surprise, "
-    "importance, terms, vectors "
+    "memory.n, id, turn, episode, scope, conversation_id, speaker, created_at, expires_at, superseded_at, pinned, "
+    "surprise, importance, terms, vectors "
 )
 _ALL: Final = f"SELECT {_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
 # Without the hint SQLite walks the whole table for the few rows that are new.
@@ -91,8 +91,8 @@ class Index:
         return self._matrix.nbytes + self._signs.memory() + self._slots.memory() + self._postings.size()
 
     def base(self, filter: Filter, now: int) -> Mask:
-        """The slots that are visible at `now`, with turns only where the filter includes them."""
-        return self._slots.base(now, turns=filter.include_turns, turns_of=filter.turns_of)
+        """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
+        return self._slots.base(now, filter)
 
     def without_episodes(self, filter: Filter) -> Mask:
         """The slots that are no episodes, and those of the conversation that the filter includes."""

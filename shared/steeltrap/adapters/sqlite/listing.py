@@ -1,5 +1,6 @@
 """Memories row by row: a page of a list, a block of a walk, the links of a memory."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -9,14 +10,15 @@ from ...model import Association, Filter, Memory, Page
 from ...record import from_image
 from ...rules.ids import from_key, to_key
 from .connection import select
-from .filters import NOT_A_TURN, VISIBLE, conditions
+from .filters import CURRENT, NOT_A_TURN, VISIBLE, conditions
+from .rows import to_keys
 
 _BLOCK: Final = 256
 
 
 def page(connection: apsw.Connection, filter: Filter, now: int, *, limit: int, offset: int) -> Page:
     """A page of what the filter admits, newest first then id, and the exact total."""
-    where, values = conditions(replace(filter, include_turns=False), now)
+    where, values = conditions(replace(filter, include_turns=False, as_of=None), now)
     [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
     rows = select(
         connection,
@@ -43,6 +45,16 @@ def row_number(connection: apsw.Connection, id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
+def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
+    """What these memories superseded, deleted and expired ones too."""
+    rows = select(
+        connection,
+        "SELECT image FROM memory WHERE superseded_by IN (SELECT unhex(value) FROM json_each(?))",
+        (to_keys(ids),),
+    )
+    return [from_image(image) for (image,) in rows]
+
+
 def associations(connection: apsw.Connection, id: str, now: int) -> list[Association]:
     """The links of a memory from both sides, strongest first, then newest, then by id."""
     rows = select(
@@ -50,7 +62,7 @@ def associations(connection: apsw.Connection, id: str, now: int) -> list[Associa
         "SELECT id, max(strength), max(manual) FROM ("
         "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
         "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
-        f") AS seen JOIN memory USING (id) WHERE {VISIBLE} AND {NOT_A_TURN} "
+        f") AS seen JOIN memory USING (id) WHERE {CURRENT} AND {NOT_A_TURN} "
         "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
         {"key": to_key(id), "now": now},
     )

@@ -25,7 +25,7 @@ FILTERED: Final = {
 COLUMNS = ", ".join(
     (
         "id, version, change, turn, speaker, updated_at, expires_at, deleted_at, pinned, surprise, importance, fold, "
-        "image, episode",
+        "image, episode, superseded_by, superseded_at",
         *FILTERED,
     )
 )
@@ -54,6 +54,8 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         entry.fold,
         to_image(m),
         m.is_episode,
+        None if m.superseded_by is None else to_key(m.superseded_by),
+        _micros(m.superseded_at),
         *filtered(m),
     )
 

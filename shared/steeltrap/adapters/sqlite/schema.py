@@ -108,6 +108,11 @@ MIGRATIONS: Final = (
     UPDATE memory SET episode = 1 WHERE NOT turn AND image ->> '$.messages' IS NOT NULL;
     """,
     "CREATE TABLE staged (n INTEGER PRIMARY KEY, terms BLOB NOT NULL, vectors BLOB NOT NULL);",
+    """
+    ALTER TABLE memory ADD COLUMN superseded_by BLOB;
+    ALTER TABLE memory ADD COLUMN superseded_at INTEGER;
+    CREATE INDEX memory_superseded ON memory (superseded_by) WHERE superseded_by IS NOT NULL;
+    """,
 )
 
 TABLES: Final = (

@@ -9,7 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...model import Filter, to_micros
+
 FOREVER: Final = np.iinfo(np.int64).max
+_ANY: Final = Filter()
 
 _SLOT: Final = np.dtype(
     [
@@ -25,6 +28,7 @@ _SLOT: Final = np.dtype(
         ("speaker", np.int32),
         ("created", np.int64),
         ("expires", np.int64),
+        ("superseded", np.int64),
         ("surprise", np.float32),
         ("importance", np.float64),
         ("length", np.float32),
@@ -48,6 +52,7 @@ class Row(NamedTuple):
     speaker: str | None
     created: int
     expires: int | None
+    superseded: int | None
     pinned: int
     surprise: float | None
     importance: float | None
@@ -95,6 +100,7 @@ class Slots:
             "speaker": [self._speaker_code(name) for name in by_name["speaker"]],
             "created": by_name["created"],
             "expires": [FOREVER if expires is None else expires for expires in by_name["expires"]],
+            "superseded": [FOREVER if superseded is None else superseded for superseded in by_name["superseded"]],
             "surprise": [np.nan if surprise is None else surprise for surprise in by_name["surprise"]],
             "importance": [np.nan if score is None else score for score in by_name["importance"]],
             "length": lengths,
@@ -130,12 +136,14 @@ class Slots:
         """Bytes held."""
         return sum(column.nbytes for column in self._columns.values()) + self._slot_of.nbytes
 
-    def base(self, now: int, *, turns: bool = False, turns_of: str | None = None) -> Mask:
-        """The slots that are visible at `now`, with turns (of one conversation) only on request."""
+    def base(self, now: int, filter: Filter = _ANY) -> Mask:
+        """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
         seen: Mask = self.column("alive") & (self.column("expires") > now)
-        if turns and turns_of is None:
+        if not filter.include_superseded:
+            seen &= self.column("superseded") > (FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of))
+        if filter.include_turns and filter.turns_of is None:
             return seen
-        return seen & self._without("turn", turns, turns_of)
+        return seen & self._without("turn", filter.include_turns, filter.turns_of)
 
     def without_episodes(self, *, turns: bool = False, turns_of: str | None = None) -> Mask:
         """The slots that are no episodes; with turns those too, of one conversation where it is given."""

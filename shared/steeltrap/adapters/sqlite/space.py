@@ -28,7 +28,7 @@ from ...rules.ids import from_key, to_key
 from . import counting, likeness, listing, open_turns, sessions, staging, usage, vectors, writes
 from .connection import select
 from .file import UserFile
-from .filters import VISIBLE, conditions
+from .filters import CURRENT, conditions
 from .index import Index
 from .purging import is_unfinished, purge, traces
 from .reembedding import reembed
@@ -67,7 +67,8 @@ class SqliteSpace:
                 with file.index_under_lock(connection) as index:
                     return _with_vectors(index).look_around([probe], now, floor, 1, exact=True)[0]
 
-            images = [change for change in changes if not isinstance(change, Close)]
+            # What is marked as superseded is marked before a guard looks for duplicates.
+            images = sorted((c for c in changes if not isinstance(c, Close)), key=lambda c: isinstance(c, Create))
             for image in writes.without_dangling(connection, images):
                 if isinstance(image, Create):
                     writes.create(connection, image, number, now, look_around)
@@ -92,6 +93,10 @@ class SqliteSpace:
         found = {from_key(key): from_image(image) for key, image in rows}
         return {id: found[id] for id in ids if id in found}
 
+    def superseded(self, ids: Sequence[str]) -> list[Memory]:
+        with self._file.reading() as connection:
+            return [] if connection is None else listing.superseded(connection, ids)
+
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         with self._file.reading() as connection:
             if connection is None:
@@ -100,7 +105,7 @@ class SqliteSpace:
             return [
                 connection.execute(
                     "SELECT count(*) FROM memory WHERE fold = :fold AND scope = :scope AND agent_id IS :agent "
-                    f"AND conversation_id IS :conversation AND {VISIBLE}",
+                    f"AND conversation_id IS :conversation AND {CURRENT}",
                     {
                         "fold": text.fold,
                         "scope": text.scope,

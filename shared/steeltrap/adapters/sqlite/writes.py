@@ -12,9 +12,10 @@ from ...ports import Create, Entry, Guard, Replace
 from ...record import from_image, to_image
 from ...rules.ids import from_key, to_key
 from ...rules.matching import fold_tag
+from ...rules.naming import named, without
 from . import open_turns
 from .connection import select
-from .filters import NOT_A_TURN, VISIBLE
+from .filters import CURRENT, NOT_A_TURN
 from .rows import ASSIGNMENTS, COLUMNS, PLACES, to_row, to_terms
 
 LookAround = Callable[[Entry, float], Surroundings]
@@ -23,15 +24,19 @@ Write = Create | Replace
 _INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
 
+_AMONG = "IN (SELECT value FROM json_each(:names))"
 NAMING = (
-    """instr(image, '"links":[') AND EXISTS (SELECT 1 FROM json_each(image, '$.links') AS link """
-    "WHERE lower(replace(link.value ->> 'target_id', '-', '')) IN (SELECT value FROM json_each(:names)))"
+    """(instr(image, '"links":[') AND EXISTS (SELECT 1 FROM json_each(image, '$.links') AS link """
+    f"WHERE lower(replace(link.value ->> 'target_id', '-', '')) {_AMONG}) "
+    """OR instr(image, '"supersede') AND (lower(replace(image ->> '$.superseded_by', '-', '')) """
+    f"{_AMONG} OR EXISTS (SELECT 1 FROM json_each(image, '$.supersedes') AS old "
+    f"WHERE lower(replace(old.value, '-', '')) {_AMONG})))"
 )
-"""Admits the images with a link to one of the memories that `to_names` lists."""
+"""Admits the images that name one of the memories that `to_names` lists, by a link or by superseding."""
 
 
 def without_dangling(connection: apsw.Connection, changes: Sequence[Write]) -> list[Write]:
-    """The changes without the links to what is neither stored, deleted or not, nor made by them.
+    """The changes without what they name that is neither stored, deleted or not, nor made by them.
 
     Under the lock: what a look-around or an image was read before may have been purged since, and no
     write may bring its id back. An import's links are kept (`Create.links_ahead`).
@@ -42,13 +47,12 @@ def without_dangling(connection: apsw.Connection, changes: Sequence[Write]) -> l
         key = to_key(target)
         return key in made or connection.execute("SELECT 1 FROM memory WHERE id = ?", (key,)).fetchone() is not None
 
-    targets = {link.target_id for change in changes for memory in _images(change) for link in memory.links}
-    gone = {to_key(target) for target in targets if not is_there(target)}
+    targets = {target for change in changes for memory in _images(change) for target in named(memory)}
+    gone = {target for target in targets if not is_there(target)}
     if not gone:
         return list(changes)
     return [
-        change if isinstance(change, Create) and change.links_ahead else _without_links(change, gone)
-        for change in changes
+        change if isinstance(change, Create) and change.links_ahead else _without(change, gone) for change in changes
     ]
 
 
@@ -101,7 +105,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
             connection.execute(f"DELETE FROM {table} WHERE n = ?", row)
         connection.execute("INSERT INTO purge (change, n) VALUES (?, ?)", (number, row[0]))
         gone.append(key)
-    _remove_links(connection, {key for key in keys if key}, number)
+    _remove_names(connection, {key for key in keys if key}, number)
     return gone
 
 
@@ -110,16 +114,18 @@ def to_names(keys: Collection[bytes]) -> str:
     return json.dumps([key.hex() for key in keys])
 
 
-def _remove_links(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
-    """Drop the links that name a memory, in the images and the earlier images that have them too."""
+def _remove_names(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
+    """Take out what names a memory, in the images and the earlier images too. What it superseded comes back."""
     if not keys:
         return
-    names = {"names": to_names(keys)}
+    names, gone = {"names": to_names(keys)}, {from_key(key) for key in keys}
     for n, image in select(connection, f"SELECT n, image FROM memory WHERE {NAMING}", names):
-        cut = to_image(_without(from_image(image), keys))
+        cut = to_image(without(from_image(image), gone))
         connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (cut, number, n))
+    back = "UPDATE memory SET superseded_by = NULL, superseded_at = NULL WHERE superseded_by = ?"
+    connection.executemany(back, [(key,) for key in keys])
     for n, version, image in select(connection, f"SELECT n, version, image FROM revision WHERE {NAMING}", names):
-        cut = to_image(_without(from_image(image), keys))
+        cut = to_image(without(from_image(image), gone))
         connection.execute("UPDATE revision SET image = ? WHERE n = ? AND version = ?", (cut, n, version))
     connection.executemany("DELETE FROM link WHERE target = ?", [(key,) for key in keys])
 
@@ -134,17 +140,12 @@ def _revisions(change: Write) -> Sequence[Revision]:
     return () if change.revision is None else (change.revision,)
 
 
-def _without_links(change: Write, keys: Collection[bytes]) -> Write:
-    entry = dataclasses.replace(change.entry, memory=_without(change.entry.memory, keys))
-    revisions = tuple(dataclasses.replace(r, memory=_without(r.memory, keys)) for r in _revisions(change))
+def _without(change: Write, gone: Collection[str]) -> Write:
+    entry = dataclasses.replace(change.entry, memory=without(change.entry.memory, gone))
+    revisions = tuple(dataclasses.replace(r, memory=without(r.memory, gone)) for r in _revisions(change))
     if isinstance(change, Create):
         return dataclasses.replace(change, entry=entry, revisions=revisions)
     return dataclasses.replace(change, entry=entry, revision=revisions[0] if revisions else None)
-
-
-def _without(memory: Memory, keys: Collection[bytes]) -> Memory:
-    links = tuple(link for link in memory.links if to_key(link.target_id) not in keys)
-    return memory if len(links) == len(memory.links) else dataclasses.replace(memory, links=links)
 
 
 def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: bool) -> None:
@@ -187,7 +188,7 @@ def _keep(connection: apsw.Connection, n: int, revision: Revision) -> None:
 def _check_guard(connection: apsw.Connection, entry: Entry, guard: Guard, now: int, look_around: LookAround) -> None:
     if guard.same_text:
         row = connection.execute(
-            f"SELECT id FROM memory WHERE fold = :fold AND scope = :scope AND {NOT_A_TURN} AND {VISIBLE} "
+            f"SELECT id FROM memory WHERE fold = :fold AND scope = :scope AND {NOT_A_TURN} AND {CURRENT} "
             "ORDER BY created_at, id LIMIT 1",
             {"fold": entry.fold, "scope": entry.memory.scope, "now": now},
         ).fetchone()

@@ -63,7 +63,7 @@ def _of_scope(call: Call, scope: str | None) -> Iterator[Memory]:
     if scope is None:
         yield from call.space.walk()
     else:
-        yield from pages(call, Filter(scope=check_scope(scope), include_child_scopes=True))
+        yield from pages(call, Filter(scope=check_scope(scope), include_child_scopes=True, include_superseded=True))
 
 
 def pages(call: Call, filter: Filter) -> Iterator[Memory]:

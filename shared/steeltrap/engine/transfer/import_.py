@@ -17,6 +17,7 @@ from ...rules.analysis import text_digest
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..save import Draft, compose, look_around, with_surroundings
+from ..superseding import fitting
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]
 
@@ -33,8 +34,8 @@ class Imported:
 def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
     """Write records that an export made, under their own ids; an id that is there already is skipped.
 
-    The record's times, version, links, surprise and history are kept. Its agents are kept only to `restore`, which
-    is the operator's to ask for.
+    The record's times, version, links, surprise, history and what it says of superseding are kept, in any order. Its
+    agents are kept only to `restore`, which is the operator's to ask for.
     """
     parsed: dict[int, _Parsed] = {}
     errors: dict[int, SteeltrapError] = {}
@@ -44,6 +45,9 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
             parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
         except SteeltrapError as error:
             errors[index] = error
+    superseding = fitting(call, [memory for memory, _ in parsed.values()])
+    errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in superseding}
+    parsed = {index: (superseding[m.id], past) for index, (m, past) in parsed.items() if m.id in superseding}
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
@@ -142,6 +146,10 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
 
 def _text_key(memory: Memory) -> TextKey:
     return TextKey(text_digest(memory.content), memory.scope, memory.agent_id, memory.conversation_id)
+
+
+def _in_a_circle(id: str) -> InvalidInput:
+    return InvalidInput(f"memory {id} would supersede itself by way of others: correct its `superseded_by`.")
 
 
 def _deleted(id: str) -> Conflict:

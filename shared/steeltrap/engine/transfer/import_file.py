@@ -2,30 +2,28 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID, uuid5
 
 from ... import record
-from ...errors import Conflict, SteeltrapError, Throttled, Unavailable
+from ...errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
 from ...model import Filter, Link, Memory
 from ...ports import Create
 from ...rules.analysis import text_digest
 from ...rules.limits import check_file_name
 from .. import associate as associating
 from .. import save as saving
+from .. import superseding
 from .. import update as updating
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..save import Draft
-from ..update import CLEARABLE, Edit
 from .export_file import files_of, pages
 from .import_ import stamped
+from .sync_fates import Fate, Strategy, differs, fate_of, merging, overwriting
 from .sync_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
-
-Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
-Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 _CREATED: Final = ("new", "version")
 _BLOCK: Final = 100
@@ -55,11 +53,11 @@ def import_file(
 ) -> ImportedFile:
     """Write the memories of a file, their scopes under `prefix`.
 
-    A memory is there already when its id is (under a prefix: in that place), or its normalised text in the
-    same scope. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions`
-    saves the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata.
-    What the file has exactly as it is here is skipped, also what another import of it writes just now. Nothing is
-    written unless the whole file fits.
+    A memory is there already when its id is (under a prefix: in that place), or its normalised text in the same scope,
+    superseded or not. `skip_duplicates` leaves it, `overwrite` puts the file's in its place, `create_versions` saves
+    the file's under a new id, associated with the old, `merge_metadata` adds tags and metadata. What the file has
+    exactly as it is here is skipped, also what another import of it writes just now. Nothing is written unless the
+    whole file fits.
     """
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
@@ -67,6 +65,7 @@ def import_file(
     steps = _plan(call, items, strategy, anywhere=prefix is None)
     if associations:
         _connect(items, steps)
+    _supersede(call, steps)
     errors = _carry_out(call, steps)
     return ImportedFile(
         name=name,
@@ -107,15 +106,15 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
         by_id = taken.get(given.id)
         if by_id is not None and not (by_id.is_visible(now) and (anywhere or by_id.scope == given.scope)):
             by_id = None
-        by_text = texts.get((given.scope, text_digest(given.content)), [])
+        by_text = texts.get(_place(given), [])
         there = by_text if by_id is None else [by_id, *by_text]
-        fate, old = _fate(given, there, strategy) if given.is_visible(now) else ("skipped", None)
-        if fate in _CREATED:
+        met, old = fate_of(given, there, strategy) if given.is_visible(now) else ("skipped", None)
+        if met in _CREATED:
             free = next((id for id in (given.id, spare[index]) if id not in taken), None)
             id = free or saving.new_id(call, given.source, index)
         else:
             id = given.id if old is None else old.id
-        steps.append(_Step(index=index, given=given, fate=fate, id=id, old=old))
+        steps.append(_Step(index=index, given=given, fate=met, id=id, old=old))
     return steps
 
 
@@ -138,6 +137,31 @@ def _connect(items: Sequence[Item], steps: Sequence[_Step]) -> None:
             is_change = at.fate != "skipped" and (at.is_creation or link.manual)
             if is_change and at.id != other.id:
                 at.links.append(replace(link, target_id=other.id))
+
+
+def _supersede(call: Call, steps: Sequence[_Step]) -> None:
+    """Name what superseded what by the ids that they have here. Raises InvalidInput for a circle."""
+    ids = {step.given.id: step.id for step in steps}
+    made = [step for step in steps if step.is_creation]
+    named = [_renamed(step.given, step.id, ids) for step in made]
+    fit = superseding.fitting(call, named)
+    for step, memory in zip(made, named, strict=True):
+        if memory.id not in fit:
+            raise InvalidInput(
+                f"Memory {step.index} of the file would supersede itself by way of others: correct its "
+                "`superseded_by`. Nothing was imported."
+            )
+        step.given = replace(fit[memory.id], id=step.given.id)
+
+
+def _renamed(given: Memory, id: str, ids: Mapping[str, str]) -> Memory:
+    by = given.superseded_by
+    return replace(
+        given,
+        id=id,
+        superseded_by=None if by is None else ids.get(by, by),
+        supersedes=tuple(ids.get(old, old) for old in given.supersedes),
+    )
 
 
 def _carry_out(call: Call, steps: Sequence[_Step]) -> dict[int, SteeltrapError]:
@@ -188,7 +212,7 @@ def _create_all(call: Call, block: Sequence[_Step]) -> dict[int, SteeltrapError]
 def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, SteeltrapError]:
     """Nothing where the other one wrote just what the file has, else why this one was left out."""
     there = call.space.get([step.id]).get(step.id)
-    if there is None or _differs(there, step.given):
+    if there is None or differs(there, step.given):
         return {step.index: conflict}
     step.fate = "skipped"
     return {}
@@ -221,68 +245,27 @@ def _links(step: _Step) -> tuple[Link, ...]:
 
 def _edit(call: Call, step: _Step) -> None:
     assert step.old is not None
-    edit = _overwriting(step.old, step.given) if step.fate == "overwritten" else _merging(step.old, step.given)
+    edit = overwriting(step.old, step.given) if step.fate == "overwritten" else merging(step.old, step.given)
     updating.update(call, step.id, replace(edit, imported=True))
     for link in step.links:
         associating.associate(call, step.id, link.target_id, link.strength)
 
 
-def _fate(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
-    if not there:
-        return "new", None
-    if strategy == "create_versions":
-        same = next((old for old in there if not _differs(old, given)), None)
-        return ("version", there[0]) if same is None else ("skipped", same)
-    old = there[0]
-    if strategy == "skip_duplicates" or not _differs(old, given):
-        return "skipped", old
-    if strategy == "overwrite":
-        return "overwritten", old
-    edit = _merging(old, given)
-    adds = edit.tags != old.tags or edit.category is not None or {**old.metadata, **given.metadata} != old.metadata
-    return ("merged" if adds else "skipped"), old
+_Place = tuple[str, bytes, bool]
 
 
-_COMPARED: Final = ("content", "tags", "metadata", "category", "context", "confidence", "content_type", "tier", "scope")
+def _place(memory: Memory) -> _Place:
+    """Where a memory's text is the same memory's: what was superseded is none of the current ones."""
+    return memory.scope, text_digest(memory.content), memory.is_superseded()
 
 
-def _differs(old: Memory, given: Memory) -> bool:
-    return any(getattr(old, name) != getattr(given, name) for name in _COMPARED)
-
-
-def _overwriting(old: Memory, given: Memory) -> Edit:
-    gone = dict.fromkeys(key for key in old.metadata if key not in given.metadata)
-    return Edit(
-        content=given.content,
-        tags=given.tags,
-        metadata={**gone, **given.metadata},
-        category=given.category,
-        context=given.context,
-        confidence=given.confidence,
-        content_type=given.content_type,
-        tier=given.tier,
-        scope=given.scope,
-        clear=tuple(name for name in CLEARABLE if getattr(given, name) is None),
-    )
-
-
-def _merging(old: Memory, given: Memory) -> Edit:
-    known = {tag.casefold() for tag in old.tags}
-    added = tuple(tag for tag in given.tags if tag.casefold() not in known)
-    return Edit(
-        tags=old.tags + added,
-        metadata=given.metadata or None,
-        category=given.category if old.category is None else None,
-    )
-
-
-def _texts(call: Call, scopes: set[str]) -> dict[tuple[str, bytes], list[Memory]]:
+def _texts(call: Call, scopes: set[str]) -> dict[_Place, list[Memory]]:
     """The memories of each text in each of the scopes, the oldest first."""
     # A store that answers ids by (scope, digest) would spare reading the scopes.
-    texts: dict[tuple[str, bytes], list[Memory]] = defaultdict(list)
+    texts: dict[_Place, list[Memory]] = defaultdict(list)
     for scope in call.in_time(sorted(scopes & call.space.scopes().keys())):
-        for memory in call.in_time(pages(call, Filter(scope=scope))):
-            texts[scope, text_digest(memory.content)].insert(0, memory)
+        for memory in call.in_time(pages(call, Filter(scope=scope, include_superseded=True))):
+            texts[_place(memory)].insert(0, memory)
     return texts
 
 

@@ -1,4 +1,4 @@
-"""remember, recall, history, undo, forget: the core tools in a person's words."""
+"""remember, revise, recall, history, undo, forget: the core tools in a person's words."""
 
 import sys
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ _SHOWN = 200
 
 
 def register(app: typer.Typer) -> None:
-    for command in (remember, recall, history, undo, forget):
+    for command in (remember, revise, recall, history, undo, forget):
         app.command()(command)
 
 
@@ -39,9 +39,39 @@ def remember(
         if as_json:
             return write_json(saved)
         say(f"Remembered as {saved['id']} in {saved['scope']}.")
-        if saved.get("similarity", 0) >= 0.7:
-            near = memory.ask("core.get", id=saved["nearest_id"])
+        suggested = saved.get("probably_supersedes")
+        if suggested or saved.get("similarity", 0) >= 0.7:
+            near = memory.ask("core.get", id=suggested[0] if suggested else saved["nearest_id"])
             say((f"Similar to {near['id']}: {near['content']}", "dim"))
+        if suggested:
+            say(
+                ("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim")
+            )
+    return None
+
+
+def revise(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the memory that is no longer right.")],
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What is right now; `-` reads it from stdin.")],
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+    conversation: options.Conversation = None,
+) -> None:
+    """Save a memory in place of another, with the same scope, tags and category.
+
+    The older one stays in the history and comes up no more. `undo` with the new id takes the revision back.
+    """
+    content = _stdin() if content == "-" else content
+    with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        old = memory.ask("core.get", id=id)
+        kept = {name: old[name] for name in ("scope", "tags", "category") if name in old}
+        saved = memory.ask("core.save", content=content, supersedes=[old["id"]], **kept)
+    if as_json:
+        return write_json(saved)
+    say(f"Remembered as {saved['id']} in {saved['scope']}, in place of {old['id']}.")
+    say((f"Superseded: {old['content']}", "dim"))
     return None
 
 
@@ -53,6 +83,12 @@ def recall(
         list[str] | None, typer.Option("--tag", help="Only memories with this tag; can be repeated.")
     ] = None,
     scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and the scopes below it.")] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also show memories that another one superseded.")
+    ] = False,
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="TIME", help="Search what was known then, such as 2026-01-31.")
+    ] = None,
     turns: Annotated[bool, typer.Option("--turns", help="Also search the messages of conversations.")] = False,
     as_json: options.Json = False,
     data: options.Data = None,
@@ -70,6 +106,8 @@ def recall(
             tags=tag,
             scope=scope,
             include_conversation=turns,
+            include_superseded=superseded,
+            as_of=as_of,
             related_only=True,
         )
         unseen = 0
@@ -104,7 +142,8 @@ def history(
     for image in images["revisions"]:
         state = f"replaced {_day(image['replaced_at'])}" if "replaced_at" in image else "current"
         deleted = image["memory"].get("deleted_at")
-        state = f"deleted {_day(deleted)}" if deleted else state
+        by = image["memory"].get("superseded_by")
+        state = f"deleted {_day(deleted)}" if deleted else f"superseded by {by}" if by and state == "current" else state
         about = f"version {image['memory']['version']}  {_day(image['memory']['updated_at'])}  {state}"
         say((about, "dim"))
         say(_indented("  " + image["memory"]["content"], 2))
@@ -123,7 +162,10 @@ def undo(
         restored = memory.ask("core.undo", id=id)
     if as_json:
         return write_json(restored)
-    say(f"Undone. Version {restored['version']} restores: {restored['content']}")
+    if "deleted_at" in restored:
+        say(f"Undone. Deleted again, and what it superseded is back: {restored['content']}")
+    else:
+        say(f"Undone. Version {restored['version']} restores: {restored['content']}")
     return None
 
 
@@ -153,6 +195,7 @@ def _print_hit(hit: dict[str, Any]) -> None:
     say((f"{hit['score']:.2f}  ", "green"), _indented(hit["content"], 6))
     about = [hit["id"], hit["scope"], _day(hit.get("occurred_at") or hit["created_at"])]
     about += [f"#{tag}" for tag in hit.get("tags", ())]
+    about += [f"superseded by {hit['superseded_by']}"] if "superseded_by" in hit else []
     say(("      " + "  ".join(about), "dim"))
     if "why" in hit:
         say(("      " + _explained(hit["why"]), "cyan"))

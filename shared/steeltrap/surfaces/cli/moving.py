@@ -109,7 +109,7 @@ def export(
     with opened(data=data, user=user, agent=agent) as memory:
         call = memory.call(_EXPORT_SECONDS)
         counts = call.space.statistics()
-        total = counts["memories"] + (counts["turns"] if turns else 0)
+        total = counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
         with shown("Exporting", total) as advance:
             written = exporting.run(call, path, turns=turns, advance=advance)
     if path != "-":

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine.call import Call
 from ...engine.transfer import export_file as exporting
 from ...engine.transfer import import_file as importing
-from ...engine.transfer.import_file import Strategy
+from ...engine.transfer.sync_fates import Strategy
 from ...engine.transfer.sync_file import FORMAT_VERSION
 from ...errors import InvalidInput
 from ...rules.limits import MAX_FILE_NAME_CHARACTERS

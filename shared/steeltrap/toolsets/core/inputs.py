@@ -7,7 +7,7 @@ from pydantic import Field
 
 from ...engine.save import Draft
 from ...engine.update import Edit
-from ...model import MAX_MESSAGES_BYTES, ContentType, Message, Tier
+from ...model import MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Message, Tier
 from ...rules.bounds import MaxBytes
 from ...rules.limits import MAX_MESSAGES
 from ...tools import Input
@@ -62,10 +62,15 @@ class MemoryInput(Input):
     )
     pinned: bool = Field(False, description="Pinned: it never decays, and deleting by criteria skips it.")
 
+    supersedes: Annotated[list[MemoryId], Field(max_length=MAX_SUPERSEDED)] = Field(
+        [], description="Ids of up to 20 memories that it corrects: they stay in the history and come up no more."
+    )
+
     def to_draft(self) -> Draft:
         values = {name: getattr(self, name) for name in type(self).model_fields if name in Draft.__dataclass_fields__}
         values["messages"] = tuple(message.to_message() for message in self.messages)
         values["tags"] = tuple(self.tags)
+        values["supersedes"] = tuple(self.supersedes)
         return Draft(**values, ttl=_ttl(self.ttl_seconds))
 
 

@@ -36,9 +36,11 @@ class FilterInput(Input):
         None, description="Only memories with these metadata keys and plain values; at most 64."
     )
 
+    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
+
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         check_conditions(self.metadata or {})
-        values = {name: getattr(self, name) for name in FilterInput.model_fields}
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}
         values["tags"] = tuple(self.tags or ())
         values["scope"] = None if self.scope is None else check_scope(self.scope)
         values["metadata"] = self.metadata or {}
@@ -64,6 +66,10 @@ class SearchInput(FilterInput):
     related_only: bool = Field(
         False,
         description="Leave out results that share no words with the query and are as far in meaning as unrelated text.",
+    )
+    as_of: Time | None = Field(
+        None,
+        description="Search what was known then: without what was saved later, with what was superseded later.",
     )
     include_conversation: bool = Field(False, description="Also search the messages of conversations.")
     conversation_id: str | None = Field(
@@ -104,8 +110,8 @@ class SearchView(Answer):
 def search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-    The best results come first. An empty result says why: nothing stored, nothing matched, all below the threshold, or
-    filtered out.
+    Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
+    result says why: nothing stored, nothing matched, all below the threshold, or filtered out.
     """
     found = searching.search(
         call,
@@ -205,6 +211,7 @@ class StatsView(Answer):
     """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
 
     memories: int
+    superseded: int
     turns: int
     deleted: int
     chunks: int
@@ -214,5 +221,6 @@ class StatsView(Answer):
 
 @CORE.tool("list", "read", examples=({},))
 def stats(call: Call, input: StatsInput) -> StatsView:
-    """Count what is stored: memories, conversation turns, deleted or expired memories not purged yet, and bytes."""
+    """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
+    not purged yet, and bytes."""
     return StatsView(**call.space.statistics())

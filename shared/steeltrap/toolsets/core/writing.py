@@ -45,6 +45,10 @@ class SavedView(Answer):
         None, description="The most similar memory in any scope: is the new one an update of it?"
     )
     similarity: float | None = Field(None, description="Cosine similarity to `nearest_id`.")
+    supersedes: list[str] | None = Field(None, description="The memories that it superseded.")
+    probably_supersedes: list[str] | None = Field(
+        None, description="Memories about the same thing that it may correct; nothing was done about them."
+    )
 
 
 @CORE.tool(
@@ -54,13 +58,15 @@ class SavedView(Answer):
     examples=(
         {"content": "User prefers dark mode and large fonts.", "tags": ["ui", "preferences"]},
         {"content": "The deploy key rotates every 90 days.", "scope": "work/infra", "category": "fact"},
+        {"content": "Ana works at Globex.", "supersedes": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"]},
     ),
 )
 def save(call: Call, input: SaveInput) -> SavedView:
     """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
 
-    Write it as a full sentence that makes sense on its own. The answer names the most similar older memory: if the new
-    one corrects it, update the older one instead of keeping both.
+    Write it as a full sentence that makes sense on its own. If it corrects older memories, give their ids as
+    `supersedes`. The answer names those that it probably corrects: if it does, delete it and save it again with
+    `supersedes`.
     """
     if input.fold_duplicates and input.duplicate_threshold is None:
         saved, _ = save_once.save_once(call, input.to_draft())
@@ -77,6 +83,8 @@ def save(call: Call, input: SaveInput) -> SavedView:
         existed=saved.existed,
         nearest_id=saved.nearest_id,
         similarity=saved.similarity,
+        supersedes=list(memory.supersedes) or None,
+        probably_supersedes=list(saved.probably_supersedes) or None,
     )
 
 

@@ -12,6 +12,8 @@ from .typed import Value
 
 EPISODE: Final = "episode"
 """Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
+SUPERSEDED: Final = "superseded"
+"""Stands there of what another memory superseded."""
 _TEXTS: Final = tuple(name for name in TEXTS if name in LISTED)
 _IN_FACTS: Final = tuple(name for name in TEXTS if name not in LISTED)
 ATTRIBUTES: Final = (*_TEXTS, *TIMES, "scope")
@@ -72,11 +74,16 @@ class Conditions:
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
             self._said.append(f"contains(#{name}, :member{i})")
+        if not filter.include_superseded:
+            self._without(SUPERSEDED)
         if not filter.episodes:
             # Turns are never listed, and neither is then any episode.
-            self.names["#facts"] = "facts"
-            self.values[":episode"] = EPISODE
-            self._said.append("(attribute_not_exists(#facts) OR NOT contains(#facts, :episode))")
+            self._without(EPISODE)
+
+    def _without(self, fact: str) -> None:
+        self.names["#facts"] = "facts"
+        self.values[f":{fact}"] = fact
+        self._said.append(f"(attribute_not_exists(#facts) OR NOT contains(#facts, :{fact}))")
 
     def _say(self, name: str, comparison: str, value: Value, place: str | None = None) -> None:
         self.names[f"#{name}"] = name
@@ -94,9 +101,11 @@ def _range(filter: Filter) -> tuple[str, str]:
 
 
 def facts(memory: Memory) -> set[str]:
-    """What the index by creation has no attribute of its own for: plain metadata, texts, whether it is an episode."""
+    """What the index by creation has no attribute of its own for: plain metadata, texts, whether it is an episode, and
+    whether it was superseded."""
     found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
-    return found | _texts(memory) | ({EPISODE} if memory.is_episode else set())
+    kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()))
+    return found | _texts(memory) | {kind for kind, holds in kinds if holds}
 
 
 def _texts(source: Memory | Filter) -> set[str]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 from ....model import Embedding, Memory, Revision, from_micros, to_micros
 from ....ports import Entry
 from ....record import from_image, to_image
+from ....rules.analysis import text_digest
 from ....rules.matching import fold_tag
 from . import keys
 from .filters import ATTRIBUTES, facts
@@ -105,6 +106,15 @@ def with_image(item: Item, memory: Memory) -> tuple[Item, list[Item]]:
     pieces = _placed(changed, "image", to_image(memory).encode(), memory.id, IMAGE_INLINE)
     del changed["u"]
     return changed, pieces
+
+
+def brought_back(memory: Memory) -> tuple[Item, list[str]]:
+    """What an item gets, and what it loses, when its memory is superseded no more."""
+    found = facts(memory)
+    changed: Item = {"facts": frozenset(found)} if found else {}
+    if memory.deleted_at is None:
+        changed["fold"] = text_digest(memory.content).hex()
+    return changed, [] if found else ["facts"]
 
 
 def tombstone(user: str, id: str, *, w: int, made: int, ttl: int) -> Item:
@@ -210,7 +220,9 @@ def _indexed(entry: Entry, position: int | None) -> Item:
     memory = entry.memory
     if memory.deleted_at is not None:
         return {"listed": keys.deleted(to_micros(memory.deleted_at), memory.id)}
-    item: Item = {"listed": listed(memory, position), "fold": entry.fold.hex()}
+    item: Item = {"listed": listed(memory, position)}
+    if not memory.is_superseded():  # else its text may be saved again
+        item["fold"] = entry.fold.hex()
     if entry.speaker:
         item["speaker"] = keys.speaker(entry.speaker)
     if memory.lookaround_pending and memory.source != "conversation":

@@ -58,6 +58,15 @@ def links_to(target: str) -> str:
     return f"l#{target}#"
 
 
+def superseded(by: str, old: str) -> str:
+    """A link of its own kind: says that an image of `old` may say that `by` superseded it."""
+    return f"l#{by}#s#{old}"
+
+
+def superseded_by(by: str) -> str:
+    return f"l#{by}#s#"
+
+
 def source_of(key: str) -> str:
     """The end of a link's key that has the link."""
     return key.rpartition("#")[2]

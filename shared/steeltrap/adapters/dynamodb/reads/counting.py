@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from ....model import ScopeUse, from_micros
 from ..layout import keys
+from ..layout.filters import SUPERSEDED
 from ..layout.tables import CREATED, SPEAKER
 from ..layout.typed import Item, number, text
 from .partition import Partition
@@ -11,12 +12,13 @@ from .partition import Partition
 _END: Final = "~"
 MOST_SPEAKERS: Final = 200
 _UNEXPIRED: Final = "attribute_not_exists(expires_at) OR expires_at > :now"
+_CURRENT: Final = f"({_UNEXPIRED}) AND (attribute_not_exists(facts) OR NOT contains(facts, :superseded))"
 
 
 def scopes(partition: Partition) -> dict[str, ScopeUse]:
     """What lies directly in each scope."""
     found: dict[str, ScopeUse] = {}
-    for item in _listed(partition, keys.MEMORIES, FilterExpression=_UNEXPIRED, ProjectionExpression=_PLACE, **_NAMES):
+    for item in _listed(partition, keys.MEMORIES, FilterExpression=_CURRENT, ProjectionExpression=_PLACE, **_NAMES):
         scope, written = text(item, "scope"), from_micros(number(item, "updated_at"))
         known = found.get(scope, ScopeUse(memories=0, last_written_at=written))
         found[scope] = ScopeUse(memories=known.memories + 1, last_written_at=max(known.last_written_at, written))
@@ -25,12 +27,13 @@ def scopes(partition: Partition) -> dict[str, ScopeUse]:
 
 def statistics(partition: Partition) -> dict[str, int]:
     """The numbers of `Space.statistics`; `bytes` are those of records and vectors, about."""
-    counts = dict.fromkeys(("memories", "turns", "deleted", "chunks", "bytes", "record_bytes"), 0)
+    counts = dict.fromkeys(("memories", "superseded", "turns", "deleted", "chunks", "bytes", "record_bytes"), 0)
     now = partition.now()
     for prefix, name in ((keys.MEMORIES, "memories"), (keys.TURNS, "turns"), (keys.DELETED, "deleted")):
         for item in _listed(partition, prefix, ProjectionExpression=_SIZES, now=None):
             expires = item.get("expires_at")
-            counts["deleted" if expires is not None and int(expires) <= now else name] += 1
+            kind = "superseded" if name == "memories" and SUPERSEDED in _facts(item) else name
+            counts["deleted" if expires is not None and int(expires) <= now else kind] += 1
             counts["chunks"] += number(item, "chunks")
             counts["bytes"] += number(item, "image_bytes") + number(item, "search_bytes")
             counts["record_bytes"] += number(item, "image_bytes")
@@ -82,11 +85,18 @@ def _first_two(partition: Partition, condition: str, name: str) -> list[str]:
 
 _PLACE: Final = "#scope, updated_at"
 _NAMES: Final[dict[str, Any]] = {"ExpressionAttributeNames": {"#scope": "scope"}}
-_SIZES: Final = "expires_at, chunks, image_bytes, search_bytes"
+_SIZES: Final = "expires_at, facts, chunks, image_bytes, search_bytes"
+
+
+def _facts(item: Item) -> frozenset[str]:
+    found = item.get("facts")
+    return found if isinstance(found, frozenset) else frozenset()
 
 
 def _listed(partition: Partition, prefix: str, *, now: bool | None = True, **how: Any) -> Any:
     values: Any = {":first": prefix, ":last": prefix + _END}
+    if ":superseded" in how.get("FilterExpression", ""):
+        values[":superseded"] = SUPERSEDED
     if now:
         values[":now"] = partition.now()
     return partition.items("listed BETWEEN :first AND :last", values, IndexName=CREATED, **how)

@@ -1,6 +1,7 @@
 """Lists of a user's memories: pages with exact totals, and a walk through all of them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ....errors import MemoryNotFound
@@ -18,7 +19,7 @@ _BLOCK: Final = 100
 
 def page(partition: Partition, filter: Filter, *, limit: int, offset: int) -> Page:
     """A page of what the filter admits. The count reads all of the index, the memories only the page."""
-    conditions = Conditions(filter, partition.now())
+    conditions = Conditions(replace(filter, as_of=None), partition.now())
     first, last = conditions.range
     ids: list[str] = []
     total = 0

@@ -4,12 +4,13 @@ A guarded creation looks for duplicates, then writes in a transaction that incre
 creations. If two looked at the same time, one transaction is cancelled and looks again.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
 
 from ....errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
-from ....model import Surroundings, from_micros
+from ....model import Filter, Surroundings, from_micros
 from ....ports import Create, Entry, Probe, Replace
+from ....rules.matching import sees
 from ....rules.vectors import nearest
 from ..client.transaction import Action
 from ..layout import keys
@@ -18,6 +19,7 @@ from ..layout.typed import Item, number, text
 from ..reads.partition import Partition
 
 LookAround = Callable[[Probe, float], Surroundings]
+_ANYTHING: Final = Filter()
 
 
 def count_guarded_creation(read: Item | None) -> Action:
@@ -31,13 +33,14 @@ def count_guarded_creation(read: Item | None) -> Action:
 def check(partition: Partition, writes: Sequence[Create | Replace], look_around: LookAround) -> None:
     """Raises Duplicate for the first guarded creation that has a duplicate, stored or before it in the commit."""
     before: list[Entry] = []
+    marked = {w.entry.memory.id for w in writes if isinstance(w, Replace) and w.entry.memory.is_superseded()}
     for write in writes:
         guard = write.guard if isinstance(write, Create) else None
         if guard is not None and guard.same_text:
-            _refuse_same_text(partition, write.entry, before)
+            _refuse_same_text(partition, write.entry, before, marked)
         if guard is not None and guard.threshold is not None:
-            _refuse_near(write.entry, guard.threshold, before, look_around)
-        if write.entry.memory.source != "conversation" and write.entry.memory.is_visible(from_micros(partition.now())):
+            _refuse_near(write.entry, guard.threshold, before, look_around, marked)
+        if sees(_ANYTHING, write.entry.memory, from_micros(partition.now())):
             before.append(write.entry)
 
 
@@ -84,21 +87,23 @@ def copies(partition: Partition, fold: bytes) -> list[Item]:
     return list(partition.items("fold = :fold", values, IndexName=FOLD, FilterExpression=visible))
 
 
-def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry]) -> None:
+def _refuse_same_text(partition: Partition, entry: Entry, before: Sequence[Entry], marked: Collection[str]) -> None:
     there = [
         (item["created_at"], keys.id_of(text(item, "k")))
         for item in copies(partition, entry.fold)
         if item["scope"] == entry.memory.scope and text(item, "listed").startswith(keys.MEMORIES)
     ]
-    ids = [id for _, id in sorted(there)]
+    ids = [id for _, id in sorted(there) if id not in marked]
     ids += [e.memory.id for e in before if e.fold == entry.fold and e.memory.scope == entry.memory.scope]
     if ids:
         raise Duplicate("The same text is already stored in this scope.", id=ids[0], same_text=True)
 
 
-def _refuse_near(entry: Entry, threshold: float, before: Sequence[Entry], look_around: LookAround) -> None:
+def _refuse_near(
+    entry: Entry, threshold: float, before: Sequence[Entry], look_around: LookAround, marked: Collection[str]
+) -> None:
     probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
-    near = [(n.cosine, n.id) for n in look_around(probe, threshold).near]
+    near = [(n.cosine, n.id) for n in look_around(probe, threshold).near if n.id not in marked]
     for other in before:
         if other.memory.scope == entry.memory.scope and other.embeddings and entry.embeddings:
             cosine = max(nearest(vector, other.embeddings) for vector in entry.embeddings)

@@ -8,15 +8,19 @@ linked is never missed.
 
 import dataclasses
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
-from ....model import Association, Memory, Revision, from_micros, to_micros
+from ....model import Association, Filter, Memory, Revision, from_micros, to_micros
 from ....ports import Create, Replace
 from ....rules.ids import canonical
+from ....rules.matching import sees
+from ....rules.naming import named, without
 from ..layout import keys
 from ..layout.typed import Item, text
 from ..reads.partition import Partition
 
 Write = Create | Replace
+_ANYTHING: Final = Filter()
 
 
 def images(change: Write) -> list[Memory]:
@@ -25,18 +29,21 @@ def images(change: Write) -> list[Memory]:
 
 
 def targets(change: Write) -> set[str]:
-    """The ids that a change's images have links to, in their one form."""
-    return {target for image in images(change) for link in image.links if (target := canonical(link.target_id))}
+    """The ids that a change's images name, by links and by superseding, in their one form."""
+    return {target for image in images(change) for target in named(image)}
 
 
 def hints(user: str, change: Write) -> dict[str, Item]:
-    """The items by which a change's links are found from their targets."""
+    """The items by which a change's links are found from their targets, and what was superseded from the newer one."""
     source = change.entry.memory.id
-    return {key: {"u": user, "k": key} for key in (keys.link(target, source) for target in targets(change))}
+    newer = {canonical(image.superseded_by or "") for image in images(change)} - {""}
+    found = {keys.link(target, source) for target in targets(change) - newer}
+    found |= {keys.superseded(by, source) for by in newer}
+    return {key: {"u": user, "k": key} for key in sorted(found)}
 
 
 def without_dangling(changes: Sequence[Write], there: Collection[str]) -> list[Write]:
-    """The changes without the links to what is neither in `there` nor made by them.
+    """The changes without what they name that is neither in `there` nor made by them.
 
     What a look-around or an image was read before may have been purged since, and no write may bring its id back.
     An import's links are kept (`Create.links_ahead`).
@@ -48,16 +55,17 @@ def without_dangling(changes: Sequence[Write], there: Collection[str]) -> list[W
     ]
 
 
-def without(memory: Memory, gone: Collection[str]) -> Memory:
-    """A memory without its links to these ids."""
-    links = tuple(link for link in memory.links if canonical(link.target_id) not in gone)
-    return memory if len(links) == len(memory.links) else dataclasses.replace(memory, links=links)
-
-
 def sources(partition: Partition, target: str) -> set[str]:
-    """The ids whose images may have a link to a memory."""
+    """The ids whose images may name a memory."""
     found = partition.under(keys.links_to(target), ProjectionExpression="k")
     return {keys.source_of(text(item, "k")) for item in found}
+
+
+def superseded(partition: Partition, by: str) -> list[Memory]:
+    """What a memory superseded, deleted and expired ones too."""
+    found = partition.under(keys.superseded_by(by), ProjectionExpression="k")
+    read = partition.memories({keys.source_of(text(item, "k")) for item in found}).values()
+    return [memory for memory in read if canonical(memory.superseded_by or "") == by]
 
 
 def associations(partition: Partition, ids: Sequence[str], now: int) -> dict[str, list[Association]]:
@@ -80,7 +88,7 @@ def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now
     merged: dict[str, Association] = {}
     for other, link in seen:
         end = read.get(other)
-        if end is None or not end.is_visible(at) or end.source == "conversation":
+        if end is None or not sees(_ANYTHING, end, at):
             continue
         known = merged.get(other, Association(memory_id=other, strength=link.strength, manual=False))
         merged[other] = Association(

@@ -1,11 +1,12 @@
 """Forgetting for good: a tombstone in the memory's place at once, then all that hangs on it, then the links to it.
 
-A purge that was cut short is finished by the next one: the tombstone remembers until the end that there is work,
-and which links it had.
+What the memory superseded comes back in the transaction that puts the tombstone there. A purge that was cut short is
+finished by the next one: the tombstone remembers until the end that there is work, and which links it had.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -14,8 +15,9 @@ from ....model import Memory, Revision
 from ....ports import TOMBSTONE_SECONDS
 from ....record import from_image
 from ....rules.ids import canonical
+from ....rules.naming import named, without
 from ..client.table import Cancelled
-from ..client.transaction import Action, run
+from ..client.transaction import Action, groups, run
 from ..layout import items, keys
 from ..layout.typed import Item, number, text
 from ..reads.partition import Partition
@@ -51,9 +53,9 @@ def traces(partition: Partition, id: str) -> list[str]:
             found.append(name)
     naming = linking.sources(partition, known)
     images = partition.memories(naming).values()
-    if any(_names(image, known) for image in images):
+    if any(known in named(image) for image in images):
         found.append("links of images")
-    if any(_names(r.memory, known) for source in naming for r in earlier(partition, source)):
+    if any(known in named(r.memory) for source in naming for r in earlier(partition, source)):
         found.append("links of earlier images")
     return found
 
@@ -86,16 +88,18 @@ def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
         w = partition.stamp(number(there, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
-        stone["rest"] = frozenset({"", *(_targets([from_image(image)]) if image else ())})
+        stone["rest"] = frozenset({"", *(named(from_image(image)) if image else ())})
+        burial = Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)
         with suppress(Cancelled):
-            run(
-                partition.tables,
-                partition.key,
-                [Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)],
-                partition.deadline,
-            )
+            _write(partition, _cuts(partition, id, _superseded(partition, id)), burial)
             return there
     raise _busy()
+
+
+def _superseded(partition: Partition, by: str) -> list[Item]:
+    """The items of what a memory superseded."""
+    olds = linking.superseded(partition, by)
+    return list(partition.tables.get(partition.key, [keys.memory(m.id) for m in olds], (), partition.deadline).values())
 
 
 def _clear(partition: Partition, id: str) -> None:
@@ -108,13 +112,14 @@ def _clear(partition: Partition, id: str) -> None:
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
     replaced = list(partition.under(keys.revisions(id)))
     images = partition.contents(replaced, "image")
-    targets |= _targets(from_image(image) for image in images if image)
+    targets |= {target for image in images if image for target in named(from_image(image))}
     hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
-    hanging += [text(item, "k") for item in replaced] + [keys.link(target, id) for target in targets]
+    hanging += [text(item, "k") for item in replaced]
+    hanging += [key for target in targets for key in (keys.link(target, id), keys.superseded(target, id))]
     naming = linking.sources(partition, id)
     for source in naming:
-        _remove_links(partition, source, id)
-    hanging += [keys.link(id, source) for source in naming]
+        _remove_names(partition, source, id)
+    hanging += [key for source in naming for key in (keys.link(id, source), keys.superseded(id, source))]
     partition.tables.delete_all(partition.key, hanging, partition.deadline)
     partition.tables.delete_usage(partition.key, [id], partition.deadline)
     if rest is not None:
@@ -123,40 +128,67 @@ def _clear(partition: Partition, id: str) -> None:
             run(partition.tables, partition.key, [done], partition.deadline)
 
 
-def _remove_links(partition: Partition, source: str, gone: str) -> None:
-    """Drop the links to a memory from another one's images."""
+def _remove_names(partition: Partition, source: str, gone: str) -> None:
+    """Take a memory's name out of another one's images."""
     for item in partition.under(keys.revisions(source)):
-        _cut(partition, item, gone)
+        _write(partition, _cuts(partition, gone, [item]))
     for _ in range(_ATTEMPTS):
         key = keys.memory(source)
         item = partition.tables.get(partition.key, [key], (), partition.deadline).get(key)  # type: ignore[assignment]
         if item is None or "gone" in item:
             return
         with suppress(Cancelled):
-            _cut(partition, item, gone)
+            _write(partition, _cuts(partition, gone, [item]))
             return
     raise _busy()
 
 
-def _cut(partition: Partition, item: Item, gone: str) -> None:
-    """Rewrite an image without its links to a memory. Raises Cancelled when it changed meanwhile."""
-    [image] = partition.contents([item], "image")
-    if image is None or not _names(memory := from_image(image), gone):
-        return
-    changed, pieces = items.with_image(item, linking.without(memory, {gone}))
-    partition.tables.put_all(pieces, partition.deadline)
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """An image without the name of a memory, its pieces, and those of the image that it replaces."""
+
+    action: Action
+    pieces: list[Item]
+    replaced: list[str]
+
+
+def _cuts(partition: Partition, gone: str, some: Sequence[Item]) -> list[_Cut]:
+    """How to take a memory's name out of the images that have it."""
+    images = partition.contents(some, "image")
+    told = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
+    return [_cut(partition, item, memory, gone) for item, memory in told if gone in named(memory)]
+
+
+def _cut(partition: Partition, item: Item, memory: Memory, gone: str) -> _Cut:
+    freed = without(memory, {gone})
+    changed, pieces = items.with_image(item, freed)
+    removed = [name for name in ("image", "image_at") if name not in changed]
     condition, values = "attribute_exists(#k)", {}
     if "w" in item:
         condition, values = "#w = :seen", {":seen": item["w"]}
         changed["w"] = partition.stamp(number(item, "w"))
-    removed = [name for name in ("image", "image_at") if name not in changed]
+        if memory.is_superseded() and not freed.is_superseded():
+            more, lost = items.brought_back(freed)
+            changed |= more
+            removed += lost
     action = Action(text(item, "k"), condition, values, set=changed, remove=removed, own="w" in changed)
+    return _Cut(action, pieces, items.pieces_of(item, "image"))
+
+
+def _write(partition: Partition, cuts: Sequence[_Cut], *more: Action) -> None:
+    """Write cuts, and more in the last transaction. Raises Cancelled when something changed meanwhile."""
+    pieces = [piece for cut in cuts for piece in cut.pieces]
+    partition.tables.put_all(pieces, partition.deadline)
+    done: set[str] = set()
     try:
-        run(partition.tables, partition.key, [action], partition.deadline)
+        for group in groups([*(cut.action for cut in cuts), *more]):
+            run(partition.tables, partition.key, group, partition.deadline)
+            done |= {action.key for action in group}
     except Cancelled:
-        partition.tables.delete_all(partition.key, [str(piece["k"]) for piece in pieces], partition.deadline)
+        unused = [text(piece, "k") for cut in cuts if cut.action.key not in done for piece in cut.pieces]
+        partition.tables.delete_all(partition.key, unused, partition.deadline)
         raise
-    partition.tables.delete_all(partition.key, items.pieces_of(item, "image"), partition.deadline)
+    partition.tables.delete_all(partition.key, [key for cut in cuts for key in cut.replaced], partition.deadline)
 
 
 def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
@@ -164,14 +196,6 @@ def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = N
     found = revisions(partition, id, after, limit)
     images = partition.contents(found, "image")
     return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
-
-
-def _targets(images: Iterable[Memory]) -> set[str]:
-    return {canonical(link.target_id) for image in images for link in image.links} - {""}
-
-
-def _names(memory: Memory, id: str) -> bool:
-    return any(canonical(link.target_id) == id for link in memory.links)
 
 
 def _busy() -> Unavailable:
