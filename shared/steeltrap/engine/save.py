@@ -68,13 +68,13 @@ _TAKEN_OVER: Final = tuple(f.name for f in fields(Draft) if f.name in Memory.__d
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """What a save did: the memory, whether it was there already (a repeated idempotency key), the nearest one that
-    the look-around met, what this one supersedes aside, and those that it probably corrects."""
+    the look-around met, what this one supersedes aside, and whether this one probably corrects it."""
 
     memory: Memory
     existed: bool = False
     nearest_id: str | None = None
     similarity: float | None = None
-    probably_supersedes: tuple[str, ...] = ()
+    probably_supersedes: str | None = None
 
 
 def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
@@ -103,7 +103,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         existed=written is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
-        probably_supersedes=novelty.probably_superseded(others, call.embedder) if others else (),
+        probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
     )
 
 

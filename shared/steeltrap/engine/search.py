@@ -1,7 +1,7 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from ..errors import IndexUnavailable, InvalidInput
@@ -230,7 +230,7 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int)
     if not matches.stored:
         return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
     as_of = request.filter.as_of
-    if not matches.admitted and as_of is not None and request.filter == Filter(as_of=as_of):
+    if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
         return Outcome(
             kind=OutcomeKind.FILTERED_OUT,
             message=f"Nothing was stored yet at {as_of.isoformat()}; search with a later `as_of`, or without it.",

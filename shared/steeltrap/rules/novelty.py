@@ -1,7 +1,7 @@
 """How new a text is against what is stored, and which memories it is linked to. Pure."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import pairwise
 from typing import Final
 
@@ -26,8 +26,9 @@ UNLABELLED: Final = 5 / 6
 """Where a text that begins with no name is new: this share of the way from the unrelated to the novel. Turns
 that begin with their speakers' names have at least those in common."""
 
-CORRECTED: Final = 0.6
-"""Where a correction of a memory begins: this share of the way from the unrelated to a cosine of 1."""
+CORRECTED: Final = 0.05
+"""Where what corrects a memory begins: this share of the way from the level of the new to a cosine of 1. Of 35
+corrections of facts 28 lie nearer to what they correct, and of 437 other facts 24 to the fact nearest to them."""
 _THE_SAME: Final = 0.9995
 """From this cosine on two texts have the same words."""
 
@@ -66,13 +67,14 @@ def others(around: Surroundings | None, known: Collection[str]) -> list[Neighbou
     return [neighbour for neighbour in near.values() if neighbour.id not in known]
 
 
-def probably_superseded(near: Sequence[Neighbour], scale: Scale) -> tuple[str, ...]:
-    """The ids of what a new memory probably corrects: about the same, and not in the same words. Nearest first."""
-    return tuple(
-        neighbour.id
-        for neighbour in near
-        if calibrated(neighbour.cosine, scale.unrelated) >= CORRECTED and neighbour.cosine < _THE_SAME
-    )
+def probably_superseded(nearest: Neighbour, scale: Scale) -> bool:
+    """Whether a new memory probably corrects the one nearest to it: about the same, not in the same words.
+
+    Of two memories that are as near only the nearest is: to name more is wrong far more often than right.
+    """
+    new = calibrated(scale.novel, scale.unrelated)
+    near = calibrated(nearest.cosine, scale.unrelated)
+    return near >= new + CORRECTED * (1 - new) and nearest.cosine < _THE_SAME
 
 
 def links(around: Surroundings) -> tuple[Link, ...]:

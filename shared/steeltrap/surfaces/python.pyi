@@ -101,6 +101,8 @@ class CoreSavedView(TypedDict):
     existed: bool
     nearest_id: NotRequired[str]
     similarity: NotRequired[float]
+    supersedes: NotRequired[builtins.list[str]]
+    probably_supersedes: NotRequired[builtins.list[str]]
 
 class CoreMemoryInput(TypedDict):
     """A memory to save."""
@@ -122,6 +124,7 @@ class CoreMemoryInput(TypedDict):
     ttl_seconds: NotRequired[int | None]
     surprise: NotRequired[float | None]
     pinned: NotRequired[bool]
+    supersedes: NotRequired[Sequence[str]]
 
 class CoreItemError(TypedDict):
     """Why an item was not written."""
@@ -187,6 +190,9 @@ class CoreMemoryView(TypedDict):
     surprise: NotRequired[float]
     importance: NotRequired[CoreImportanceView]
     pinned: NotRequired[bool]
+    superseded_by: NotRequired[str]
+    superseded_at: NotRequired[str]
+    supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
 
 class CoreEditInput(TypedDict):
@@ -274,6 +280,9 @@ class CoreHitView(TypedDict):
     surprise: NotRequired[float]
     importance: NotRequired[CoreImportanceView]
     pinned: NotRequired[bool]
+    superseded_by: NotRequired[str]
+    superseded_at: NotRequired[str]
+    supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
     score: float
     why: NotRequired[CoreWhyView]
@@ -314,6 +323,7 @@ class CoreStatsView(TypedDict):
     """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
 
     memories: int
+    superseded: int
     turns: int
     deleted: int
     chunks: int
@@ -449,14 +459,16 @@ class Core:
         ttl_seconds: int | None = None,
         surprise: float | None = None,
         pinned: bool = False,
+        supersedes: Sequence[str] = ...,
         duplicate_threshold: float | None = None,
         fold_duplicates: bool = False,
         associate: bool = True,
     ) -> CoreSavedView:
         """Save one memory: a fact, preference, decision or event worth remembering beyond this conversation.
 
-        Write it as a full sentence that makes sense on its own. The answer names the most similar older memory: if the new
-        one corrects it, update the older one instead of keeping both.
+        Write it as a full sentence that makes sense on its own. If it corrects older memories, give their ids as
+        `supersedes`. The answer names those that it probably corrects: if it does, delete it and save it again with
+        `supersedes`.
         """
 
     def batch_save(
@@ -537,13 +549,15 @@ class Core:
     ) -> CoreDeletedView:
         """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
-        An unknown `id` is an error; unknown `ids` are skipped. Deleting by criteria skips pinned memories.
+        What a deleted memory superseded comes up again; criteria match superseded memories too. An unknown `id` is an
+        error; unknown `ids` are skipped. Deleting by criteria skips pinned memories.
         """
 
     def undo(self, *, id: str) -> CoreMemoryView:
         """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
 
-        Call again to go back one more version. Nothing is lost: every version stays in the history.
+        A superseded memory comes up again. Undoing a save that superseded others deletes the new memory, and they come up
+        again. Call again to go back one more version. Nothing is lost: every version stays in the history.
         """
 
     def forget(self, *, id: str) -> CoreReceiptView:
@@ -564,12 +578,14 @@ class Core:
         occurred_after: str | datetime | None = None,
         occurred_before: str | datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
+        include_superseded: bool = False,
         query: str,
         limit: int = 10,
         mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
         vector_weight: float | None = None,
         min_similarity: float = 0.0,
         related_only: bool = False,
+        as_of: str | datetime | None = None,
         include_conversation: bool = False,
         conversation_id: str | None = None,
         sort_by: Literal["relevance", "importance", "created_at"] = "relevance",
@@ -580,8 +596,8 @@ class Core:
     ) -> CoreSearchView:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-        The best results come first. An empty result says why: nothing stored, nothing matched, all below the threshold, or
-        filtered out.
+        Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
+        result says why: nothing stored, nothing matched, all below the threshold, or filtered out.
         """
 
     def get(self, *, id: str) -> CoreMemoryView:
@@ -602,6 +618,7 @@ class Core:
         occurred_after: str | datetime | None = None,
         occurred_before: str | datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
+        include_superseded: bool = False,
         limit: int = 50,
         offset: int = 0,
     ) -> CoreListView:
@@ -614,7 +631,9 @@ class Core:
         """
 
     def stats(self) -> CoreStatsView:
-        """Count what is stored: memories, conversation turns, deleted or expired memories not purged yet, and bytes."""
+        """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
+        not purged yet, and bytes.
+        """
 
     def retrieve_memory(
         self,
@@ -631,6 +650,7 @@ class Core:
         occurred_after: str | datetime | None = None,
         occurred_before: str | datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
+        include_superseded: bool = False,
         query: str,
         limit: int = 5,
         detail_limit: int | None = None,

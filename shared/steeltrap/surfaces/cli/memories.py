@@ -44,9 +44,7 @@ def remember(
             near = memory.ask("core.get", id=suggested[0] if suggested else saved["nearest_id"])
             say((f"Similar to {near['id']}: {near['content']}", "dim"))
         if suggested:
-            say(
-                ("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim")
-            )
+            say(("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim"))
     return None
 
 

@@ -47,7 +47,7 @@ class SavedView(Answer):
     similarity: float | None = Field(None, description="Cosine similarity to `nearest_id`.")
     supersedes: list[str] | None = Field(None, description="The memories that it superseded.")
     probably_supersedes: list[str] | None = Field(
-        None, description="Memories about the same thing that it may correct; nothing was done about them."
+        None, description="Older memories that it may correct; nothing was done about them."
     )
 
 
@@ -84,7 +84,7 @@ def save(call: Call, input: SaveInput) -> SavedView:
         nearest_id=saved.nearest_id,
         similarity=saved.similarity,
         supersedes=list(memory.supersedes) or None,
-        probably_supersedes=list(saved.probably_supersedes) or None,
+        probably_supersedes=[saved.probably_supersedes] if saved.probably_supersedes else None,
     )
 
 
