@@ -1,14 +1,16 @@
 """Load a set into a store that is removed afterwards, and ask its questions by the ordinary search."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.engine import save as saving
+from steeltrap.engine.save import Draft
 from steeltrap.errors import IndexUnavailable
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.rules.budget import estimate_tokens
 from steeltrap.surfaces.cli.opening import Opened
 from steeltrap.surfaces.cli.progress import shown
@@ -20,6 +22,7 @@ from .sets import Question, QuestionSet, Space
 
 _ID: Final = "id"
 _SESSIONS: Final = 10
+_SAVE_SECONDS: Final = 30.0
 _WIDER: Final = (100, 1000)
 """How many turns are asked for until ten distinct sessions are among them."""
 
@@ -64,13 +67,29 @@ def ask(questions: QuestionSet, store: Store, *, embedder: str | None = None, by
 
 
 def _load(place: Place, caller: Caller, space: Space, asked: Asked) -> None:
-    drafts = [replace(draft, metadata={_ID: id}) for id, draft in space.memories.items()]
     began = time.perf_counter()
-    written = fill(place.door, caller, drafts)
+    written = 0
+    waiting: list[Draft] = []
+    for id, draft in space.memories.items():
+        waiting.append(replace(draft, metadata={_ID: id}))
+        if id in space.supersedes:
+            written += fill(place.door, caller, waiting[:-1]) + _revise(
+                place, caller, waiting[-1], space.supersedes[id]
+            )
+            waiting.clear()
+    written += fill(place.door, caller, waiting)
     asked.load_seconds += time.perf_counter() - began
     asked.memories += written
-    asked.refused += len(drafts) - written
+    asked.refused += len(space.memories) - written
     place.settle()
+
+
+def _revise(place: Place, caller: Caller, draft: Draft, olds: Sequence[str]) -> int:
+    """Save a memory in the place of others, as far as nothing else is in their place already."""
+    call = place.door.call_for(caller, seconds=_SAVE_SECONDS)
+    found = [memory for old in olds for memory in call.space.page(Filter(metadata={_ID: old}), limit=1).memories]
+    saving.save(call, replace(draft, supersedes=tuple(memory.id for memory in found)))
+    return 1
 
 
 def _ask(by_user: Opened, space: Space, question: Question, by_session: bool) -> Timed:

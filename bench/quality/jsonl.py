@@ -74,8 +74,21 @@ def _space(line: _Line) -> Space:
         raise InvalidInput("two memories have the same `id`.")
     return Space(
         memories={id: memory.draft() for id, memory in memories.items()},
+        supersedes=_superseding(line.memories),
         questions=tuple(_question(question, memories) for question in line.questions),
     )
+
+
+def _superseding(memories: list[_Memory]) -> dict[str, tuple[str, ...]]:
+    before: set[str] = set()
+    found: dict[str, tuple[str, ...]] = {}
+    for memory in memories:
+        if unknown := sorted(set(memory.superseded()) - before):
+            raise InvalidInput(f"`supersedes` names {unknown[0]!r}, which is no earlier memory's `id`.")
+        if memory.supersedes:
+            found[memory.id] = tuple(memory.superseded())
+        before.add(memory.id)
+    return found
 
 
 def _question(question: _Question, memories: dict[str, _Memory]) -> Question:

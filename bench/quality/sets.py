@@ -1,7 +1,7 @@
 """What every format becomes: spaces of memories, and questions with the memories that answer them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from steeltrap.engine.save import Draft
@@ -26,9 +26,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """One user's memories by id, oldest first, and the questions that are asked of them."""
+    """One user's memories by id, oldest first, what some of them supersede, and the questions that are asked."""
 
     memories: Mapping[str, Draft]
+    supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: tuple[Question, ...]
 
     def sessions(self, ids: Iterable[str]) -> set[str]:

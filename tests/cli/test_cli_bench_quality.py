@@ -128,8 +128,8 @@ def test_a_set_of_ones_own_is_scored_by_category(run, own):
     assert (words["asked"], words["top1"], words["r5"]) == (2, 100, 100)
     assert words["intervals"]["top1"] == [100, 100]
     assert figures["session_r10"] is None
-    # Both Anas moved, so the older one is returned too; every answerable question has one memory that answers it.
-    assert figures["by_category"]["current"]["outdated_returned"] == 100
+    # Both Anas moved, but the newer one superseded the older; every answerable question has one memory that answers it.
+    assert figures["by_category"]["current"]["outdated_returned"] == 0
     assert 0 < figures["precision"] < figures["f1"] < 50
 
 
@@ -282,3 +282,10 @@ def test_a_damaged_file_of_beam_or_longmemeval_is_named(beam, longmemeval):
     longmemeval.write_text(longmemeval.read_text().replace("2023/05/30 (Sat) 02:21", "yesterday"))
     with pytest.raises(InvalidInput, match="Question q1 is not in LongMemEval's form"):
         read(longmemeval)
+
+
+@pytest.mark.parametrize("named", ["nobody", "late"])
+def test_superseding_of_no_earlier_memory_is_refused_by_its_line(tmp_path, named):
+    memories = [{"id": "early", "text": "one", "supersedes": [named]}, {"id": "late", "text": "two"}]
+    with pytest.raises(InvalidInput, match=rf"line 1: `supersedes` names '{named}', which is no earlier memory's `id`"):
+        read(jsonl(tmp_path / "own.jsonl", {"memories": memories, "questions": []}))
