@@ -29,7 +29,7 @@ TITLES: Final = {
     "by_category": "by category",
     "search_p50_ms": "search, median, ms",
     "search_p95_ms": "search, 95th percentile, ms",
-    "load_per_s": "loaded a second",
+    "load_per_s": "loaded per second",
 }
 _GOLD: Final = re.compile(r"D(\d+):(\d+)")
 

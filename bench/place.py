@@ -106,7 +106,7 @@ def opened(folder: Path, store: Store, *, embedder: str | None = None) -> Iterat
 def fill(
     door: Door, caller: Caller, drafts: Sequence[Draft], advance: Callable[[int], None] = lambda written: None
 ) -> int:
-    """Import in blocks, as the command line does; how many were written. `advance` is told after each block."""
+    """Import in blocks, as the command line does; return the number written. `advance` is called after each block."""
     seen: Counter[TextKey] = Counter()
     written = 0
     for start in range(0, len(drafts), BLOCK_ITEMS):

@@ -22,7 +22,7 @@ def show(figures: Mapping[str, Any], as_json: bool, titles: Mapping[str, str]) -
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of them lies, 0 to 1; by the nearest rank."""
+    """The percentile of the values at a share of 0 to 1, by nearest rank."""
     ranked = sorted(values)
     return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 

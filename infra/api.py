@@ -74,7 +74,7 @@ class Api(Construct):
             self._route("$default", integration, None)
 
     def serve_open(self, function: lambda_.IFunction, at: Sequence[str]) -> None:
-        """Route paths by GET to a function for whoever asks, so many times per second for all of them together."""
+        """Route GET requests for paths to a function without authentication, with one rate limit for all."""
         integration = self._integrate("Open", function, seconds=10)
         limit = {"ThrottlingRateLimit": _OPEN_CALLS_PER_SECOND, "ThrottlingBurstLimit": 2 * _OPEN_CALLS_PER_SECOND}
         self.open_routes = [self._route(f"GET {path}", integration, None, is_open=True) for path in at]
@@ -150,4 +150,4 @@ _LOGGED = {
     "ip": "$context.identity.sourceIp",
     "bytes": "$context.responseLength",
 }
-"""What the access log holds of a call: no header, no claim and no body."""
+"""The fields of the access log: no header, no claim and no body."""

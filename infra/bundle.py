@@ -124,7 +124,7 @@ def pack_code(interpreter: str, embedder: bool) -> Path:
 
 
 def _compile(folder: Path, place: str, interpreter: str) -> None:
-    """Compile what will lie at `place`, where nothing can be written: else each start compiles it again.
+    """Compile the files that will be at `place`, which is read-only: otherwise each start would compile them again.
 
     It takes an interpreter of the functions' own version.
     """

@@ -1,4 +1,4 @@
-"""The Lambda functions: one per operation and the few beside them, each with a role of its own."""
+"""The Lambda functions: one per operation and a few others, each with its own role."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from steeltrap.tools import Access, Catalogue, Tool
 BundleName = Literal["tools", "mcp", "http"]
 
 _ANSWER_SECONDS: Final = 3
-"""What a function may take behind its tool: to write down what was read, and to answer."""
+"""Seconds that a function needs after its tool: to flush usage and to answer."""
 
 
 @dataclass(frozen=True, slots=True)

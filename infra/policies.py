@@ -15,22 +15,22 @@ from .stage import Stage
 from .storage import Storage
 
 _AREAS: Final = ("us", "eu", "apac", "jp", "au", "global")
-"""What the id of an inference profile begins with."""
+"""The prefixes of inference profiles' ids."""
 _ENCRYPTED: Final = {
     **dict.fromkeys(("memories", "usage", "stream", "everyone"), "dynamodb"),
     **dict.fromkeys(("index_dead_letters", "stream_dead_letters", "writes"), "sqs"),
     "exports": "s3",
 }
-"""The service that asks for the key, for each resource that lies encrypted by it."""
+"""The service that uses the key, for each resource encrypted with it."""
 _USE_KEY: Final = (
     *("kms:Decrypt", "kms:Encrypt", "kms:DescribeKey", "kms:GenerateDataKey", "kms:GenerateDataKeyWithoutPlaintext"),
     *("kms:ReEncryptFrom", "kms:ReEncryptTo"),
 )
-"""What DynamoDB asks a caller of an encrypted table for, to read or to write."""
+"""The KMS actions that DynamoDB requires of a caller of an encrypted table."""
 
 
 class Policies:
-    """Knows the resources of a stage by the words that grants have for them."""
+    """Maps the resource names in grants to a stage's ARNs."""
 
     def __init__(self, stage: Stage, storage: Storage, search: Search) -> None:
         self._stage = stage
@@ -38,7 +38,7 @@ class Policies:
         self._search = search
 
     def statements(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
-        """What grants come to, the key of what lies encrypted with them."""
+        """The IAM statements of the grants, with those for the keys of encrypted resources."""
         return [*(one for grant in grants for one in self._of(grant)), *self._keys(grants)]
 
     def _of(self, grant: Grant) -> list[iam.PolicyStatement]:
@@ -75,7 +75,7 @@ class Policies:
                 return [storage.exports.bucket_arn]
             case "embedder":
                 return _models(str(self._stage.settings.get("embedder_model", "")), Stack.of(storage))
-        return ["*"]  # X-Ray knows no resources
+        return ["*"]  # X-Ray's actions take no resource
 
     def _keys(self, grants: Sequence[Grant]) -> list[iam.PolicyStatement]:
         """The keys, each through those services alone that hold what is granted."""

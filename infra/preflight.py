@@ -17,7 +17,7 @@ from .stage import Adopted, Stage, read_stage
 
 BOOTSTRAP: Final = "/cdk-bootstrap/hnb659fds/version"
 LEAST_BOOTSTRAP: Final = 6
-"""What the CDK asks for to deploy a template with files beside it."""
+"""The version of the CDK's bootstrap stack that deploying files requires."""
 CALL_SECONDS: Final = 0.1
 ALWAYS_RUNNING: Final = 6
 """The indexer's four at once, the sweep, and the index's own function."""
@@ -116,7 +116,7 @@ def _tables(stage: Stage, client: Client) -> Iterator[str]:
 
 
 def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, adopt: Adopted) -> Iterator[str]:
-    """What an adopted table lacks, and the command that mends it: a restore brings neither stream nor time to live."""
+    """What an adopted table lacks, and the command that adds it: a restore includes neither stream nor time to live."""
     name = words["TableName"]
     if _form(found) != _form(words):
         yield f"{name} has other keys or indexes than memories need: adopt a table that steeltrap made, or its restore."

@@ -27,10 +27,10 @@ class Table:
 
 
 class Storage(Construct):
-    """The tables as their adapter words them, and what lies beside them. All of it outlives a stage that retains.
+    """The tables as their adapter defines them, bucket, queues and key. A stage with `retain` keeps them all.
 
-    Adopted tables and an adopted bucket are no part of the stack: it neither changes nor removes them. Their key stays
-    theirs; queues and domain have a new one.
+    Adopted tables and an adopted bucket are not part of the stack, which neither changes nor removes them. They keep
+    their key; the queues and the domain get a new one.
     """
 
     def __init__(self, scope: Construct, stage: Stage) -> None:
@@ -38,7 +38,7 @@ class Storage(Construct):
         self._stage = stage
         self._kept = RemovalPolicy.RETAIN if stage.retain else RemovalPolicy.DESTROY
         self.key = kms.Key(self, "Key", enable_key_rotation=True, removal_policy=self._kept)
-        # What is called so here gets a name from AWS: a kept table never stands in the way of another.
+        # AWS chooses the table's name, so a kept table never conflicts with a new one.
         words = memory_table("memories")
         self.indexes_of_a_user = [index["IndexName"] for index in words["LocalSecondaryIndexes"]]
         adopted = stage.adopt
@@ -124,10 +124,10 @@ class Storage(Construct):
         )
 
     def _writes(self, undone: sqs.Queue) -> sqs.Queue:
-        """Writes in bulk, each message a call that names its caller: so only the application's own roles may send."""
+        """Bulk writes. Each message is a call that names its caller, so only the application's own roles may send."""
         queue = self._queue(
             "Writes",
-            # Six times the longest write, as Lambda asks for: a message that is being done is nobody else's.
+            # Six times the longest write, as Lambda recommends: a message in progress must not be received again.
             visibility_timeout=Duration.minutes(3),
             dead_letter_queue=sqs.DeadLetterQueue(queue=undone, max_receive_count=5),
         )

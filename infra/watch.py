@@ -27,7 +27,7 @@ _STAGES = [f"time_{stage}" for stage in get_args(telemetry.Stage)]
 
 
 class Watch(Construct):
-    """What tells that something is wrong, and shows how it goes."""
+    """The alarms and the dashboard."""
 
     def __init__(self, scope: Construct, stage: Stage, storage: Storage) -> None:
         super().__init__(scope, "Watch")
@@ -37,7 +37,7 @@ class Watch(Construct):
 
     @property
     def _left(self) -> cloudwatch.Metric:
-        """The users whom an hour's sweep did not reach."""
+        """The users that the hourly sweep did not reach."""
         return _metric(NAMESPACE, "users_left", {"service": self._name}, statistic="Maximum", period=Duration.hours(1))
 
     def _mailed(self, address: str, storage: Storage) -> sns.Topic:
@@ -59,12 +59,12 @@ class Watch(Construct):
         return topic
 
     def alarms(self, api: Api, storage: Storage, search: Search, made: Mapping[str, lambda_.Function]) -> None:
-        """One alarm for what its reader can do one thing about."""
+        """One alarm per problem that its reader can fix."""
         self._alarm("ApiFails", _metric("AWS/ApiGateway", "5xx", {"ApiId": api.api.ref}), 5)
         self._alarm("IndexerFails", made["indexer"].metric_errors(period=_FIVE_MINUTES), 1, times=3)
         for name in ("maintenance", "reindex"):
             self._alarm(f"{name.title()}Fails", made[name].metric_errors(period=_FIVE_MINUTES), 1)
-        # Three hours in a row: what one sweep leaves, the next ones reach.
+        # Three hours in a row: the next sweep reaches the users that one sweep left out.
         self._alarm("SweepsFallBehind", self._left, 1, times=3)
         self._alarm(
             "IndexLags",

@@ -1,4 +1,4 @@
-"""JSON Lines, a space per line: the format of a set of one's own. docs/ranking.md describes it."""
+"""JSON Lines, one space per line: the format for your own questions. docs/ranking.md describes it."""
 
 import json
 from collections.abc import Iterator

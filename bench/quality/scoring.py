@@ -98,7 +98,7 @@ def means(rows: Sequence[Scores]) -> dict[str, float]:
 
 
 def intervals(rows: Sequence[Scores]) -> dict[str, list[float]]:
-    """Where 95 of 100 means lie when the questions are drawn again, with replacement. The same at every run."""
+    """The 95% confidence interval of the mean, by drawing the questions with replacement; the same at every run."""
     return {name: [_shown(name, bound) for bound in _interval(values)] for name, values in _columns(rows).items()}
 
 

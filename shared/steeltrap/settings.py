@@ -137,8 +137,8 @@ class Settings(BaseModel):
     )
     queue_callers: bool = Field(
         False,
-        description="Whether SQS messages may name their caller. Enable it only if the queue's policy admits nobody "
-        "but the application.",
+        description="Whether SQS messages may name their caller. Enable it only if the queue's policy lets only "
+        "the application send.",
     )
     embedder: Literal["static-256", "small", "onnx", "endpoint", "bedrock"] = Field(
         "static-256",

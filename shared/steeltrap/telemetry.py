@@ -1,4 +1,4 @@
-"""What a call tells of itself: what was called, how it ended, how long each stage took; never a memory's text."""
+"""Measurements of a call: the tool, the result, the time of each stage; never a memory's text."""
 
 import logging
 import time
@@ -12,7 +12,7 @@ from pydantic_core import to_json
 _log = logging.getLogger("steeltrap")
 
 Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
-"""Embedding texts; both legs of a search; reading what was found; looking around what is saved; writing."""
+"""Embedding texts; both legs of a search; reading the results; the look-around of a save; writing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def log_call(measure: Measure) -> None:
 
 @contextmanager
 def measured(tool: str, operation: str, observe: Observe) -> Iterator[Measure]:
-    """Tell an observer of the call when it ends. An observer that fails spoils no answer."""
+    """Call an observer when the call ends. If the observer fails, the answer is still sent."""
     measure = Measure(tool=tool, operation=operation)
     began = time.perf_counter()
     try:
@@ -65,11 +65,11 @@ def measured(tool: str, operation: str, observe: Observe) -> Iterator[Measure]:
         try:
             observe(measure)
         except Exception as fault:
-            log_fault("telling of a call", fault)
+            log_fault("observing a call", fault)
 
 
 def log_fault(where: str, fault: BaseException) -> None:
-    """Log a fault of ours with its traceback, which no client ever sees."""
+    """Log an unexpected error with its traceback, which clients never see."""
     _log.error("%s failed", where, exc_info=fault)
 
 

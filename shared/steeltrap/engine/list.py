@@ -17,7 +17,7 @@ def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, co
 
 
 def list_scopes(call: Call, parent: str | None = None) -> dict[str, ScopeUse]:
-    """What lies directly in each scope, by name; with `parent`, in it and the scopes below."""
+    """The use of each scope, by name; with `parent`, only it and the scopes below it."""
     used = call.space.scopes()
     if parent is not None:
         used = {s: use for s, use in used.items() if s == parent or s.startswith(parent + "/")}

@@ -169,5 +169,5 @@ _PLAIN: Final = tuple(f.name for f in fields(Edit) if f.name in Memory.__datacla
 
 
 def _moves(old: Memory, new: Memory) -> bool:
-    """Whether the memory must be found by something else, or lies among others, than before."""
+    """Whether the searchable text or the scope changed."""
     return searchable_text(old) != searchable_text(new) or old.scope != new.scope

@@ -1,4 +1,4 @@
-"""What is stored: a memory and what hangs on it."""
+"""The stored records: a memory and what belongs to it."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -148,7 +148,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeUse:
-    """What lies directly in a scope: how many memories, and when one of them was last written."""
+    """The memories in exactly one scope: their number, and the last write to one of them."""
 
     memories: int
     last_written_at: datetime
@@ -156,7 +156,7 @@ class ScopeUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A time of work that was begun by name; its memories have the scope `session/{id}`."""
+    """A named session; its memories have the scope `session/{id}`."""
 
     id: str
     created_at: datetime

@@ -1,6 +1,6 @@
 """BM25 (Robertson and Zaragoza 2009), with the idf that Lucene uses, which is never negative.
 
-One formula for every store, so that the same memories score alike wherever they lie. It is plain
+One formula for every store, so that the same memories get the same scores everywhere. It is plain
 arithmetic: numbers or numpy arrays alike.
 """
 
@@ -18,7 +18,7 @@ Number = Any
 
 
 def idf(document_frequency: int, documents: int) -> float:
-    """How much a term tells: ln(1 + (N - n + 0.5) / (n + 0.5)), more than 0 for n <= N."""
+    """The weight of a term: ln(1 + (N - n + 0.5) / (n + 0.5)), more than 0 for n <= N."""
     return log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
 
 

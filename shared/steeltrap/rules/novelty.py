@@ -17,7 +17,7 @@ KEY_MOMENT: Final = 0.7
 """From this surprise on a memory is a key moment; what is just new enough has it."""
 
 SURPRISE_OF_THE_FAMILIAR: Final = 0.3
-"""Below it lies what was said before, in the same or in other words."""
+"""A surprise below it means that the memory was said before, in the same or other words."""
 
 FAMILIAR: Final = 0.25
 """Where the familiar begins: this share of the way from the level of the new to a cosine of 1."""
@@ -40,7 +40,7 @@ def surprise(text: str, around: Surroundings, scale: Scale) -> float:
 
     1 at the level of unrelated texts (of Japanese ones where this is Japanese) or below, `KEY_MOMENT` where
     this text begins to be new, 0.3 where it begins to be familiar, 0 at a cosine of 1, on straight lines between
-    them. In an empty space everything is new and nothing can be told: 0.5.
+    them. In an empty space there is nothing to compare with: 0.5.
     """
     if around.nearest is None:
         return SURPRISE_OF_THE_FIRST
@@ -78,5 +78,5 @@ def probably_superseded(nearest: Neighbour, scale: Scale) -> bool:
 
 
 def links(around: Surroundings) -> tuple[Link, ...]:
-    """The automatic associations: what lies near in the same scope, strength = cosine."""
+    """The automatic associations: near memories in the same scope; the strength is the cosine."""
     return tuple(Link(target_id=near.id, strength=round(min(1.0, near.cosine), 4)) for near in around.near)

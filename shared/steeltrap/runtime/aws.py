@@ -1,6 +1,6 @@
-"""The cloud's part of the composition root: DynamoDB holds, OpenSearch finds. `runtime.local` and `bench` call it.
+"""The composition root for AWS: DynamoDB stores, OpenSearch searches. `runtime.local` and `bench` call it.
 
-Addresses that are not set are AWS's own; region and credentials are found as every AWS client finds them.
+Default addresses are AWS's own. Region and credentials are found as in every AWS client.
 """
 
 import logging
@@ -46,7 +46,7 @@ def open_counters(store: MemoryStore) -> Counters:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What feeds the index from the table's stream, record by record or all that the stream has."""
+    """Updates the index from the table's stream: given records, or everything that the stream has."""
 
     indexer: Indexer
     tables: Tables
@@ -54,15 +54,15 @@ class Following:
     settings: Settings
 
     def take(self, records: Sequence[Any], *, timeout: float) -> list[str]:
-        """The sequence numbers of the records that have to come again."""
+        """Process records; return the sequence numbers of those to retry."""
         return self.indexer.take(records, timeout=timeout)
 
     def drain(self) -> int:
-        """Take what the stream has; how many records. Raises NotFound without a stream, Unavailable."""
+        """Process the whole stream; return the number of records. Raises NotFound without a stream, Unavailable."""
         return self._follower().drain()
 
     def follow(self, stop: threading.Event) -> None:
-        """Take what the stream has and will have, until `stop`. Raises NotFound without a stream, Unavailable."""
+        """Process the stream until `stop` is set. Raises NotFound without a stream, Unavailable."""
         self._follower().follow(stop)
 
     def close(self) -> None:
@@ -84,7 +84,7 @@ class Following:
 
 
 def open_indexer(settings: Settings) -> Following:
-    """What feeds the index. It needs no embedder: the table has the vectors."""
+    """Open the indexer. It needs no embedder, because the table has the vectors."""
     client = open_index(settings)
     tables = _tables(settings)
     index = OpenSearchIndex(client, Indices(client, settings.opensearch_index, SystemClock()))
@@ -128,9 +128,9 @@ def _index_settings(settings: Settings) -> dict[str, str | int]:
 
 
 def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> list[str]:
-    """Make the tables and the first index where they are missing; the names of what was made.
+    """Create the tables and the first index if missing; return the names of those created.
 
-    `expire` turns on that DynamoDB removes what has expired long ago. Raises Unavailable.
+    `expire` enables DynamoDB's time to live. Raises Unavailable.
     """
     from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 

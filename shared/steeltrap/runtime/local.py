@@ -26,7 +26,7 @@ def open_door(
     embedder: Embedder | None = None,
     observe: telemetry.Observe = telemetry.log_call,
 ) -> Door:
-    """The tools over the store and the embedder that the settings choose, `observe` told of each call.
+    """The tools over the store and the embedder that the settings choose. `observe` is called after each call.
 
     Close its store at the end.
     """
@@ -91,7 +91,7 @@ def open_counters(settings: Settings, store: MemoryStore) -> Counters:
 
 
 def open_indexer(settings: Settings) -> "Following":
-    """What feeds the index of `aws` from the table's stream. Raises InvalidInput for another store."""
+    """Updates the index of `aws` from the table's stream. Raises InvalidInput for another store."""
     _needs_aws(settings)
     from . import aws
 

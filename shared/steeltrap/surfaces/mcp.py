@@ -32,7 +32,7 @@ def create_server(
 ) -> Server[Any]:
     """The MCP server of one toolset. `caller_of` finds who makes a request. Raises NotFound.
 
-    A caller is shown the tools that they may use; who may use none of them is told why. Calls run in threads, at most
+    Callers see the tools that they may use; a caller who may use none gets the reason. Calls run in threads, at most
     as many at once as the `limiter` lets through.
     """
     offered = door.catalogue.toolset(toolset)

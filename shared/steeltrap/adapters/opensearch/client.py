@@ -100,10 +100,10 @@ class _Connection(Urllib3HttpConnection):
         return status, {}, text  # without a type it is read as JSON, whatever it says it is
 
     def log_request_success(self, *_: Any, **__: Any) -> None:
-        """Say nothing: it would tell addresses, and bodies."""
+        """Log nothing: addresses and bodies must not be logged."""
 
     def log_request_fail(self, *_: Any, **__: Any) -> None:
-        """Say nothing, as above; who asked is told by the error."""
+        """Log nothing, as above; the caller gets the error."""
 
 
 class _Json(JSONSerializer):
@@ -121,7 +121,7 @@ class _Json(JSONSerializer):
 
 def bulk(client: OpenSearch, lines: bytes, count: int, deadline: Deadline) -> list[Mapping[str, Any]]:
     """The status of each of `count` actions, in order, and the kind of its error. Raises as `connect_index` says."""
-    # So long OpenSearch waits for a part that is missing (a minute, if not parsed): the rest must be heard of in time.
+    # OpenSearch waits this long for a missing shard (its default is a minute); the other results must arrive in time.
     within = f"{max(1, int(500 * deadline.before()))}ms"
     needed = "items.*.status,items.*.error.type"
     answer = client.bulk(body=lines, filter_path=needed, timeout=within, request_timeout=deadline)

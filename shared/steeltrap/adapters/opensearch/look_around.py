@@ -1,4 +1,4 @@
-"""What lies around some texts: for each the nearest anywhere, and those of its scope above a floor.
+"""The neighbours of texts: for each, the nearest in any scope, and those in its own scope above a floor.
 
 Turns are left out. The nearest come by Lucene's graph with the user's filter inside, which compares with
 everything when that is little: approximate for users with many thousands of memories, where the nearest one

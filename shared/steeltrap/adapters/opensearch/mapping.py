@@ -27,7 +27,7 @@ index of another version is rebuilt beside this one."""
 _SHIFT: Final = 1024
 _STEPS: Final = 16
 UNKNOWN: Final = (10_000, 16.0)
-"""Documents, and tokens a document, of a user of whom nothing is known yet."""
+"""Documents, and tokens per document, assumed for a user without statistics."""
 
 _WEIGHT: Final = (
     f"int packed = (int) query.boost; double documents = Math.pow(2, (packed / {_SHIFT}) / {_STEPS}.0); "

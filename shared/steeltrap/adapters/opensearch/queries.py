@@ -116,7 +116,7 @@ def anyone(view: View, size: int) -> Body:
 
 
 def nearest(embedding: Embedding, count: int, admitted: Body) -> Body:
-    """The documents whose chunks lie nearest, one hit a document."""
+    """The documents with the nearest chunks, one hit per document."""
     knn = {"vector": numbers(embedding), "k": count, "filter": admitted}
     return {"nested": {"path": "chunks", "score_mode": "max", "query": {"knn": {"chunks.embedding": knn}}}}
 

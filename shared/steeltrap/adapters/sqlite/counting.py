@@ -8,7 +8,7 @@ from .filters import CURRENT, NOT_A_TURN, VISIBLE
 
 
 def scopes(connection: apsw.Connection, now: int) -> dict[str, ScopeUse]:
-    """What lies directly in each scope."""
+    """The memories in each scope, without the scopes below it."""
     rows = select(
         connection,
         f"SELECT scope, count(*), max(updated_at) FROM memory WHERE {CURRENT} AND {NOT_A_TURN} GROUP BY scope",

@@ -1,4 +1,4 @@
-"""Which vectors probably lie nearest, told from their signs: a thirtieth of the memory to read.
+"""Finds the vectors that are probably nearest by their signs, which need a thirtieth of the memory.
 
 Above some ten thousand memories reading every vector is what a save's look-around takes its time for.
 Measured over 29,000 chunks of real conversations, the 2% with the most equal signs hold the nearest one
@@ -16,7 +16,7 @@ _SHARE: Final = 50
 
 
 class Signs:
-    """The signs of a matrix's rows, one bit a dimension, taken in as rows are appended."""
+    """The signs of a matrix's rows, one bit per dimension, added as rows are appended."""
 
     def __init__(self, dimension: int) -> None:
         self._words = -(-dimension // 64)

@@ -73,7 +73,7 @@ class SqliteStore:
         return SqliteSpace(lambda: self._file(user), self._clock, deadline)
 
     def path(self, user: UserRef) -> Path:
-        """Where a user's file lies: any id works, since only a digest of it names the file."""
+        """The path of a user's file. Any id works, because the file is named by its digest."""
         return self.folder / "users" / user.key[:2] / f"{user.key}{_SUFFIX}"
 
     def users(self) -> Iterator[UserRef]:

@@ -10,7 +10,7 @@ from ...errors import Throttled
 from ...model import Caller, UserRef
 
 MAX_WAITING: Final = 64
-"""More calls of one user than this wait for nothing: they are told at once to come back."""
+"""If this many calls of one user wait, further ones are rejected at once."""
 MAX_WAITING_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 1.0
 

@@ -43,7 +43,7 @@ def result_reply(door: Door, result: Result) -> Reply:
 
 
 def refusal_reply(door: Door, tool: Tool, error: SteeltrapError) -> Reply:
-    """What is refused of a call whose tool is known: the dialect's own error."""
+    """The reply to a rejected call of a known tool: the dialect's error."""
     return result_reply(door, door.refuse(tool, error))
 
 
@@ -54,7 +54,7 @@ def error_reply(error: SteeltrapError, *, status: int | None = None, headers: di
 
 
 def fault_reply(where: str, fault: Exception) -> Reply:
-    """A fault of ours: logged, and told without its cause."""
+    """The reply to a bug in steeltrap: the cause is logged, but not sent."""
     telemetry.log_fault(where, fault)
     return error_reply(Internal(FAULT))
 

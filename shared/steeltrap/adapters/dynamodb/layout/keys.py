@@ -1,6 +1,6 @@
 """The sort keys of a user's items, and of the local indexes over them.
 
-One partition a user. Within it: the user's own item, memories, their parts, earlier images, links as seen from
+One partition per user. Within it: the user's own item, memories, their parts, earlier images, links as seen from
 their target, conversations, sessions.
 """
 
@@ -13,7 +13,7 @@ GUARD: Final = "guard"
 MEMORIES: Final = "m#"
 TURNS: Final = "t#"
 DELETED: Final = "d#"
-"""What a list of memories, of turns and of what was deleted begins with, in the index by creation."""
+"""Key prefixes of memories, turns and deleted memories in the index by creation."""
 
 LAST_WRITE: Final = 10**17
 """The position of the user's own item in the index by write time: behind every write, so that each look at the latest
@@ -114,7 +114,7 @@ def said(conversation_id: str, position: int, id: str) -> str:
 
 
 PENDING: Final = "p#"
-"""What a memory that waits for its look-around begins with there, behind every turn: digests end at "f"."""
+"""Key prefix of memories that wait for their look-around. It sorts after every turn, because digests end at "f"."""
 
 
 def pending(id: str) -> str:

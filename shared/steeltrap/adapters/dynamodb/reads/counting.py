@@ -16,7 +16,7 @@ _CURRENT: Final = f"({_UNEXPIRED}) AND (attribute_not_exists(facts) OR NOT conta
 
 
 def scopes(partition: Partition) -> dict[str, ScopeUse]:
-    """What lies directly in each scope."""
+    """The memories in each scope, without the scopes below it."""
     found: dict[str, ScopeUse] = {}
     for item in _listed(partition, keys.MEMORIES, FilterExpression=_CURRENT, ProjectionExpression=_PLACE, **_NAMES):
         scope, written = text(item, "scope"), from_micros(number(item, "updated_at"))
@@ -41,7 +41,7 @@ def statistics(partition: Partition) -> dict[str, int]:
 
 
 def stale(partition: Partition, deleted_before: int) -> list[str]:
-    """What was deleted before a time, and what has expired."""
+    """The memories deleted before a time, and the expired ones."""
     values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
     how: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
     found = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]

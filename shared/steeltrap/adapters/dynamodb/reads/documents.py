@@ -1,4 +1,4 @@
-"""What an index is told of a memory: from its item, and from the records of the table's stream."""
+"""Documents for the index: from a memory's item, or from records of the table's stream."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def documents(tables: Tables, user: str, some: Sequence[Item], deadline: Deadlin
 
 
 def document_from(tables: Tables, record: Mapping[str, Any], deadline: Deadline) -> Document | Tombstone | None:
-    """What a record of the table's stream says to an index; None for records of other items than memories, and
+    """The document or tombstone of a record of the table's stream; None for records of other items than memories, and
     where a later record says more.
 
     An item that is gone, by its time to live too, leaves a tombstone one version on.

@@ -1,4 +1,4 @@
-"""Both the index and the latest writes, asked side by side; what is wrong with either is said."""
+"""Searches the index and the latest writes in parallel, and reports failures of either."""
 
 import threading
 from collections import OrderedDict
@@ -21,7 +21,7 @@ T = TypeVar("T")
 INDEX_SECONDS: Final = 4.0
 _REMEMBERED: Final = 10_000
 _LOOKS: Final = 5
-"""How often in a window the last write below it is looked for."""
+"""Number of times per window that the last write before it is looked up."""
 _BEING_EMBEDDED: Final = (
     "the vectors are being rebuilt for another embedder, so only words were compared. If `steeltrap reembed` is not "
     "running, run it to continue."
@@ -31,7 +31,7 @@ _NOTHING: Final = Indexed(candidates=(), stored=0, admitted=0)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What the index is not asked for: what was written from `since` on, and what has changed since then."""
+    """The index is asked only for documents written before `since` and not `changed` after it."""
 
     since: int
     changed: frozenset[str] = frozenset()
@@ -162,7 +162,7 @@ class Searcher:
     def look_around(
         self, partition: Partition, probes: Sequence[Probe], *, floor: float, top_k: int
     ) -> tuple[list[Surroundings], Seen | None]:
-        """What lies around each probe, and what was seen to be there (None while the user is being forgotten).
+        """The neighbours of each probe, and the memories seen (None while the user is being forgotten).
 
         Raises one of INDEX_FAILURES when the index does not answer: half of an answer would make what is known look
         new.
@@ -193,7 +193,7 @@ class Searcher:
             merging.surroundings(probe, around, recent, now=now, floor=floor, top_k=top_k)
             for probe, around in zip(probes, indexed, strict=True)
         ]
-        # An index that lags may tell of what was purged long ago.
+        # An index that lags may return memories that were purged long ago.
         is_right = all(before <= (around.newest or 0) for around in indexed)
         return found, Seen(recent.user, frozenset(_told_of(found)) if is_right else frozenset(), began)
 

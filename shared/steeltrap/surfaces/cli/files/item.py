@@ -1,4 +1,4 @@
-"""What a file gives: items to import and flaws to report."""
+"""The contents of a file: items to import and flaws to report."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Item:
     """Something to import: a `record` of our own export, else a `draft`. `where` is `file:line`.
 
-    `at` is how many bytes of the whole import lie before its end, `size` about how many it takes.
+    `at` is the number of bytes of the whole import up to its end; `size` is its approximate size.
     """
 
     where: str

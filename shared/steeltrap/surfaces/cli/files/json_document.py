@@ -1,6 +1,6 @@
 """A JSON document read as a stream: the items of an array, or the `messages` of an object.
 
-What stands before a damaged place is given; behind it nothing can be told apart, so reading ends there.
+Values before a damaged place are returned. After it, values can't be told apart, so reading ends there.
 """
 
 import codecs

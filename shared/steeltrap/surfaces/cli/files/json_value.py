@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """A JSON value, where it began, how many bytes lie before its end, and its size.
+    """A JSON value, where it began, the number of bytes up to its end, and its size.
 
     `around` has what the object that it was streamed from said before it: a conversation's id, say.
     """
