@@ -40,6 +40,31 @@ def test_undo_brings_the_earlier_text_back_and_history_shows_all(run, ask):
     assert run("history", id).stdout.count("version ") == 3
 
 
+def test_revise_saves_a_text_in_place_of_another_and_undo_takes_it_back(run, ask):
+    old = remembered(run, "Ana lives in Lisbon", "--tag", "home", "--scope", "people/ana")
+    new = json.loads(run("revise", old, "Ana lives in Porto", "--json").stdout)
+    kept = ask("core.get", id=new["id"])
+    assert (new["supersedes"], kept["tags"], kept["scope"]) == ([old], ["home"], "people/ana")
+    assert "Lisbon" not in run("recall", "where does Ana live").stdout
+    assert f"superseded by {new['id']}" in run("recall", "where does Ana live", "--superseded").stdout
+    assert f"superseded by {new['id']}" in run("history", old).stdout
+    assert run("revise", old, "Ana lives in Faro").exit_code != 0
+    assert "what it superseded is back" in run("undo", new["id"]).stdout
+    assert "Lisbon" in run("recall", "where does Ana live").stdout
+
+
+def test_recall_as_of_a_time_before_anything_says_so(run):
+    remembered(run, "Ana lives in Lisbon")
+    assert "Nothing was stored yet at 2001-01-31" in run("recall", "Ana", "--as-of", "2001-01-31").stderr
+
+
+def test_remember_asks_whether_it_corrects_what_is_very_near(run):
+    old = remembered(run, "The staging deploy key of the billing service rotates every 90 days")
+    said = run("remember", "The staging deploy key of the billing service rotates every 30 days").stdout
+    assert f"Similar to {old}" in said
+    assert "steeltrap revise ID TEXT" in said
+
+
 def test_forget_asks_first_and_a_no_keeps_the_memory(run, ask):
     id = remembered(run, "Ana lives in Lisbon")
     refused = run("forget", id, input="n\n")

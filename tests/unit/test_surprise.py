@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
-from steeltrap.rules.novelty import KEY_MOMENT, is_japanese, surprise
+from steeltrap.rules.novelty import KEY_MOMENT, is_japanese, probably_superseded, surprise
 from steeltrap.rules.vectors import cosine
 
 LEVEL = st.floats(0, 0.99)
@@ -134,3 +134,12 @@ def test_the_default_embedder_tells_news_from_other_words_in_each_language(
     ]
     assert news >= KEY_MOMENT
     assert again < 0.3
+
+
+@pytest.mark.parametrize(
+    ("cosine", "expected"), [(-0.5, False), (0.4, False), (0.429, False), (0.431, True), (0.99, True), (1.0, False)]
+)
+def test_a_memory_is_probably_corrected_by_what_is_a_little_nearer_than_the_new_and_not_the_same(
+    cosine: float, expected: bool
+) -> None:
+    assert probably_superseded(Neighbour("a", cosine), Marks()) == expected
