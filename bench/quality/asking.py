@@ -94,15 +94,17 @@ def _revise(place: Place, caller: Caller, draft: Draft, olds: Sequence[str]) -> 
 
 def _ask(by_user: Opened, space: Space, question: Question, by_session: bool) -> Timed:
     began = time.perf_counter()
-    results, kind = _search(by_user, question)
+    results, _ = _search(by_user, question)
     seconds = time.perf_counter() - began
     found = tuple(_ids(results))
+    relevant, kind = _search(by_user, question, precision="relevant")
     relevant_sessions = space.sessions(question.relevant)
     answered = Answered(
         question=question,
         found=found,
+        returned=tuple(_ids(relevant)),
         told_nothing=kind.startswith("nothing_"),
-        tokens=sum(estimate_tokens(hit["content"]) for hit in results),
+        tokens=sum(estimate_tokens(hit["content"]) for hit in relevant),
         relevant_sessions=frozenset(relevant_sessions),
         turns_sessions=frozenset(space.sessions(found[:10])),
         best_sessions=_best_sessions(by_user, space, question) if by_session and relevant_sessions else frozenset(),

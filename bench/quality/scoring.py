@@ -33,7 +33,8 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came back for a question: ids of memories, best first.
+    """What came back for a question: ids of memories, best first. `found` are the best ten, `returned` what a search
+    for the relevant ones alone answers.
 
     `sessions` are those of the relevant memories, of the ten best turns, and the ten best distinct ones. `told_nothing`
     says that the outcome was that nothing is there.
@@ -41,6 +42,7 @@ class Answered:
 
     question: Question
     found: tuple[str, ...]
+    returned: tuple[str, ...]
     told_nothing: bool
     tokens: int
     relevant_sessions: frozenset[str] = frozenset()
@@ -73,10 +75,10 @@ def _ranking(answered: Answered) -> Scores:
 
 def _returned(answered: Answered) -> Scores:
     relevant = answered.question.relevant
-    hits = len(relevant & set(answered.found))
+    hits = len(relevant & set(answered.returned))
     return {
-        "precision": hits / len(answered.found) if answered.found else 0.0,
-        "f1": 2 * hits / (len(relevant) + len(answered.found)),
+        "precision": hits / len(answered.returned) if answered.returned else 0.0,
+        "f1": 2 * hits / (len(relevant) + len(answered.returned)),
     }
 
 

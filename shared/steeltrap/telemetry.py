@@ -11,8 +11,8 @@ from pydantic_core import to_json
 
 _log = logging.getLogger("steeltrap")
 
-Stage = Literal["embed", "legs", "hydrate", "look_around", "write"]
-"""Embedding texts; both legs of a search; reading the results; the look-around of a save; writing."""
+Stage = Literal["embed", "legs", "rank", "hydrate", "look_around", "write"]
+"""Embedding texts; both legs of a search; ranking; reading the results; the look-around of a save; writing."""
 
 
 @dataclass(slots=True, kw_only=True)

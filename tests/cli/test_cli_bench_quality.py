@@ -130,7 +130,8 @@ def test_a_set_of_ones_own_is_scored_by_category(run, own):
     assert figures["session_r10"] is None
     # Both Anas moved, but the newer one superseded the older; every answerable question has one memory that answers it.
     assert figures["by_category"]["current"]["outdated_returned"] == 0
-    assert 0 < figures["precision"] < figures["f1"] < 50
+    # The search for what is relevant leaves the notes on the weather out.
+    assert 50 < figures["precision"] <= figures["f1"]
 
 
 def test_only_an_outcome_that_says_so_counts_as_telling_that_nothing_is_there(run, own, tmp_path):

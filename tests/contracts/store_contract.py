@@ -677,7 +677,7 @@ def test_scores_are_true_in_both_legs_over_what_the_caller_sees(space: Space, cl
     matches = search(space, "red red fox whale 山", near=near, per_leg=1)
     scores = _bm25("red fox whale 山", texts)
     by_content = {m.id: m.content for m in made}
-    assert matches.candidates
+    assert len(matches.candidates)
     for candidate in matches.candidates:
         content = by_content[candidate.id]
         assert candidate.bm25 == pytest.approx(scores[texts.index(content)], abs=1e-4)
@@ -757,14 +757,14 @@ def test_candidates_carry_what_ranking_needs(space: Space) -> None:
     assert by_pin[False].created - by_pin[True].created == 500_000
 
 
-def test_what_each_term_adds_sums_up_to_the_keyword_score_of_what_was_said(space: Space) -> None:
+def test_what_each_term_adds_sums_up_to_the_keyword_score(space: Space) -> None:
     for text in ("red fox", "red red fox runs", "a blue whale", "red"):
         save(space, text, conversation_id="talk")
-    alone = save(space, "red fox alone")
+    save(space, "red fox alone")
     candidates = search(space, "red fox red unheard-of", near=embed("fox")[0], by_term=True).candidates
     assert {len(c.terms) for c in candidates} == {0, 1, 2}
     for candidate in candidates:
-        assert sum(candidate.terms.values()) == pytest.approx(0 if candidate.id == alone.id else candidate.bm25)
+        assert sum(candidate.terms.values()) == pytest.approx(candidate.bm25)
     both = {frozenset(c.terms) for c in candidates if len(c.terms) == 2}
     assert both == {frozenset((0, tokens("red fox red unheard-of").index("fox")))}
 
@@ -793,7 +793,7 @@ def test_of_many_terms_the_64_that_fewest_memories_have_are_looked_for(space: Sp
     # What was written a moment ago is counted too.
     save(space, f"{said(10)} {said(90)}")
     assert set(found(search(space, said(*range(100))))) > set(ids_[1:64])
-    assert search(space, f"{said(*range(100, 190))} {said(90)}").candidates
+    assert len(search(space, f"{said(*range(100, 190))} {said(90)}").candidates)
 
 
 def test_candidates_know_their_place_in_their_conversation(space: Space) -> None:
@@ -827,7 +827,7 @@ def test_speakers_are_those_who_say_at_least_two_memories(space: Space) -> None:
 
 def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     matches = search(space, "fox", near=vector(1))
-    assert (matches.candidates, matches.stored, matches.admitted) == ((), 0, 0)
+    assert (list(matches.candidates), matches.stored, matches.admitted) == ([], 0, 0)
     assert space.page(Filter(), limit=9) == space.page(Filter(tags=("x",)), limit=1, offset=5)
     assert space.page(Filter(), limit=9).total == 0
     assert (list(space.walk()), space.open_turns("x"), space.scopes(), space.sessions()) == ([], [], {}, [])
@@ -1312,7 +1312,7 @@ def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryS
     assert (space.sessions(), space.open_turns("talk")) == ([], [])
     assert list(opened.users()) == [UserRef("bob")]
     matches = search(space, "heron", near=vector(1))
-    assert (matches.candidates, matches.stored, list(space.walk()), space.scopes()) == ((), 0, [], {})
+    assert (list(matches.candidates), matches.stored, list(space.walk()), space.scopes()) == ([], 0, [], {})
     assert {name for name, count in space.statistics().items() if count} <= {"bytes"}
     assert opened.forget_user(UserRef("ana")) is False
     assert list(space_of(opened, "bob").walk()) == [other]

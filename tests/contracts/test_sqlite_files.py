@@ -41,6 +41,7 @@ from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Message, UserRef
 from steeltrap.ports import Guard
+from steeltrap.rules.traits import Trait
 
 Opening = Callable[[], SqliteStore]
 ANA = UserRef("ana")
@@ -467,7 +468,7 @@ def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -
 
 def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_store: Opening) -> None:
     scored = memory("the heron fishes", importance=Importance(score=0.0, reason="no", set_at=NOON))
-    said = turn("the heron said hello", "talk", messages=(Message(role="user", content="the heron said hello"),))
+    said = turn("the heron said?", "talk", messages=(Message(role="user", content="the heron said?"),))
     episode = memory("a walk", messages=said.messages, conversation_id="talk")
     store = open_store()
     path = store.path(ANA)
@@ -484,7 +485,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
             known = [
                 name
                 for name in row
-                if name not in ("updated_at", "importance", "episode", "superseded_by", "superseded_at")
+                if name not in ("updated_at", "importance", "episode", "traits", "superseded_by", "superseded_at")
             ]
             old.execute(
                 f"INSERT INTO memory ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",
@@ -498,6 +499,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     assert space.scopes()["user/default"].last_written_at == NOON
     matches = search(space, "heron", near=embed("heron")[0], include_turns=True)
     assert {c.id: c.importance for c in matches.candidates} == {scored.id: 0.0, said.id: None, episode.id: None}
+    assert {c.id: c.traits for c in matches.candidates if c.traits} == {said.id: Trait.QUESTION | Trait.BY_USER}
     assert found(search(space, near=embed("walk")[0], episodes=False)) == {scored.id}
     assert [m.id for m in space.page(Filter(episodes=False), limit=5).memories] == [scored.id]
     save(space, "and goes on")

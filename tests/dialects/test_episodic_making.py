@@ -11,7 +11,7 @@ from clock import NOON, SettableClock
 from dialects.episodes import Ask, closed, contents, episode, say, told
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Matches, UserRef
+from steeltrap.model import Caller, Candidates, Matches, UserRef
 from steeltrap.ports import Deadline
 
 
@@ -314,7 +314,7 @@ def test_what_an_import_brings_is_not_summed_up_again(
 def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Door) -> None:
     class Degraded(_Around):
         def search(self, query: Any) -> Matches:
-            return Matches(candidates=(), stored=1, admitted=1, degraded="the index does not answer.")
+            return Matches(candidates=Candidates.of([]), stored=1, admitted=1, degraded="the index does not answer.")
 
     broken: Any = _Store(door.store, Degraded)
     for tool in ("episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"):

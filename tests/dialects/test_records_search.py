@@ -10,7 +10,7 @@ from clock import SettableClock
 from dialects.recording import FILLER, Tools, stored, that_succeeds
 from embedding import HashedWords
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Matches, Query, UserRef
+from steeltrap.model import Caller, Candidates, Matches, Query, UserRef
 from steeltrap.ports import Deadline, MemoryStore
 
 
@@ -490,7 +490,9 @@ class HalfBlind:
         def search(query: Query) -> Matches:
             matches = space.search(query)
             return replace(
-                matches, candidates=matches.candidates if self.found else (), degraded="the index does not answer"
+                matches,
+                candidates=matches.candidates if self.found else Candidates.of([]),
+                degraded="the index does not answer",
             )
 
         return _Patched(space, search)

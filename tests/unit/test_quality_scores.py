@@ -5,10 +5,12 @@ from bench.quality.scoring import Answered, changes, intervals, means, scores
 from bench.quality.sets import Question
 
 
-def answered(*found, relevant=(), outdated=(), miss=None, told_nothing=False, **sessions):
+def answered(*found, relevant=(), outdated=(), miss=None, told_nothing=False, returned=None, **sessions):
     question = Question(text="?", category="all", relevant=frozenset(relevant), outdated=frozenset(outdated), miss=miss)
     sessions = {name: frozenset(some) for name, some in sessions.items()}
-    return Answered(question=question, found=found, told_nothing=told_nothing, tokens=7, **sessions)
+    returned = found if returned is None else returned
+    told = {"told_nothing": told_nothing, "tokens": 7}
+    return Answered(question=question, found=found, returned=returned, **told, **sessions)
 
 
 def test_recall_is_the_share_of_what_is_relevant_and_top1_the_first_hit_alone():

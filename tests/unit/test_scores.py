@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from steeltrap.model import Candidate, Memory, Neighbour, Surroundings, Usage
+from steeltrap.model import Candidate, Candidates, Memory, Neighbour, Surroundings, Usage
 from steeltrap.rules import bm25, novelty
-from steeltrap.rules.fusion import calibrated, fuse
+from steeltrap.rules.fusion import Fused, fuse
 from steeltrap.rules.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
+from steeltrap.rules.vectors import calibrated
 
 COUNTS = st.integers(1, 10_000)
 
@@ -51,18 +52,23 @@ def test_scores_are_those_of_the_formula_by_hand() -> None:
 
 
 _CANDIDATES = st.lists(
-    st.tuples(st.none() | st.floats(-1, 1), st.none() | st.floats(0, 50, allow_subnormal=False)),
+    st.tuples(st.floats(-1, 1), st.floats(0, 50, allow_subnormal=False)),
     min_size=1,
     max_size=30,
-).map(lambda scores: [Candidate(str(i), c, b, i) for i, (c, b) in enumerate(scores)])
+).map(lambda scores: Candidates.of([Candidate(str(i), c, b, i) for i, (c, b) in enumerate(scores)]))
+
+
+def _fused(candidates: Candidates, weight: float, unrelated: float) -> list[Fused]:
+    scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
+    return [scored.row(place) for place in range(len(candidates))]
 
 
 @given(_CANDIDATES, st.floats(0, 1), st.floats(0, 0.99))
 def test_fused_scores_lie_between_0_and_1_in_the_order_given(
-    candidates: list[Candidate], weight: float, unrelated: float
+    candidates: Candidates, weight: float, unrelated: float
 ) -> None:
-    fused = fuse(candidates, vector_weight=weight, unrelated=unrelated)
-    assert [f.candidate for f in fused] == candidates
+    fused = _fused(candidates, weight, unrelated)
+    assert [f.candidate for f in fused] == list(candidates)
     for f in fused:
         assert 0 <= f.semantic <= 1 + 1e-9
         assert 0 <= f.keyword <= 1 + 1e-9
@@ -70,10 +76,8 @@ def test_fused_scores_lie_between_0_and_1_in_the_order_given(
 
 
 @given(_CANDIDATES, st.floats(0, 1), st.floats(0, 0.99))
-def test_who_is_better_in_both_legs_is_never_behind(
-    candidates: list[Candidate], weight: float, unrelated: float
-) -> None:
-    fused = fuse(candidates, vector_weight=weight, unrelated=unrelated)
+def test_who_is_better_in_both_legs_is_never_behind(candidates: Candidates, weight: float, unrelated: float) -> None:
+    fused = _fused(candidates, weight, unrelated)
     for one in fused:
         for other in fused:
             a, b = one.candidate, other.candidate
@@ -82,22 +86,19 @@ def test_who_is_better_in_both_legs_is_never_behind(
 
 
 @given(_CANDIDATES)
-def test_with_one_leg_only_its_order_is_kept(candidates: list[Candidate]) -> None:
-    keyword = fuse(candidates, vector_weight=0.0, unrelated=0.1)
-    semantic = fuse(candidates, vector_weight=1.0, unrelated=0.1)
+def test_with_one_leg_only_its_order_is_kept(candidates: Candidates) -> None:
+    keyword = _fused(candidates, 0.0, 0.1)
+    semantic = _fused(candidates, 1.0, 0.1)
     assert all(isclose(f.score, f.keyword) for f in keyword)
     assert all(isclose(f.score, f.semantic) for f in semantic)
 
 
 def test_ties_stay_ties_and_a_missing_leg_is_worth_nothing() -> None:
-    one, other, none = fuse(
-        [Candidate("a", 0.5, 2.0, 1), Candidate("b", 0.5, 2.0, 2), Candidate("c", None, None, 3)],
-        vector_weight=0.5,
-        unrelated=0.0,
-    )
+    rows = [Candidate("a", 0.5, 2.0, 1), Candidate("b", 0.5, 2.0, 2), Candidate("c", None, None, 3)]
+    one, other, none = _fused(Candidates.of(rows), 0.5, 0.0)
     assert one.score == other.score > 0
     assert (none.score, none.semantic, none.keyword) == (0, 0, 0)
-    assert fuse([], vector_weight=0.5, unrelated=0.1) == []
+    assert _fused(Candidates.of([]), 0.5, 0.1) == []
 
 
 def test_a_cosine_counts_from_the_level_of_unrelated_texts() -> None:

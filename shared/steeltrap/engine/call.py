@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 from ..model import Caller, Embedding, Outcome
 from ..ports import Change, Clock, Deadline, Embedder, ExportFiles, Space
+from ..rules.weights import WEIGHTS, Weights
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
 
@@ -17,11 +18,12 @@ T = TypeVar("T")
 class Rules:
     """The settings that change how the engine decides.
 
-    `vector_weight` None lets the engine choose (`auto`). `retention` is how long a deleted memory can
-    be brought back; zero purges at once.
+    `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
+    deleted memory can be brought back; zero purges at once.
     """
 
     vector_weight: float | None = None
+    ranking: Weights = WEIGHTS
     retention: timedelta = timedelta(days=30)
     short_term_ttl: timedelta = timedelta(hours=24)
 

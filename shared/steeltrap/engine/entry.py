@@ -9,8 +9,8 @@ from ..model import Embedding, Memory
 from ..ports import Entry
 from ..rules.analysis import text_digest, tokens
 from ..rules.chunking import chunks
-from ..rules.ranking import speaker_of
 from ..rules.summary import who
+from ..rules.traits import speaker_of
 from .call import Call
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()

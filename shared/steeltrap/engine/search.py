@@ -1,27 +1,33 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import IndexUnavailable, InvalidInput
-from ..model import Candidate, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
-from ..rules import ranking
+from ..model import Candidates, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
+from ..rules import precision
 from ..rules.analysis import query_tokens
 from ..rules.budget import fit
 from ..rules.diversity import Diversity
-from ..rules.fusion import Fused, fuse
-from ..rules.importance import UNREAD, importance, weighed
+from ..rules.importance import UNREAD, importance
 from ..rules.matching import sees
+from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
 
+if TYPE_CHECKING:
+    from ..rules.fusion import Column, Fused, Scored
+
+# Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
+
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
-_RULES: Final = ("speaker", "neighbours", "conversation")
 _ROUNDING: Final = 1e-6
 """What a cosine of 1 may fall short of it in single precision."""
-MIN_CANDIDATES: Final = 100
+MIN_CANDIDATES: Final = 200
+"""Per leg. Ranking rules look at messages nearby, which are among the candidates only if those are many."""
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
 
@@ -32,7 +38,9 @@ class Search:
 
     `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
     raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
-    keyword nor a cosine above the unrelated level. `max_tokens` cuts the answer at whole memories.
+    keyword nor a cosine above the unrelated level. `precision` leaves out what doesn't matter: `relevant` returns
+    what scores nearly as well as the best, `best` only that, and both nothing if even the best is unrelated.
+    `max_tokens` cuts the answer at whole memories.
 
     `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
     any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
@@ -47,6 +55,7 @@ class Search:
     vector_weight: float | None = None
     min_similarity: float = 0.0
     related_only: bool = False
+    precision: Precision = "all"
     max_tokens: int | None = None
     sort_by: SortBy = "relevance"
     importance_weight: float = 0.0
@@ -75,34 +84,43 @@ class Found:
             raise IndexUnavailable(self.outcome.message, part="index")
 
 
-Ranker = Callable[[list[Fused]], list[Fused]]
+Ranker = Callable[[Iterable["Fused"]], list["Fused"]]
 
 
 def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     """The best memories for a query. Counts as access to those it answers.
 
-    `rerank` may change the scores of what passed the floor before they are sorted. Ties go to the
-    better score, then the newest, then the smallest id. Raises InvalidInput for a blank query,
-    Unavailable when no leg answers.
+    `rerank` takes what passed the floor, best first, and may change the scores. Ties go to the better score, then the
+    newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
-    query = _query(call, request)
+    query, speakers = _query(call, request)
     with call.measure.stage("legs"):
         matches = call.space.search(query)
-    passed = [f for f in _scored(call, request, matches.candidates) if _passes(f, request)]
-    if rerank:
-        passed = rerank(passed)
-    if request.needs_importance():
-        _weigh(call, request, passed)
-    found = _hydrate(call, request.filter, _cut(call, request, sorted(passed, key=_ORDERS[request.sort_by])))
+    with call.measure.stage("rank"):
+        scored = _scored(call, request, matches.candidates, speakers)
+        passed = _passed(scored, request)
+        relevant = _relevant(scored, passed, request)
+        ranked = _ordered(call, request, scored, relevant)
+        if rerank:
+            ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.candidate.created, f.candidate.id))
+        chosen = _cut(call, request, ranked)
+    found = _hydrate(call, request.filter, chosen)
     if request.said_once:
         found = said_once(found, request.limit)
     hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
-    return Found(hits=hits, outcome=_outcome(request, matches, hits, len(found)), matches=len(passed))
+    outcome = _outcome(request, matches, hits, len(found))
+    if len(passed) and not len(relevant) and not matches.degraded:
+        outcome = _NOTHING_RELEVANT
+    return Found(hits=hits, outcome=outcome, matches=len(relevant))
 
 
-def _query(call: Call, request: Search) -> Query:
+_NOTHING_RELEVANT: Final = Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+
+
+def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
+    """What the store is asked, and the names of the speakers where the ranking rules want them."""
     if not request.query.strip():
         raise InvalidInput("`query` must not be empty: say what to look for.")
     if len(request.query) > MAX_QUERY_CHARACTERS:
@@ -111,15 +129,20 @@ def _query(call: Call, request: Search) -> Query:
         )
     meant = request.query
     is_ranked_by_rules = _weight(call, request) is None
+    speakers: frozenset[str] = frozenset()
     if is_ranked_by_rules:
-        meant = ranking.without_names(meant, call.space.speakers())
-    return Query(
+        from ..rules.ranking import without_names
+
+        speakers = call.space.speakers()
+        meant = without_names(meant, speakers)
+    query = Query(
         tokens=tuple(query_tokens(request.query)) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
     )
+    return query, speakers
 
 
 def _per_leg(request: Search) -> int | None:
@@ -130,26 +153,29 @@ def _per_leg(request: Search) -> int | None:
     return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit, pool)
 
 
-def _cut(call: Call, request: Search, ranked: list[Fused]) -> list[Fused]:
+def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]":
     diversity = request.diversity
     if diversity is None:
-        return ranked[: 2 * request.limit if request.said_once else request.limit]
-    pool = [f.candidate.id for f in ranked[: diversity.pool(request.limit)]]
-    chosen = set(call.space.distinct(pool, floor=diversity.threshold, limit=request.limit))
-    return [f for f in ranked if f.candidate.id in chosen]
+        return list(islice(ranked, 2 * request.limit if request.said_once else request.limit))
+    pool = list(islice(ranked, diversity.pool(request.limit)))
+    ids = [f.candidate.id for f in pool]
+    chosen = set(call.space.distinct(ids, floor=diversity.threshold, limit=request.limit))
+    return [f for f in pool if f.candidate.id in chosen]
 
 
-def _scored(call: Call, request: Search, candidates: Sequence[Candidate]) -> list[Fused]:
+def _scored(call: Call, request: Search, candidates: Candidates, speakers: frozenset[str]) -> "Scored":
+    from ..rules.fusion import fuse
+    from ..rules.ranking import rank
+
     weight = _weight(call, request)
     if weight is None:
-        return ranking.rank(request.query, candidates, unrelated=call.embedder.unrelated)
+        return rank(request.query, candidates, call.embedder, speakers=speakers, weights=call.rules.ranking)
     # An embedder may have to be asked for its level, and a search by words can do without.
     unrelated = call.embedder.unrelated if weight else 0.0
     scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
-    if request.mode == "semantic":
+    if request.mode == "semantic" and candidates.cosine is not None:
         # Nothing is fused, so the cosine itself ranks, below the unrelated level too.
-        for f in scored:
-            f.score = max(0.0, f.candidate.cosine or 0.0)
+        scored.score = candidates.cosine.clip(0.0)
     return scored
 
 
@@ -160,44 +186,50 @@ def _weight(call: Call, request: Search) -> float | None:
     return request.vector_weight if request.vector_weight is not None else call.rules.vector_weight
 
 
-def _passes(fused: Fused, request: Search) -> bool:
-    if request.mode == "keyword" or (fused.candidate.bm25 or 0.0) > 0:
-        return True
-    if request.related_only and fused.semantic <= 0:
-        return False
-    return request.min_similarity <= 0 or (fused.candidate.cosine or 0.0) >= request.min_similarity - _ROUNDING
+def _passed(scored: "Scored", request: Search) -> "Column":
+    """The places of the candidates that are above the floors."""
+    if request.mode == "keyword":
+        return scored.above(0.0, related_only=False)
+    least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -1.0
+    return scored.above(least, related_only=request.related_only)
 
 
-def _weigh(call: Call, request: Search, passed: Sequence[Fused]) -> None:
+def _ordered(call: Call, request: Search, scored: "Scored", passed: "Column") -> "Iterable[Fused]":
+    """What passed, in the order that was asked for."""
+    created = scored.candidates.created
+    if request.needs_importance():
+        scored.weigh(_importance(call, scored.candidates, passed), request.importance_weight)
+        if request.sort_by == "importance" and scored.importance is not None:
+            return scored.best_first(passed, (scored.importance, scored.score, created))
+    if request.sort_by == "created_at":
+        return scored.best_first(passed, (created, scored.score))
+    return scored.best_first(passed)
+
+
+def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[int, float]:
+    """The importance of the memories at some places."""
     now = to_micros(call.now())
-    usage = call.space.usage([f.candidate.id for f in passed])
-    for f in passed:
-        c = f.candidate
-        f.importance = importance(created=c.created, usage=usage.get(c.id, UNREAD), now=now, manual=c.importance)
-        if request.importance_weight > 0:
-            f.score = weighed(f.score, f.importance, request.importance_weight)
+    usage = call.space.usage([candidates.ids[place] for place in passed])
+    rows = ((place, candidates.row(place)) for place in passed.tolist())
+    return {
+        place: importance(created=c.created, usage=usage.get(c.id, UNREAD), now=now, manual=c.importance)
+        for place, c in rows
+    }
 
 
-def _by_relevance(fused: Fused) -> tuple[float, int, str]:
-    return (-fused.score, -fused.candidate.created, fused.candidate.id)
+def _relevant(scored: "Scored", passed: "Column", request: Search) -> "Column":
+    """Of the places that passed, those that the asked precision keeps; none where even the best is unrelated."""
+    if request.precision == "all" or not len(passed):
+        return passed
+    if scored.legs[passed].max() < precision.floor(request.query, scored.candidates.frequencies):
+        return passed[:0]
+    score = scored.score[passed]
+    kept = precision.NEAR_THE_BEST if request.precision == "relevant" else 1.0
+    near_the_best: Column = passed[score >= kept * score.max()]
+    return near_the_best
 
 
-def _by_importance(fused: Fused) -> tuple[float, float, int, str]:
-    return (-(fused.importance or 0.0), -fused.score, -fused.candidate.created, fused.candidate.id)
-
-
-def _by_age(fused: Fused) -> tuple[int, float, str]:
-    return (-fused.candidate.created, -fused.score, fused.candidate.id)
-
-
-_ORDERS: Final[dict[SortBy, Callable[[Fused], tuple[Any, ...]]]] = {
-    "relevance": _by_relevance,
-    "importance": _by_importance,
-    "created_at": _by_age,
-}
-
-
-def _hydrate(call: Call, filter: Filter, ranked: Sequence[Fused]) -> list[Hit]:
+def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]:
     call.deadline.left()
     with call.measure.stage("hydrate"):
         memories = call.space.get([f.candidate.id for f in ranked])
@@ -206,7 +238,7 @@ def _hydrate(call: Call, filter: Filter, ranked: Sequence[Fused]) -> list[Hit]:
     return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in seen]
 
 
-def _hit(fused: Fused, memory: Memory) -> Hit:
+def _hit(fused: "Fused", memory: Memory) -> Hit:
     return Hit(
         memory=memory,
         score=round(min(1.0, max(0.0, fused.score)), 4),
@@ -215,7 +247,7 @@ def _hit(fused: Fused, memory: Memory) -> Hit:
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
         importance=None if fused.importance is None else round(fused.importance, 4),
-        boosts={name: round(value, 4) for name in _RULES if (value := getattr(fused, name))},
+        boosts={name: round(value, 4) for name, value in fused.boosts.items()},
     )
 
 
@@ -240,7 +272,8 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int)
             kind=OutcomeKind.FILTERED_OUT,
             message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
         )
-    best = _best_cosine(matches.candidates)
+    cosines = matches.candidates.cosine
+    best = None if cosines is None or not len(cosines) else round(float(cosines.max()), 4)
     if request.min_similarity > 0 and best is not None:
         return Outcome(
             kind=OutcomeKind.BELOW_FLOOR,
@@ -248,8 +281,3 @@ def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int)
             best_score=best,
         )
     return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)
-
-
-def _best_cosine(candidates: Sequence[Candidate]) -> float | None:
-    cosines = [c.cosine for c in candidates if c.cosine is not None]
-    return round(max(cosines), 4) if cosines else None

@@ -8,9 +8,8 @@ from typing import Final, Literal
 
 from ..model import DEFAULT_SCOPE, Embedding
 from ..ports import Probe
-from ..rules.fusion import calibrated
 from ..rules.limits import check_content, check_scope
-from ..rules.vectors import dot, numbers
+from ..rules.vectors import calibrated, dot, numbers
 from . import sessions
 from .call import Call
 from .entry import embed_chunks

@@ -5,6 +5,7 @@ timezone-aware UTC.
 """
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
+from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
 from .filter import FILTERABLE, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
@@ -30,7 +31,7 @@ from .memory import (
     from_micros,
     to_micros,
 )
-from .search import NO_TERMS, Candidate, Hit, Matches, Neighbour, Outcome, OutcomeKind, Page, Query, Surroundings
+from .search import Hit, Matches, Neighbour, Outcome, OutcomeKind, Page, Query, Surroundings
 
 __all__ = [
     "DEFAULT_SCOPE",
@@ -42,11 +43,13 @@ __all__ = [
     "MAX_METADATA_BYTES",
     "MAX_SUPERSEDED",
     "NO_TERMS",
+    "NO_TIME",
     "TEXTS",
     "TIMES",
     "Association",
     "Caller",
     "Candidate",
+    "Candidates",
     "ContentType",
     "Embedding",
     "Filter",

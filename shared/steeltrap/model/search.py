@@ -1,11 +1,9 @@
 """What is asked of a store, and what it finds."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Final, NamedTuple
 
+from .candidates import Candidates
 from .filter import Filter
 from .memory import Embedding, Memory
 
@@ -25,32 +23,6 @@ class Query:
     by_term: bool = False
 
 
-NO_TERMS: Final[Mapping[int, float]] = MappingProxyType({})
-
-
-class Candidate(NamedTuple):
-    """A memory that a leg returned, with its true score in both legs.
-
-    `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None
-    without a keyword leg. `terms` is what query tokens add to it, by the token's number in the query; only what was
-    said in a conversation has it, where the query asks `by_term`. `conversation` stands for that conversation, None
-    for none, and `position` counts up along it. `created` is in microseconds since 1970, `importance` the one set by
-    hand.
-    """
-
-    id: str
-    cosine: float | None
-    bm25: float | None
-    created: int
-    pinned: bool = False
-    surprise: float | None = None
-    terms: Mapping[int, float] = NO_TERMS
-    conversation: int | None = None
-    position: int = 0
-    speaker: str | None = None
-    importance: float | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matches:
     """What a store found: candidates in no order, and why there may be few.
@@ -59,7 +31,7 @@ class Matches:
     `degraded` names a leg that failed and why.
     """
 
-    candidates: tuple[Candidate, ...]
+    candidates: Candidates
     stored: int
     admitted: int
     degraded: str | None = None
@@ -101,6 +73,7 @@ class OutcomeKind(StrEnum):
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
     NOTHING_MATCHED = "nothing_matched"
+    NOTHING_RELEVANT = "nothing_relevant"
     BELOW_FLOOR = "below_floor"
     FILTERED_OUT = "filtered_out"
     DEGRADED = "degraded"

@@ -45,7 +45,8 @@ class IndexedCandidate(NamedTuple):
     """A document that a leg returned.
 
     `cosine` is that of the best chunk; None without a semantic leg. `frequencies` has the number of occurrences of
-    each distinct query token; () without a keyword leg. `length` is its number of tokens.
+    each distinct query token; () without a keyword leg. `length` is its number of tokens. The rest is as in
+    `Candidate`.
     """
 
     id: str
@@ -60,6 +61,9 @@ class IndexedCandidate(NamedTuple):
     conversation: str | None = None
     position: int = 0
     speaker: str | None = None
+    chunks: int = 1
+    traits: int = 0
+    occurred: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,48 +1,113 @@
-"""Fusing the two legs into one score. Pure.
+"""Fusing the two legs into one score per memory. Pure; a column per part.
 
 Min-max with theoretical minima: a BM25 score of 0 and the embedder's own cosine for unrelated text are
 worth nothing; the best BM25 score and a cosine of 1 are worth 1. Not reciprocal ranks: they throw away
 by how much a memory is better, and measured worse on every set.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
 
-from ..model import Candidate
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Candidate, Candidates
+from .importance import weighed
+
+Column = NDArray[Any]
 
 
 @dataclass(slots=True)
 class Fused:
-    """A candidate with its score, 0 to 1, and what it is made of: the two legs and what rules added.
+    """A candidate with its score, 0 to 1 and above where rules add to it, and what it is made of.
 
-    `importance` is None where it was not asked for.
+    `place` is the candidate's, and `boosts` is what each ranking rule added. `importance` is None where it was not
+    asked for.
     """
 
+    place: int
     candidate: Candidate
     semantic: float
     keyword: float
     score: float
-    speaker: float = 0.0
-    neighbours: float = 0.0
-    conversation: float = 0.0
+    boosts: dict[str, float]
     importance: float | None = None
 
 
-def fuse(candidates: Sequence[Candidate], *, vector_weight: float, unrelated: float) -> list[Fused]:
-    """Every candidate with `vector_weight` x semantic + (1 - `vector_weight`) x keyword, in input order.
+@dataclass(slots=True)
+class Scored:
+    """Candidates with their scores, a place each in every column.
 
-    A missing leg (None) is worth nothing; with one leg only, pass its weight as 1 or 0.
+    `legs` is the score before any rule added to it.
     """
-    best_bm25 = max((c.bm25 for c in candidates if c.bm25 is not None), default=0.0)
-    per_bm25 = 1 / best_bm25 if best_bm25 > 0 else 0.0
-    fused = []
-    for c in candidates:
-        semantic = calibrated(c.cosine, unrelated)
-        keyword = c.bm25 * per_bm25 if c.bm25 is not None else 0.0
-        fused.append(Fused(c, semantic, keyword, vector_weight * semantic + (1 - vector_weight) * keyword))
-    return fused
+
+    candidates: Candidates
+    semantic: Column
+    keyword: Column
+    legs: Column
+    score: Column
+    boosts: dict[str, Column] = field(default_factory=dict)
+    importance: Column | None = None
+
+    def row(self, place: int) -> Fused:
+        """The candidate at a place with its scores."""
+        boosts = {name: value for name, column in self.boosts.items() if (value := float(column[place]))}
+        return Fused(
+            place,
+            self.candidates.row(place),
+            float(self.semantic[place]),
+            float(self.keyword[place]),
+            float(self.score[place]),
+            boosts,
+            None if self.importance is None else float(self.importance[place]),
+        )
+
+    def above(self, least: float, *, related_only: bool) -> Column:
+        """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
+        unrelated texts; those with a word of the query all the same."""
+        candidates = self.candidates
+        passes = self.semantic > 0 if related_only else np.ones(len(candidates), np.bool_)
+        if candidates.cosine is not None:
+            passes = passes & (candidates.cosine >= least)
+        if candidates.bm25 is not None:
+            passes = passes | (candidates.bm25 > 0)
+        places: Column = np.flatnonzero(passes)
+        return places
+
+    def weigh(self, importance: Mapping[int, float], weight: float) -> None:
+        """Note the importance of the candidates at some places, and give it a share of `weight` in their scores."""
+        self.importance = np.zeros(len(self.candidates))
+        self.importance[list(importance)] = list(importance.values())
+        if weight > 0:
+            self.score = weighed(self.score, self.importance, weight)
+
+    def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
+        """The candidates at some places, the highest first in each column of `by` (the score and the time of saving
+        without it), then by id."""
+        columns = [column[places] for column in by or (self.score, self.candidates.created)]
+        order = np.lexsort([-column for column in reversed(columns)])
+        ids = self.candidates.ids
+        for _, ties in groupby(order.tolist(), key=lambda i: tuple(column[i] for column in columns)):
+            for place in sorted((int(places[i]) for i in ties), key=lambda at: ids[at]):
+                yield self.row(place)
 
 
-def calibrated(cosine: float | None, unrelated: float) -> float:
-    """A cosine as 0 (no nearer than unrelated texts are) to 1 (the same); None is 0."""
-    return max(0.0, (cosine - unrelated) / (1 - unrelated)) if cosine is not None else 0.0
+def fuse(candidates: Candidates, *, vector_weight: float, unrelated: float) -> Scored:
+    """Each candidate with `vector_weight` x semantic + (1 - `vector_weight`) x keyword.
+
+    A missing leg is worth nothing; with one leg only, pass its weight as 1 or 0.
+    """
+    nothing = np.zeros(len(candidates))
+    semantic = nothing if candidates.cosine is None else calibrated_all(candidates.cosine, unrelated)
+    bm25 = candidates.bm25
+    best = 0.0 if bm25 is None else float(bm25.max(initial=0.0))
+    keyword = nothing if bm25 is None or best <= 0 else bm25 / best
+    fused = vector_weight * semantic + (1 - vector_weight) * keyword
+    return Scored(candidates, semantic, keyword, fused, fused)
+
+
+def calibrated_all(cosines: Column, unrelated: float) -> Column:
+    """`vectors.calibrated` of each cosine."""
+    return np.maximum(0.0, (cosines - unrelated) / (1 - unrelated))

@@ -1,7 +1,7 @@
 """How important a memory is, 0 to 1: set manually; otherwise from how often and how recently it was read. Pure."""
 
 from math import exp
-from typing import Final
+from typing import Any, Final
 
 from ..model import Usage, to_micros
 
@@ -28,6 +28,6 @@ def importance(*, created: int, usage: Usage = UNREAD, now: int, manual: float |
     return RECENCY * exp(-days / DECAY_DAYS) + FREQUENCY * min(usage.access_count / ENOUGH_READINGS, 1)
 
 
-def weighed(relevance: float, importance: float, weight: float) -> float:
-    """(1 - `weight`) x relevance + `weight` x importance."""
+def weighed(relevance: Any, importance: Any, weight: float) -> Any:
+    """(1 - `weight`) x relevance + `weight` x importance: numbers or arrays alike."""
     return (1 - weight) * relevance + weight * importance

@@ -7,8 +7,8 @@ from typing import Final
 
 from ..model import Link, Neighbour, Surroundings
 from ..ports import Scale
-from .fusion import calibrated
-from .ranking import label_of
+from .traits import label_of
+from .vectors import calibrated
 
 LINK_FLOOR: Final = 0.7
 SURPRISE_OF_THE_FIRST: Final = 0.5

@@ -1,46 +1,40 @@
 """The engine's own ranking rules, used where nobody fixes a weight. Pure.
 
-What people say depends on its context: a turn is found by words said around it, a conversation that
-answers once may answer again, and a question that names a person is about what that person said. The
-constants are round. `docs/ranking.md` has what each rule gains on two sets of real conversations.
+What people say depends on its context: a turn is found by words said around it, a conversation that answers once may
+answer again, and a question that names a person is about what that person said. The constants are round.
+`docs/ranking.md` has what each rule gains on three sets, and `Weights` has a switch for each.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from typing import Final
 
-from ..model import Candidate
-from .analysis import STOP_WORDS
-from .fusion import Fused, calibrated
+import numpy as np
 
-VECTOR_WEIGHT: Final = 0.7
+from ..model import NO_TIME, Candidates, from_micros, to_micros
+from ..ports import Scale
+from . import bm25
+from .analysis import STOP_WORDS
+from .days import spans
+from .fusion import Column, Scored, calibrated_all
+from .traits import Trait
+from .weights import WEIGHTS, Weights
+
+MOST_CHUNKS: Final = 12
+"""From this many chunks on, the best of them is no longer expected to be higher by chance."""
 WINDOW: Final = (0.5, 0.3, 0.2)
 """What a query term counts that was said one, two or three places away, in parts of its own score."""
-NEIGHBOUR: Final = 0.1
-"""Of the scores of the memories just before and just after."""
-CONVERSATION: Final = 0.4
-"""Of the best score in the conversation; a memory without one is a conversation by itself."""
-SPEAKER: Final = 0.2
-"""For what was said by someone whom the query names."""
+COMMON: Final = 0.5
+"""A word that more than this share of the memories has says nothing about which of them is meant."""
+RELATED: Final = 0.3
+"""From this semantic score on, a standing wish counts in full."""
+DAYS: Final = 14
+_MICROS_PER_DAY: Final = 86_400_000_000
+_MOST_YEARS: Final = 10
 
-_LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2}):\s")
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
-ROLES: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
-
-_SCALE: Final = 1 + CONVERSATION
-_STEPS: Final = tuple((sign * distance, share) for distance, share in enumerate(WINDOW, 1) for sign in (-1, 1))
-
-
-def label_of(text: str) -> str | None:
-    """The name or role that a text begins with, as in "Ana: I moved", in lower case; None without one."""
-    found = _LABEL.match(text[:80])
-    return found[1].casefold() if found else None
-
-
-def speaker_of(text: str) -> str | None:
-    """The name that a text begins with, in lower case; None without one or for a role."""
-    label = label_of(text)
-    return None if label in ROLES else label
+_I: Final = frozenset({"i", "me", "my", "mine", "yo", "mi", "ich", "mein", "meine"})
+_YOU: Final = frozenset({"you", "your", "yours", "du", "dein", "deine", "tu", "usted"})
 
 
 def words(text: str) -> list[str]:
@@ -61,61 +55,156 @@ def without_names(query: str, speakers: Collection[str]) -> str:
     return rest if words(rest) else query
 
 
-def rank(query: str, candidates: Sequence[Candidate], *, unrelated: float) -> list[Fused]:
-    """Every candidate with its score, 0 to 1 and a little above where rules meet, in input order."""
-    # One number for a place in a conversation is cheaper to look up than a pair, and there are thousands.
-    places = [None if c.conversation is None else (c.conversation << 32) + c.position for c in candidates]
-    at = {place: i for i, place in enumerate(places) if place is not None}
-    keywords = _in_context(candidates, places, at)
-    best_keyword = max(keywords, default=0.0) or 1.0
-    ranked = []
-    for c, value in zip(candidates, keywords, strict=True):
-        semantic = calibrated(c.cosine, unrelated)
-        keyword = value / best_keyword
-        ranked.append(Fused(c, semantic, keyword, VECTOR_WEIGHT * semantic + (1 - VECTOR_WEIGHT) * keyword))
-    _boost(query, ranked, places, at)
-    return ranked
+def rank(
+    query: str, candidates: Candidates, scale: Scale, *, speakers: Collection[str] = (), weights: Weights = WEIGHTS
+) -> Scored:
+    """Every candidate with its score, from 0 to 1 where it stands alone and above where rules add to it.
+
+    `speakers` are the names of those who say at least two of the user's memories, in lower case.
+    """
+    semantic = _semantic(candidates, scale, weights)
+    near = _Near(candidates)
+    keyword = _keyword(candidates, near, weights)
+    own = weights.vector * semantic + (1 - weights.vector) * keyword
+    scored = Scored(candidates, semantic, keyword, own, own)
+    if not len(candidates):
+        return scored
+    for name, added in (
+        *_by_place(candidates, near, own, weights).items(),
+        *_by_query(query, scored, speakers, weights).items(),
+    ):
+        scored.boosts[name] = added
+        scored.score = scored.score + added
+    return scored
 
 
-def _in_context(candidates: Sequence[Candidate], places: Sequence[int | None], at: Mapping[int, int]) -> list[float]:
-    """The BM25 scores in which each query term counts at its best place around."""
-    around: dict[int, dict[int, float]] = {}
-    for c, place in zip(candidates, places, strict=True):
-        if place is None or not c.terms:
-            continue
-        said = list(c.terms.items())
-        for step, share in _STEPS:
-            near = at.get(place + step)
-            if near is None:
-                continue
-            heard = around.get(near)
-            if heard is None:
-                heard = around[near] = {}
-            for term, score in said:
-                if share * score > heard.get(term, 0.0):
-                    heard[term] = share * score
-    scores = [c.bm25 or 0.0 for c in candidates]
-    for i, heard in around.items():
-        own = candidates[i].terms
-        for term, score in heard.items():
-            scores[i] += max(0.0, score - own.get(term, 0.0))
-    return scores
+def mass(candidates: Candidates) -> float:
+    """The sum of the idf of the query's words, those left out that most memories have: what a memory of average length
+    reaches in BM25 that says each of them once."""
+    documents = candidates.documents
+    telling = [count for count in candidates.frequencies.values() if count <= COMMON * documents]
+    return sum(bm25.idf(count, documents) for count in telling or candidates.frequencies.values())
 
 
-def _boost(query: str, ranked: list[Fused], places: Sequence[int | None], at: Mapping[int, int]) -> None:
-    fused = [f.score for f in ranked]
-    best: dict[int | None, float] = {}
-    for f in ranked:
-        best[f.candidate.conversation] = max(f.score, best.get(f.candidate.conversation, 0.0))
+def _semantic(candidates: Candidates, scale: Scale, weights: Weights) -> Column:
+    if candidates.cosine is None:
+        return np.zeros(len(candidates))
+    chunks = np.log(np.clip(candidates.chunks, 1, MOST_CHUNKS))
+    return calibrated_all(candidates.cosine - weights.chunks * scale.slope * chunks, scale.unrelated)
+
+
+def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
+    """The share of the query's words that a memory and those near it say, by how much each word tells."""
+    whole = mass(candidates)
+    if candidates.bm25 is None or whole <= 0:
+        return np.zeros(len(candidates))
+    heard = candidates.bm25.astype(np.float64)
+    for places, scores in candidates.terms:
+        own = np.zeros(len(candidates))
+        own[places] = scores
+        best = own
+        for distance, share in enumerate(WINDOW, 1):
+            for step in (-distance, distance):
+                # The message at `step` from the one that says the term hears it.
+                best = np.maximum(best, weights.window * share * near.at(step, own))
+        heard += best - own
+    return np.minimum(1.0, heard / whole)
+
+
+class _Near:
+    """Which candidates were said some places before and after which others, in the same conversation."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.told = np.flatnonzero(candidates.conversation >= 0)
+        # Numbers of conversations may be as large as 2^48.
+        _, talk = np.unique(candidates.conversation[self.told], return_inverse=True)
+        self.talk = talk
+        self._at = (talk.astype(np.int64) << 32) + candidates.position[self.told]
+        self._order = np.argsort(self._at, kind="stable")
+        self._sorted = self._at[self._order]
+        self._steps: dict[int, tuple[Column, Column]] = {}
+        self._size = len(candidates)
+
+    def at(self, step: int, values: Column) -> Column:
+        """For every candidate the value of the one that lies `step` places further on, 0 without one."""
+        here, there = self.pairs(step)
+        found = np.zeros(self._size)
+        found[here] = values[there]
+        return found
+
+    def pairs(self, step: int) -> tuple[Column, Column]:
+        """The places of candidates, and of those that lie `step` places further on."""
+        if step not in self._steps:
+            wanted = self._at + step
+            index = np.minimum(np.searchsorted(self._sorted, wanted), max(0, len(self._sorted) - 1))
+            there = np.flatnonzero(self._sorted[index] == wanted) if len(self._sorted) else index
+            self._steps[step] = self.told[there], self.told[self._order[index[there]]]
+        return self._steps[step]
+
+
+def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights) -> dict[str, Column]:
+    """What its place in a conversation adds to a memory."""
+    if not len(near.told):
+        return {}
+    best = np.zeros(near.talk.max() + 1)
+    np.maximum.at(best, near.talk, own[near.told])
+    conversation = np.zeros(len(own))
+    conversation[near.told] = weights.conversation * (best[near.talk] - own[near.told])
+    # Between a user and an assistant nearly every message answers a question.
+    asks = (candidates.traits & Trait.QUESTION).astype(np.bool_) & _named(candidates)
+    here, before = near.pairs(-1)
+    answers = asks[before] & _named(candidates)[here] & (candidates.speaker[here] != candidates.speaker[before])
+    reply = np.zeros(len(own))
+    reply[here[answers]] = weights.reply * own[before[answers]]
+    question = np.zeros(len(own))
+    asked = near.told[asks[near.told]]
+    question[asked] = -weights.question * own[asked]
+    return {
+        "neighbours": weights.neighbours * (near.at(-1, own) + near.at(1, own)),
+        "conversation": conversation,
+        "reply": reply,
+        "question": question,
+    }
+
+
+def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: Weights) -> dict[str, Column]:
+    """What the query's own words add to a memory."""
+    candidates = scored.candidates
     asked = set(words(query))
-    named = {s for s in {f.candidate.speaker for f in ranked} if s is not None and not asked.isdisjoint(words(s))}
-    for f, place in zip(ranked, places, strict=True):
-        # What is added is scaled so that a memory that stands alone keeps the score of the two legs.
-        own = f.score
-        if f.candidate.speaker in named:
-            f.speaker = SPEAKER / _SCALE
-        if place is not None:
-            near = (at.get(place - 1), at.get(place + 1))
-            f.neighbours = NEIGHBOUR / _SCALE * sum(fused[i] for i in near if i is not None)
-            f.conversation = CONVERSATION / _SCALE * (best[f.candidate.conversation] - own)
-        f.score = own + f.speaker + f.neighbours + f.conversation
+    named = [
+        number
+        for number, name in enumerate(candidates.speakers)
+        if name in speakers and not (asked - STOP_WORDS).isdisjoint(words(name or ""))
+    ]
+    wishes = _has(candidates, Trait.INSTRUCTION) + 0.5 * _has(candidates, Trait.PREFERENCE)
+    roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
+    meant = [_has(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]
+    return {
+        "speaker": weights.speaker * np.isin(candidates.speaker, named),
+        "wish": weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED),
+        "days": weights.days * _on_days(query, candidates),
+        "role": weights.role * sum(meant, np.zeros(len(candidates))),
+    }
+
+
+def _on_days(query: str, candidates: Candidates) -> Column:
+    """1 for what happened within 14 days of a day that the query names, else 0."""
+    near = np.zeros(len(candidates))
+    times = candidates.occurred[candidates.occurred != NO_TIME]
+    if not len(times) or not any(char.isalnum() for char in query):
+        return near
+    first, last = from_micros(int(times.min())).year, from_micros(int(times.max())).year
+    for start, end in spans(query, range(max(first, last - _MOST_YEARS), last + 1)):
+        margin = DAYS * _MICROS_PER_DAY
+        near[(candidates.occurred >= to_micros(start) - margin) & (candidates.occurred < to_micros(end) + margin)] = 1
+    return near
+
+
+def _has(candidates: Candidates, trait: Trait) -> Column:
+    return (candidates.traits & trait).astype(np.bool_).astype(np.float64)
+
+
+def _named(candidates: Candidates) -> Column:
+    has_name = np.array([name is not None for name in candidates.speakers], np.bool_)
+    named: Column = has_name[candidates.speaker]
+    return named

@@ -7,8 +7,7 @@ from math import sqrt
 from typing import Final
 
 from ..model import MAX_MESSAGES_BYTES, Embedding
-from .fusion import calibrated
-from .vectors import Vector, dot, numbers
+from .vectors import Vector, calibrated, dot, numbers
 
 MIN_MESSAGES: Final = 3
 MAX_MESSAGES: Final = 50

@@ -58,3 +58,8 @@ def mean_vector(vectors: Sequence[Embedding], weights: Sequence[float]) -> Embed
 def cosine(one: Embedding, other: Embedding) -> float:
     """The cosine between two unit vectors."""
     return sum(a * b for a, b in zip(numbers(one), numbers(other), strict=True))
+
+
+def calibrated(cosine: float | None, unrelated: float) -> float:
+    """A cosine as 0 (no nearer than unrelated texts are) to 1 (the same); None is 0."""
+    return max(0.0, (cosine - unrelated) / (1 - unrelated)) if cosine is not None else 0.0

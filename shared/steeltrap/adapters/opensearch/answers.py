@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...ports import IndexedCandidate, IndexedNeighbour
-from . import card
+from . import packed
 from .queries import to_cosine
 
 Answer = Mapping[str, Any]
@@ -26,7 +26,7 @@ def candidate(
     hit: Mapping[str, Any], digests: Sequence[bytes], *, scored: bool, level: float | None
 ) -> IndexedCandidate:
     """A hit of either leg. Its score tells its cosine if `scored`; else that is `level`."""
-    read = card.read(hit["fields"]["card"][0], digests)
+    read = packed.read(hit["fields"]["packed"][0], digests)
     return IndexedCandidate(
         id=identity(hit),
         index_version=read.index_version,
@@ -40,6 +40,9 @@ def candidate(
         conversation=read.conversation,
         position=read.position,
         speaker=read.speaker,
+        chunks=read.chunks,
+        traits=read.traits,
+        occurred=read.occurred,
     )
 
 
@@ -47,7 +50,7 @@ def neighbours(found: Iterable[Mapping[str, Any]], *, unrelated: bool = False) -
     """Hits nearest first, then newest, then by id. What was not compared (`unrelated`) has the cosine 0."""
     near = []
     for hit in found:
-        read = card.read(hit["fields"]["card"][0], ())
+        read = packed.read(hit["fields"]["packed"][0], ())
         cosine = 0.0 if unrelated else to_cosine(hit["_score"])
         near.append(IndexedNeighbour(identity(hit), cosine, read.created, read.index_version))
     return tuple(sorted(near, key=lambda n: (-n.cosine, -n.created, n.id)))

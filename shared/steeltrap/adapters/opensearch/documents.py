@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...model import FILTERABLE, Embedding, FilterKind, to_micros
 from ...ports import Document, Tombstone
 from ...rules.ids import canonical
-from . import card
+from . import packed
 from .terms import document_id, exact, metadata_terms, scopes_above, tag_term, token_term
 
 FOREVER: Final = 2**63 - 1
@@ -79,7 +79,7 @@ def _fields(d: Document) -> dict[str, Any]:
         "superseded_at": FOREVER if memory.superseded_at is None else to_micros(memory.superseded_at),
         "length": len(d.tokens),
         "tokens": " ".join([token_term(d.user, token) for token in d.tokens]),
-        "card": card.write(d),
+        "packed": packed.write(d),
     }
 
 

@@ -88,7 +88,7 @@ def index_body(
                 **{key: {"type": "long"} for key in ("index_version", "expires_at", "superseded_at")},
                 "length": {"type": "integer", "index": False},
                 "tokens": {"type": "text", "analyzer": "whitespace", "index_options": "freqs", "similarity": "own"},
-                "card": {"type": "binary", "doc_values": True},
+                "packed": {"type": "binary", "doc_values": True},
                 "chunks": {
                     "type": "nested",
                     "properties": {

@@ -4,7 +4,7 @@
     semantic leg     the nearest by vectors; each hit's score is its cosine
     statistics       how many there are, how long, how many have each token
 
-Both legs bring each hit's card, on which the frequencies of the query's tokens stand, so both scores of
+Both legs bring each hit's packed field, which has the frequencies of the query's tokens, so both scores of
 every candidate are known after one round trip. The keyword leg reads twice as many as it must bring, since
 Lucene's choice uses numbers of the user's that are a moment old. The graph of vectors is walked more widely
 than asked: over 10,000 documents of one user 400 steps find the 100 nearest but for one in 400, at a tenth
@@ -156,5 +156,5 @@ def _by_words(user: str, tokens: Sequence[str], boost: int) -> list[Body]:
 
 def _hits(size: int, query: Body) -> Body:
     # Stored fields are unpacked block by block, even for `_id` alone: without them a request takes half the time.
-    told = {"stored_fields": "_none_", "docvalue_fields": ["id", "card"]}
+    told = {"stored_fields": "_none_", "docvalue_fields": ["id", "packed"]}
     return {"size": size, **told, "track_total_hits": False, "query": query}

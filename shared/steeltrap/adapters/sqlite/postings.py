@@ -64,21 +64,22 @@ class Postings:
 
     def scores(
         self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], TermScores]:
-        """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; and for each
-        token that is scored the slots that have it with what it adds there."""
+    ) -> tuple[NDArray[np.float64], TermScores, dict[str, int]]:
+        """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; for each token that is
+        scored the slots that have it with what it adds there; and how many have each."""
         scores = np.zeros(len(lengths))
         documents = int(np.count_nonzero(among))
         average = max(1.0, float(lengths @ among) / max(1, documents))
         terms: TermScores = []
         found = {token: _admitted(posting, among) for token, posting in self._find(tokens).items()}
-        for token in bm25.rarest({token: len(slots) for token, (slots, _) in found.items()}):
+        scored = bm25.rarest({token: len(slots) for token, (slots, _) in found.items()})
+        for token in scored:
             slots, counts = found[token]
             weight = bm25.idf(len(slots), documents)
             added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
             scores[slots] += added
             terms.append((slots, added))
-        return scores, terms
+        return scores, terms, {token: len(found[token][0]) for token in scored}
 
     def size(self) -> int:
         """Bytes held, about."""

@@ -14,6 +14,7 @@ from ...model import FILTERABLE, Memory, to_micros
 from ...ports import Entry
 from ...record import to_image
 from ...rules.ids import to_key
+from ...rules.traits import traits
 from ..word_digests import word_digest
 
 FILTERED: Final = {
@@ -25,7 +26,7 @@ FILTERED: Final = {
 COLUMNS = ", ".join(
     (
         "id, version, change, turn, speaker, updated_at, expires_at, deleted_at, pinned, surprise, importance, fold, "
-        "image, episode, superseded_by, superseded_at",
+        "image, episode, traits, superseded_by, superseded_at",
         *FILTERED,
     )
 )
@@ -54,6 +55,7 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
         entry.fold,
         to_image(m),
         m.is_episode,
+        int(traits(m)),
         None if m.superseded_by is None else to_key(m.superseded_by),
         _micros(m.superseded_at),
         *filtered(m),

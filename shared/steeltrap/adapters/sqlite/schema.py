@@ -1,7 +1,8 @@
 """The schema of a user's file, as a list of migrations: a file at version n has had the first n.
 
 `memory.image` is the whole record as JSON and the one source of truth; the columns beside it are what filters and
-lists need. A field that became filterable after the last migration needs none: `migrate` adds its column. `change`
+lists need. A field that became filterable after the last migration needs none, nor do the traits: `migrate` adds their
+columns. `change`
 numbers the transaction that last wrote a row, so that an index knows what to read again; `purge` remembers the row
 numbers, and nothing else, of what was removed.
 """
@@ -11,6 +12,7 @@ from typing import Final
 import apsw
 
 from ...record import from_image
+from ...rules.traits import traits
 from .rows import COLUMNS, FILTERED, filtered
 
 MIGRATIONS: Final = (
@@ -161,7 +163,7 @@ def migrate(connection: apsw.Connection) -> None:
             connection.execute(migration)
         if unknown := _columns(connection) - _KNOWN:
             raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
-        _add_filtered(connection)
+        _add_derived(connection)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
         connection.execute("COMMIT")
@@ -177,19 +179,24 @@ def _columns(connection: apsw.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('memory')")}
 
 
-def _add_filtered(connection: apsw.Connection) -> None:
-    """Add a column for each field that became filterable since the file was written, with the images' values."""
+def _add_derived(connection: apsw.Connection) -> None:
+    """Add a column for each field that became filterable since the file was written, and for the traits, with what the
+    images say."""
     there = _columns(connection)
-    new = [(at, name) for at, name in enumerate(FILTERED) if name not in there]
-    if not new:
+    filterable = [(at, name) for at, name in enumerate(FILTERED) if name not in there]
+    if not filterable and "traits" in there:
         return
-    for _, name in new:
-        connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {FILTERED[name]}")
+    new = {name: FILTERED[name] for _, name in filterable}
+    if "traits" not in there:
+        new["traits"] = "INTEGER NOT NULL DEFAULT 0"
+    for name, kind in new.items():
+        connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {kind}")
     rows = []
     for n, image in connection.execute("SELECT n, image FROM memory"):
-        values = filtered(from_image(image))
-        told = [values[at] for at, _ in new]
-        if any(value is not None for value in told):
+        memory = from_image(image)
+        values = filtered(memory)
+        told = [values[at] for at, _ in filterable] + [int(traits(memory))] * ("traits" in new)
+        if any(told):
             rows.append((*told, n))
-    places = ", ".join(f"{name} = ?" for _, name in new)
+    places = ", ".join(f"{name} = ?" for name in new)
     connection.executemany(f"UPDATE memory SET {places} WHERE n = ?", rows)

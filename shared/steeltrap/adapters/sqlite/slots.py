@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model import Filter, to_micros
+from ...model import NO_TIME, Filter, to_micros
 
 FOREVER: Final = np.iinfo(np.int64).max
 _ANY: Final = Filter()
@@ -27,6 +27,8 @@ _SLOT: Final = np.dtype(
         ("position", np.int32),
         ("speaker", np.int32),
         ("created", np.int64),
+        ("occurred", np.int64),
+        ("traits", np.uint8),
         ("expires", np.int64),
         ("superseded", np.int64),
         ("surprise", np.float32),
@@ -51,6 +53,8 @@ class Row(NamedTuple):
     conversation: str | None
     speaker: str | None
     created: int
+    occurred: int | None
+    traits: int
     expires: int | None
     superseded: int | None
     pinned: int
@@ -99,6 +103,8 @@ class Slots:
             "position": [self._next_position(code) for code in conversations],
             "speaker": [self._speaker_code(name) for name in by_name["speaker"]],
             "created": by_name["created"],
+            "occurred": [NO_TIME if at is None else at for at in by_name["occurred"]],
+            "traits": by_name["traits"],
             "expires": [FOREVER if expires is None else expires for expires in by_name["expires"]],
             "superseded": [FOREVER if superseded is None else superseded for superseded in by_name["superseded"]],
             "surprise": [np.nan if surprise is None else surprise for surprise in by_name["surprise"]],
@@ -186,16 +192,16 @@ class Slots:
         times = np.bincount(self.column("speaker")[self.column("alive")], minlength=len(self._speakers))
         return frozenset(name for name, count in zip(self._speakers, times.tolist(), strict=True) if name and count > 1)
 
-    def speakers(self, slots: NDArray[np.intp]) -> list[str | None]:
-        """Who says each of the slots."""
-        return [self._speakers[code] for code in self.column("speaker")[slots].tolist()]
+    @property
+    def speakers(self) -> Sequence[str | None]:
+        """Who speaks, by the number that the column `speaker` has."""
+        return self._speakers
 
-    def positions(self, slots: NDArray[np.intp]) -> list[int]:
-        """Where in its conversation each of the slots was first written, counting from 0."""
+    def positions(self) -> NDArray[np.int32]:
+        """Where in its conversation each slot was first written, counting from 0."""
         if self._misplaced:
             self._place()
-        positions: list[int] = self.column("position")[slots].tolist()
-        return positions
+        return self.column("position")
 
     def _next_position(self, conversation: int) -> int:
         self._said[conversation] = self._said.get(conversation, -1) + 1

@@ -8,6 +8,7 @@ import apsw
 from ...errors import IndexUnavailable, MemoryNotFound
 from ...model import (
     Association,
+    Candidates,
     Embedding,
     Filter,
     Matches,
@@ -120,7 +121,7 @@ class SqliteSpace:
     def search(self, query: Query) -> Matches:
         with self._file.searching() as opened:
             if opened is None:
-                return Matches(candidates=(), stored=0, admitted=0)
+                return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
             connection, index = opened
             base = index.base(query.filter, self._now())
             admitted = self._admitted(connection, index, base, query.filter)
@@ -128,7 +129,7 @@ class SqliteSpace:
             cosine = None if vector is None else index.cosines(vector)
             keyword = index.bm25(query.tokens, base) if query.tokens else None
             return Matches(
-                candidates=tuple(index.candidates(admitted, cosine, keyword, query.per_leg, by_term=query.by_term)),
+                candidates=index.candidates(admitted, cosine, keyword, query.per_leg, by_term=query.by_term),
                 stored=int(base.sum()),
                 admitted=int(admitted.sum()),
                 degraded=index.degraded,

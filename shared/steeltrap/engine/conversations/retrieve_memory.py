@@ -1,19 +1,23 @@
 """Retrieve memory: search weighed by how well each memory would be remembered, for a model to read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import heappop, heappush
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...model import Hit, Usage, from_micros
 from ...rules.analysis import STOP_WORDS, query_tokens, tokens
-from ...rules.fusion import Fused
 from ...rules.novelty import KEY_MOMENT
 from ...rules.retrievability import retrievability, reviewed
 from ..call import Call
 from ..entry import searchable_text
 from ..search import Found, Search, search
 from .close_conversations import close_idle_conversations
+
+if TYPE_CHECKING:
+    from ...rules.fusion import Fused
 
 RELEVANT: Final = 0.2
 """How near a query a memory must be for its details to come along unasked: this share of the way from the level of
@@ -100,27 +104,29 @@ class _Weighing:
         self._limit = limit
         self._few = _FIRST_PER_RESULT * limit
 
-    def weigh(self, fused: list[Fused]) -> list[Fused]:
-        ranked = sorted(fused, key=lambda f: f.score, reverse=True)
+    def weigh(self, ranked: "Iterable[Fused]") -> "list[Fused]":
+        rest = iter(ranked)
         weighed: list[Fused] = []
         best: list[float] = []
-        for i, f in enumerate(ranked):
-            # A product is never above the score it began as: the rest can't come near the best any more.
-            if len(best) == self._limit and min(1.0, f.score) < best[0]:
-                break
-            if i in (0, self._few):
-                self._read(ranked[i : self._few] if i == 0 else ranked[i:])
-            self._weigh(f)
-            weighed.append(f)
-            heappush(best, f.score)
-            if len(best) > self._limit:
-                heappop(best)
+        block = list(islice(rest, self._few))
+        while block:
+            self._read(block)
+            for f in block:
+                # A product is never above the score it began as: the rest can't come near the best any more.
+                if len(best) == self._limit and min(1.0, f.score) < best[0]:
+                    return weighed
+                self._weigh(f)
+                weighed.append(f)
+                heappush(best, f.score)
+                if len(best) > self._limit:
+                    heappop(best)
+            block = list(rest)
         return weighed
 
-    def _read(self, some: list[Fused]) -> None:
+    def _read(self, some: "list[Fused]") -> None:
         self.usage |= self._space.usage([f.candidate.id for f in some])
 
-    def _weigh(self, f: Fused) -> None:
+    def _weigh(self, f: "Fused") -> None:
         c = f.candidate
         decaying = _CandidateDecay(from_micros(c.created), c.surprise, c.pinned)
         factor = retrievability(decaying, self.usage.get(c.id, Usage()), self.now)

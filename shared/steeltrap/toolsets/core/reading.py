@@ -12,6 +12,7 @@ from ...engine.call import Call
 from ...model import ContentType, Filter, Tier
 from ...rules.diversity import Diversity
 from ...rules.limits import MAX_VERSION, check_conditions, check_scope
+from ...rules.precision import Precision
 from ...tools import Answer, Input
 from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
 from .toolset import CORE
@@ -71,6 +72,11 @@ class SearchInput(FilterInput):
         None,
         description="Search what was known then: without what was saved later, with what was superseded later.",
     )
+    precision: Precision = Field(
+        "all",
+        description="all: the best `limit` results; relevant: only results about as good as the best, and none if "
+        "nothing about the query is stored; best: only the best one.",
+    )
     include_conversation: bool = Field(False, description="Also search the messages of conversations.")
     conversation_id: str | None = Field(
         None,
@@ -111,7 +117,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
     Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-    result says why: nothing stored, nothing matched, all below the threshold, or filtered out.
+    result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out.
     """
     found = searching.search(
         call,
@@ -123,6 +129,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
             related_only=input.related_only,
+            precision=input.precision,
             max_tokens=input.max_tokens,
             sort_by=input.sort_by,
             importance_weight=input.importance_weight,

@@ -76,8 +76,13 @@ class WhyView(Answer):
     similarity: float | None = Field(None, description="Cosine similarity of query and memory.")
     bm25: float | None = Field(None, description="BM25 score of the words they share.")
     semantic: float = Field(description="`similarity` scaled: 0 for unrelated texts, 1 for the same text.")
-    keyword: float = Field(description="`bm25` scaled: 1 for the best keyword match.")
-    boosts: dict[str, float] | None = Field(None, description="What each ranking rule added to the score.")
+    keyword: float = Field(
+        description="`bm25` scaled: 1 if the memory and the messages near it say all words of the query. With a fixed "
+        "`vector_weight` or in keyword mode: 1 for the best keyword match."
+    )
+    boosts: dict[str, float] | None = Field(
+        None, description="What each ranking rule added to the score or took from it."
+    )
     importance: float | None = Field(
         None, description="Importance, 0 to 1, if `importance_weight` or `sort_by` asks for it."
     )
@@ -89,7 +94,8 @@ class HitView(MemoryView):
 
 
 class OutcomeView(Answer):
-    """How the search ended: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+    """How the search ended: found, nothing_stored, nothing_matched, nothing_relevant, below_floor, filtered_out or
+    degraded."""
 
     kind: str
     message: str

@@ -6,10 +6,22 @@ from hashlib import blake2b
 from heapq import nsmallest
 from typing import Final
 
-from ....model import NO_TERMS, Candidate, Filter, Matches, Neighbour, Query, Surroundings, from_micros, to_micros
+from ....model import (
+    NO_TERMS,
+    Candidate,
+    Candidates,
+    Filter,
+    Matches,
+    Neighbour,
+    Query,
+    Surroundings,
+    from_micros,
+    to_micros,
+)
 from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
 from ....rules import bm25
 from ....rules.matching import admits, sees
+from ....rules.traits import traits
 from ....rules.vectors import nearest
 from .overlay import Recent
 
@@ -26,8 +38,9 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
     found = [c for c in indexed.candidates if not recent.has(c.id)]
     found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in admitted]
+    rows = list(_cut([scorer.scored(c) for c in found], query))
     return Matches(
-        candidates=tuple(_cut([scorer.scored(c) for c in found], query)),
+        candidates=Candidates.of(rows, documents=scorer.documents, frequencies=scorer.frequencies),
         stored=indexed.stored + len(seen),
         admitted=indexed.admitted + len(admitted),
     )
@@ -69,15 +82,16 @@ class _Scorer:
         self, query: Query, tokens: Sequence[str], indexed: Indexed, recent: Sequence[tuple[int, Counter[str]]]
     ) -> None:
         self._by_term = query.by_term
-        documents = indexed.stored + len(recent)
+        self.documents = documents = indexed.stored + len(recent)
         length = indexed.length + sum(length for length, _ in recent)
         having = indexed.frequencies or (0,) * len(tokens)
         self._average = max(1.0, length / max(1, documents))
         self._tokens = tokens
-        self._idf = [
-            bm25.idf(count + sum(1 for _, counts in recent if token in counts), documents)
+        self.frequencies = {
+            token: count + sum(1 for _, counts in recent if token in counts)
             for token, count in zip(tokens, having, strict=True)
-        ]
+        }
+        self._idf = [bm25.idf(count, documents) for count in self.frequencies.values()]
 
     def scored(self, found: IndexedCandidate) -> Candidate:
         """A candidate with its BM25 score, and what each token adds to it where that is asked for."""
@@ -85,7 +99,6 @@ class _Scorer:
             float(bm25.term_score(count, found.length, self._average, idf)) if count else 0.0
             for count, idf in zip(found.frequencies, self._idf, strict=True)
         ]
-        tells = self._by_term and found.conversation is not None
         return Candidate(
             id=found.id,
             cosine=found.cosine,
@@ -93,11 +106,14 @@ class _Scorer:
             created=found.created,
             pinned=found.pinned,
             surprise=found.surprise,
-            terms={i: score for i, score in enumerate(terms) if score} if tells else NO_TERMS,
+            terms={i: score for i, score in enumerate(terms) if score} if self._by_term else NO_TERMS,
             conversation=None if found.conversation is None else _number(found.conversation),
             position=found.position,
             speaker=found.speaker,
             importance=found.importance,
+            chunks=found.chunks,
+            traits=found.traits,
+            occurred=found.occurred,
         )
 
 
@@ -116,6 +132,9 @@ def _candidate(d: Document, query: Query, tokens: Sequence[str], counts: Counter
         conversation=memory.conversation_id,
         position=d.position,
         speaker=d.speaker,
+        chunks=max(1, len(d.embeddings)),
+        traits=traits(memory),
+        occurred=None if memory.occurred_at is None else to_micros(memory.occurred_at),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from ....errors import IndexUnavailable, SteeltrapError
-from ....model import Matches, Query, Surroundings
+from ....model import Candidates, Matches, Query, Surroundings
 from ....ports import Index, Indexed, IndexedSurroundings, Probe
 from ....rules import bm25
 from ..layout import keys
@@ -117,7 +117,7 @@ class Searcher:
             query = replace(query, tokens=tuple(bm25.rarest(counts)))
         recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)
         if not recent.is_open:
-            return Matches(candidates=(), stored=0, admitted=0)
+            return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
         if _is_being_embedded(recent) and query.embedding is not None:
             return replace(self.search(partition, replace(query, embedding=None)), degraded=_BEING_EMBEDDED)
         found = merging.matches(query, _NOTHING if indexed is None else indexed, recent, now)

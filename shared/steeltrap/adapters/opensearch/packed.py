@@ -1,4 +1,4 @@
-"""A card: what a search needs of a document beside its scores, in one small binary field.
+"""What a search needs of a document beside its scores, packed into one small binary field.
 
 One field costs a fetch one read. The numbers come first, then the distinct tokens as 8-byte digests, then
 how often each occurs, then two names.
@@ -12,31 +12,35 @@ from collections.abc import Sequence
 from math import isnan, nan
 from typing import Final, NamedTuple
 
-from ...model import to_micros
+from ...model import NO_TIME, to_micros
 from ...ports import Document
+from ...rules.traits import traits
 from ..word_digests import word_digest
 
-_HEAD: Final = struct.Struct("<qqiIddBHHH")
+_HEAD: Final = struct.Struct("<qqqiIddBBHHHH")
 _MOST: Final = 65_535
 
 
-class Card(NamedTuple):
-    """A card that was read. `frequencies` are of the tokens that were asked for."""
+class Packed(NamedTuple):
+    """A field that was read. `frequencies` are of the tokens that were asked for."""
 
     index_version: int
     created: int
+    occurred: int | None
     position: int
     length: int
     surprise: float | None
     importance: float | None
     pinned: bool
+    traits: int
+    chunks: int
     conversation: str | None
     speaker: str | None
     frequencies: tuple[int, ...]
 
 
 def write(document: Document) -> str:
-    """A document's card, in base64."""
+    """A document's field, in base64."""
     memory = document.memory
     counts = Counter(document.tokens)
     conversation = _name(memory.conversation_id)
@@ -44,11 +48,14 @@ def write(document: Document) -> str:
     head = _HEAD.pack(
         document.index_version,
         to_micros(memory.created_at),
+        NO_TIME if memory.occurred_at is None else to_micros(memory.occurred_at),
         document.position,
         len(document.tokens),
         nan if memory.surprise is None else memory.surprise,
         nan if memory.importance is None else memory.importance.score,
         memory.pinned,
+        int(traits(memory)),
+        max(1, len(document.embeddings)),
         len(counts),
         len(conversation),
         len(speaker),
@@ -58,24 +65,29 @@ def write(document: Document) -> str:
     return b2a_base64(whole, newline=False).decode()
 
 
-def read(text: str, digests: Sequence[bytes]) -> Card:
-    """A card from base64, padded or not, with the frequencies of the tokens of these digests."""
+def read(text: str, digests: Sequence[bytes]) -> Packed:
+    """A field from base64, padded or not, with the frequencies of the tokens of these digests."""
     blob = a2b_base64(text + "==")
-    version, created, position, length, surprise, importance, pinned, terms, of_talk, of_name = _HEAD.unpack_from(blob)
+    head = _HEAD.unpack_from(blob)
+    version, created, occurred, position, length, surprise, importance, pinned, kind, *sizes = head
+    chunks, terms, talk_size, name_size = sizes
     first = _HEAD.size
     counts = first + 8 * terms
     talk = counts + 2 * terms
-    name = talk + of_talk
-    return Card(
+    name = talk + talk_size
+    return Packed(
         version,
         created,
+        None if occurred == NO_TIME else occurred,
         position,
         length,
         None if isnan(surprise) else surprise,
         None if isnan(importance) else importance,
         bool(pinned),
-        blob[talk + 1 : name].decode() if of_talk else None,
-        blob[name + 1 : name + of_name].decode() if of_name else None,
+        kind,
+        chunks,
+        blob[talk + 1 : name].decode() if talk_size else None,
+        blob[name + 1 : name + name_size].decode() if name_size else None,
         tuple([_frequency(blob, digest, first, counts) for digest in digests]),
     )
 

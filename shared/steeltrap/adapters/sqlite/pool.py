@@ -1,0 +1,78 @@
+"""What a search compares, read off the slots of an index."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model import Candidates
+from ...rules.ids import from_key
+from .postings import TermScores
+from .slots import Slots
+
+
+class KeywordLeg(NamedTuple):
+    """The keyword leg's scores of every slot, what each term adds where, and the statistics behind them."""
+
+    scores: NDArray[np.float64]
+    terms: TermScores
+    frequencies: Mapping[str, int]
+    documents: int
+
+
+class Ids(Sequence[str]):
+    """The ids of some keys, each made when it is read: a search reads a few of many."""
+
+    def __init__(self, keys: NDArray[Any]) -> None:
+        self._keys = keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Ids": ...
+    def __getitem__(self, at: int | slice) -> "str | Ids":
+        return Ids(self._keys[at]) if isinstance(at, slice) else from_key(self._keys[at].tobytes())
+
+
+def columns(
+    slots: Slots,
+    chosen: NDArray[np.intp],
+    cosine: NDArray[np.float32] | None,
+    keyword: KeywordLeg | None,
+    *,
+    by_term: bool,
+) -> Candidates:
+    """The chosen slots with both scores, and with what each term adds if `by_term`."""
+    return Candidates(
+        ids=Ids(slots.column("key")[chosen]),
+        created=slots.column("created")[chosen],
+        cosine=None if cosine is None else cosine[chosen],
+        bm25=None if keyword is None else keyword.scores[chosen],
+        chunks=slots.column("chunks")[chosen],
+        traits=slots.column("traits")[chosen],
+        occurred=slots.column("occurred")[chosen],
+        conversation=slots.column("conversation")[chosen],
+        position=slots.positions()[chosen],
+        speaker=slots.column("speaker")[chosen],
+        speakers=slots.speakers,
+        pinned=slots.column("pinned")[chosen],
+        surprise=slots.column("surprise")[chosen],
+        importance=slots.column("importance")[chosen],
+        terms=_terms_at(chosen, keyword.terms, slots.size) if keyword is not None and by_term else (),
+        documents=0 if keyword is None else keyword.documents,
+        frequencies={} if keyword is None else keyword.frequencies,
+    )
+
+
+def _terms_at(chosen: NDArray[np.intp], terms: TermScores, size: int) -> TermScores:
+    """What each term adds at which of the chosen slots."""
+    if len(chosen) == size:
+        return terms
+    place = np.full(size, -1, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    at = [(place[found], scores) for found, scores in terms]
+    return [(places[places >= 0], scores[places >= 0]) for places, scores in at]

@@ -1,0 +1,144 @@
+"""The memories that a search compares, as columns: one place per memory in every array."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NO_TERMS: Final[Mapping[int, float]] = MappingProxyType({})
+NO_TIME: Final = -(2**63)
+"""What stands in `Candidates.occurred` for a memory without such a time."""
+
+
+class Candidate(NamedTuple):
+    """A memory that a leg returned, with its true score in both legs.
+
+    `cosine` is the best chunk's, -1 to 1, None without a semantic leg; `bm25` is 0 or more, None without a keyword leg.
+    `terms` is what each query token adds to `bm25`, by the token's number in the query, where the query asks
+    `by_term`. `conversation` stands for the conversation in which it was said, None for none, and `position` counts up
+    along it. `created` and `occurred` are in microseconds since 1970. `chunks` counts its embeddings, and `traits` is
+    as `rules/traits.py` says. `importance` is the score set manually.
+    """
+
+    id: str
+    cosine: float | None
+    bm25: float | None
+    created: int
+    pinned: bool = False
+    surprise: float | None = None
+    terms: Mapping[int, float] = NO_TERMS
+    conversation: int | None = None
+    position: int = 0
+    speaker: str | None = None
+    importance: float | None = None
+    chunks: int = 1
+    traits: int = 0
+    occurred: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """`Candidate`s as columns.
+
+    `terms` has, per query token that is scored, the places that have it and what it adds there. `documents` counts the
+    memories that the user sees, and `frequencies` in how many of them each distinct query token is. In `conversation`
+    -1 is none, in `occurred` `NO_TIME`, in `surprise` and `importance` NaN. `speaker` holds numbers in `speakers`.
+    """
+
+    ids: Sequence[str]
+    created: "NDArray[np.int64]"
+    cosine: "NDArray[Any] | None"
+    bm25: "NDArray[Any] | None"
+    chunks: "NDArray[Any]"
+    traits: "NDArray[Any]"
+    occurred: "NDArray[np.int64]"
+    conversation: "NDArray[Any]"
+    position: "NDArray[Any]"
+    speaker: "NDArray[Any]"
+    speakers: Sequence[str | None]
+    pinned: "NDArray[Any]"
+    surprise: "NDArray[Any]"
+    importance: "NDArray[Any]"
+    terms: "Sequence[tuple[NDArray[Any], NDArray[Any]]]" = ()
+    documents: int = 0
+    frequencies: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[Candidate], *, documents: int = 0, frequencies: Mapping[str, int] | None = None
+    ) -> "Candidates":
+        """The columns of some candidates. A leg that one of them has, all have."""
+        import numpy as np
+
+        names = list(dict.fromkeys(c.speaker for c in rows))
+        number = {name: i for i, name in enumerate(names)}
+        tokens = sorted({token for c in rows for token in c.terms})
+        having = [[(i, c.terms[token]) for i, c in enumerate(rows) if token in c.terms] for token in tokens]
+        return cls(
+            ids=[c.id for c in rows],
+            created=np.array([c.created for c in rows], np.int64),
+            cosine=_leg([c.cosine for c in rows]),
+            bm25=_leg([c.bm25 for c in rows]),
+            chunks=np.array([c.chunks for c in rows], np.int32),
+            traits=np.array([c.traits for c in rows], np.uint8),
+            occurred=np.array([NO_TIME if c.occurred is None else c.occurred for c in rows], np.int64),
+            conversation=np.array([-1 if c.conversation is None else c.conversation for c in rows], np.int64),
+            position=np.array([c.position for c in rows], np.int64),
+            speaker=np.array([number[c.speaker] for c in rows], np.int32),
+            speakers=names,
+            pinned=np.array([c.pinned for c in rows], np.bool_),
+            surprise=np.array([np.nan if c.surprise is None else c.surprise for c in rows], np.float64),
+            importance=np.array([np.nan if c.importance is None else c.importance for c in rows], np.float64),
+            terms=[(np.array([i for i, _ in some]), np.array([score for _, score in some])) for some in having],
+            documents=documents,
+            frequencies=frequencies or {},
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return (self.row(place) for place in range(len(self)))
+
+    def row(self, place: int) -> Candidate:
+        """The candidate at a place."""
+        surprise, importance = float(self.surprise[place]), float(self.importance[place])
+        conversation, occurred = int(self.conversation[place]), int(self.occurred[place])
+        return Candidate(
+            id=self.ids[place],
+            cosine=None if self.cosine is None else float(self.cosine[place]),
+            bm25=None if self.bm25 is None else float(self.bm25[place]),
+            created=int(self.created[place]),
+            pinned=bool(self.pinned[place]),
+            surprise=None if isnan(surprise) else surprise,
+            terms=self._terms(place),
+            conversation=None if conversation < 0 else conversation,
+            position=int(self.position[place]),
+            speaker=self.speakers[self.speaker[place]],
+            importance=None if isnan(importance) else importance,
+            chunks=int(self.chunks[place]),
+            traits=int(self.traits[place]),
+            occurred=None if occurred == NO_TIME else occurred,
+        )
+
+    def _terms(self, place: int) -> Mapping[int, float]:
+        found = {
+            token: float(score)
+            for token, (places, scores) in enumerate(self.terms)
+            for score in scores[places == place].tolist()
+        }
+        return found or NO_TERMS
+
+
+def _leg(scores: Sequence[float | None]) -> "NDArray[np.float64] | None":
+    """A leg's scores; None where none of the candidates has one."""
+    import numpy as np
+
+    if all(score is None for score in scores):
+        return None
+    return np.array([0.0 if score is None else score for score in scores], np.float64)

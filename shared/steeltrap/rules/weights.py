@@ -1,0 +1,37 @@
+"""What each ranking rule counts. Pure; apart from the rules, which need numpy."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """What each rule counts; 0 switches a rule off.
+
+    vector         share of the semantic leg; the keyword leg has the rest
+    chunks         of the calibrated slope by which the best of many chunks is higher by chance
+    window         of a term's score when a message nearby says it
+    neighbours     of the scores of the messages just before and after
+    conversation   of what the best score in the conversation has above a memory's own
+    speaker        for what was said by someone whom the query names
+    reply          of the score of another person's question, for the message behind it
+    question       of its own score, taken from a short question that a named person asks
+    wish           for a standing instruction of the user's, and half of it for a preference
+    days           for what happened within 14 days of a day that the query names
+    role           for the user's messages if the query says "I", and for the assistant's if it says "you"
+    """
+
+    vector: float = 0.7
+    chunks: float = 1.0
+    window: float = 1.0
+    neighbours: float = 0.05
+    conversation: float = 0.3
+    speaker: float = 0.2
+    reply: float = 0.2
+    question: float = 0.2
+    wish: float = 0.2
+    days: float = 0.1
+    role: float = 0.05
+
+
+WEIGHTS: Final = Weights()
