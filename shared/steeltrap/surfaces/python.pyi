@@ -288,7 +288,9 @@ class CoreHitView(TypedDict):
     why: NotRequired[CoreWhyView]
 
 class CoreOutcomeView(TypedDict):
-    """How the search ended: found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded."""
+    """How the search ended: found, nothing_stored, nothing_matched, nothing_relevant, below_floor, filtered_out or
+    degraded.
+    """
 
     kind: str
     message: str
@@ -586,6 +588,7 @@ class Core:
         min_similarity: float = 0.0,
         related_only: bool = False,
         as_of: str | datetime | None = None,
+        precision: Literal["all", "relevant", "best"] = "all",
         include_conversation: bool = False,
         conversation_id: str | None = None,
         sort_by: Literal["relevance", "importance", "created_at"] = "relevance",
@@ -597,7 +600,7 @@ class Core:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
         Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-        result says why: nothing stored, nothing matched, all below the threshold, or filtered out.
+        result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out.
         """
 
     def get(self, *, id: str) -> CoreMemoryView:
