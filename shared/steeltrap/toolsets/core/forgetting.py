@@ -57,8 +57,8 @@ class DeletedView(Answer):
 def delete(call: Call, input: DeleteInput) -> DeletedView:
     """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
-    What a deleted memory superseded comes up again; criteria match superseded memories too. An unknown `id` is an
-    error; unknown `ids` are skipped. Deleting by criteria skips pinned memories.
+    Memories that a deleted one superseded are found again. Criteria also match superseded memories, but skip pinned
+    ones. An unknown `id` is an error; unknown `ids` are skipped.
     """
     criteria = input.criteria()
     ways = [input.id is not None, input.ids is not None, not criteria.is_empty()]
@@ -82,8 +82,8 @@ class UndoInput(Input):
 def undo(call: Call, input: UndoInput) -> MemoryView:
     """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
 
-    A superseded memory comes up again. Undoing a save that superseded others deletes the new memory, and they come up
-    again. Call again to go back one more version. Nothing is lost: every version stays in the history.
+    Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
+    makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
     """
     return memory_view(undoing.undo(call, input.id))
 

@@ -63,7 +63,7 @@ class MemoryInput(Input):
     pinned: bool = Field(False, description="Pinned: it never decays, and deleting by criteria skips it.")
 
     supersedes: Annotated[list[MemoryId], Field(max_length=MAX_SUPERSEDED)] = Field(
-        [], description="Ids of up to 20 memories that it corrects: they stay in the history and come up no more."
+        [], description="Ids of up to 20 memories that it corrects. They stay stored, but searches leave them out."
     )
 
     def to_draft(self) -> Draft:
