@@ -75,3 +75,58 @@ def test_memories_of_the_embedder_before_are_refused_until_they_are_embedded_aga
     )
     assert CliRunner().invoke(app, ["reembed", "--data", str(tmp_path)]).exit_code == 0
     assert body(search())["results"][0]["content"] == "Ana lives in Lisbon."
+
+
+ABOUT_ANA = (
+    "Ana is 34 and plays the cello.",
+    "Ana moved from Porto to Lisbon in March to work at Acme.",
+    "Ana is allergic to peanuts.",
+    "Ana prefers tea to coffee.",
+    "Ana's brother Rui studies law.",
+    "Ana runs ten kilometres every Sunday.",
+    "Ana drives an old Volvo.",
+    "Ana's dentist is Dr. Reis.",
+    "Ana reads crime novels on the train.",
+    "Ana has two cats, Tico and Teco.",
+    "Ana's landlord wants the rent on the third.",
+    "Ana takes the tram to the office.",
+)
+
+
+def test_a_lone_name_never_wins_against_what_was_asked(ask: Callable[..., Result]) -> None:
+    for fact in ABOUT_ANA:
+        body(ask("save", content=fact))
+    [first] = body(ask("search", query="which city does Ana live in?", limit=1))["results"]
+    assert first["content"] == "Ana moved from Porto to Lisbon in March to work at Acme."
+
+
+def test_each_precision_returns_a_part_of_what_the_wider_one_does(ask: Callable[..., Result]) -> None:
+    for fact in ABOUT_ANA:
+        body(ask("save", content=fact))
+    for query in (
+        "what is Ana allergic to?",
+        "Ana",
+        "does Ana have pets?",
+        "tea or coffee",
+        "which city does she live in?",
+    ):
+        everything, relevant, best = (
+            [hit["id"] for hit in body(ask("search", query=query, limit=100, precision=how))["results"]]
+            for how in ("all", "relevant", "best")
+        )
+        assert len(everything) == len(ABOUT_ANA)
+        assert relevant == everything[: len(relevant)]
+        assert best == relevant[: len(best)]
+        assert 1 <= len(best) <= len(relevant) < len(everything)
+
+
+def test_nothing_relevant_is_said_in_words_and_only_when_asked_for(ask: Callable[..., Result]) -> None:
+    for fact in ABOUT_ANA:
+        body(ask("save", content=fact))
+    asked = "income tax brackets for freelancers in Canada"
+    told = body(ask("search", query=asked, precision="relevant"))
+    assert told == {
+        "results": [],
+        "outcome": {"kind": "nothing_relevant", "message": "Nothing about this is stored."},
+    }
+    assert len(body(ask("search", query=asked))["results"]) == 10

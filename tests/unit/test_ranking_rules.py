@@ -78,6 +78,13 @@ def test_ties_go_to_the_newest_then_to_the_smallest_id() -> None:
     assert [f.candidate.id for f in scored.best_first(places.nonzero()[0])] == ["e", "d", "a", "b", "c"]
 
 
+def test_ten_thousand_equal_memories_rank_by_id() -> None:
+    rows = [_alone(f"{n:05}", 0.5, 1.0) for n in reversed(range(10_000))]
+    scored = rank("heron", Candidates.of(rows, documents=10_000, frequencies={"heron": 10_000}), Levels())
+    best = scored.best_first(scored.above(-1.0, related_only=False))
+    assert [next(best).candidate.id for _ in range(3)] == ["00000", "00001", "00002"]
+
+
 # The two legs
 
 

@@ -13,11 +13,11 @@ from .analysis import STOP_WORDS, tokens
 
 Precision = Literal["all", "relevant", "best"]
 
-FLOOR: Final = 0.11
+FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
-NEAR_THE_BEST: Final = 0.87
+NEAR_THE_BEST: Final = 0.9
 """Of the best score, what a memory has to reach to be returned beside it."""
 
 _TOKEN: Final = re.compile(r"[^\W\d_][\w'\u2019-]*|[.?!:]")

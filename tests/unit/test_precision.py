@@ -1,0 +1,32 @@
+"""What a query needs for anything to be relevant: names that nobody knows, and capitals that are no names."""
+
+import pytest
+
+from steeltrap.rules.precision import FLOOR, UNKNOWN_NAME, floor, names
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("Where does Ana live?", ["Ana"]),
+        ("Ana lives where?", []),
+        ("Hello. Where is Ana? Is Bob there?", ["Ana", "Bob"]),
+        ("where does ana live", []),
+        ("Which flight goes from Oslo to Bergen", ["Oslo", "Bergen"]),
+        ("What does NYE cost?", []),
+        ("What should I do?", []),
+        ("Wann beginnt der Feldtest?", []),
+        ("Welche Programmiersprache ist tabu?", []),
+        ("\u7f8e\u54b2\u3055\u3093\u306f\u3069\u3053", []),
+        ("", []),
+    ],
+)
+def test_a_capital_is_a_name_only_inside_a_sentence_and_not_in_german(query: str, found: list[str]) -> None:
+    assert names(query) == found
+
+
+def test_a_name_that_no_memory_has_asks_for_a_better_match() -> None:
+    assert floor("Where does Ana live?", {"ana": 0, "live": 2}) == UNKNOWN_NAME > FLOOR
+    assert floor("Where does Ana live?", {"ana": 1, "live": 2}) == FLOOR
+    assert floor("where does ana live?", {"ana": 0, "live": 2}) == FLOOR
+    assert floor("Where does Ana live?", {}) == FLOOR
