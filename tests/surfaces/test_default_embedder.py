@@ -103,13 +103,7 @@ def test_a_lone_name_never_wins_against_what_was_asked(ask: Callable[..., Result
 def test_each_precision_returns_a_part_of_what_the_wider_one_does(ask: Callable[..., Result]) -> None:
     for fact in ABOUT_ANA:
         body(ask("save", content=fact))
-    for query in (
-        "what is Ana allergic to?",
-        "Ana",
-        "does Ana have pets?",
-        "tea or coffee",
-        "which city does she live in?",
-    ):
+    for query in ("what is Ana allergic to?", "does Ana have cats?", "tea or coffee", "where does Ana drive?"):
         everything, relevant, best = (
             [hit["id"] for hit in body(ask("search", query=query, limit=100, precision=how))["results"]]
             for how in ("all", "relevant", "best")
