@@ -41,6 +41,9 @@ def quality(
         Path | None,
         typer.Option("--against", metavar="FILE", help="Compare, question by question, with a run that --keep wrote."),
     ] = None,
+    ablate: Annotated[
+        bool, typer.Option("--ablate", help="Also switch off each ranking rule in turn, and show what it gains.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Measure how well search finds the answers to questions.
@@ -51,7 +54,7 @@ def quality(
     """
     from .quality.measure import measure, show
 
-    show(measure(paths, store, embedder=embedder, keep=keep, against=against), as_json)
+    show(measure(paths, store, embedder=embedder, keep=keep, against=against, ablate=ablate), as_json)
 
 
 def locomo(

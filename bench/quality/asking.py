@@ -12,6 +12,7 @@ from steeltrap.engine.save import Draft
 from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.rules.budget import estimate_tokens
+from steeltrap.rules.weights import WEIGHTS, Weights
 from steeltrap.surfaces.cli.opening import Opened
 from steeltrap.surfaces.cli.progress import shown
 
@@ -47,16 +48,25 @@ class Asked:
     load_seconds: float = 0.0
 
 
-def ask(questions: QuestionSet, store: Store, *, embedder: str | None = None, by_session: bool = True) -> Asked:
-    """Every space in a user's own, then its questions. `by_session` also looks for the best distinct sessions.
+def ask(
+    questions: QuestionSet,
+    store: Store,
+    *,
+    embedder: str | None = None,
+    by_session: bool = True,
+    weights: Weights = WEIGHTS,
+) -> Asked:
+    """Every space in a user's own, then its questions. `by_session` also looks for the best distinct sessions, and
+    `weights` are those of the ranking rules.
 
     Raises IndexUnavailable when a search has to go without a part: its answer says nothing about the ranking.
     """
     with (
         TemporaryDirectory(prefix="steeltrap-bench-") as folder,
-        opened(Path(folder), store, embedder=embedder) as place,
+        opened(Path(folder), store, embedder=embedder) as there,
         shown(questions.name, len(questions.spaces)) as advance,
     ):
+        place = replace(there, door=replace(there.door, rules=replace(there.door.rules, ranking=weights)))
         asked = Asked(answers=[], embedder=place.door.embedder.name)
         for number, space in enumerate(questions.spaces, 1):
             by_user = Opened(place.door, Caller(UserRef(f"space-{number}"), "default"), place.settings)

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
 from steeltrap.errors import InvalidInput, NotFound
+from steeltrap.rules.weights import WEIGHTS, Weights
 from steeltrap.surfaces.cli.output import say, write_json
 
 from ..stores import Store
@@ -13,7 +15,8 @@ from .asking import ask
 from .formats import read
 from .reading import parsed
 from .scorecard import Kept, kept, scorecard
-from .scoring import SHARES
+from .scoring import SHARES, changes, scores
+from .sets import QuestionSet
 
 
 def measure(
@@ -23,11 +26,13 @@ def measure(
     embedder: str | None = None,
     keep: Path | None = None,
     against: Path | None = None,
+    ablate: bool = False,
 ) -> dict[str, Any]:
     """The figures by the set's name. Every file is read before the first question.
 
-    `keep` is written with every question's scores, and `against` is such a file of an earlier run. Raises NotFound or
-    InvalidInput for a file that can't be read, and what the store raises.
+    With `ablate` each ranking rule is switched off in turn. `keep` is written with every question's scores, and
+    `against` is such a file of an earlier run. Raises NotFound or InvalidInput for a file that can't be read, and what
+    the store raises.
     """
     sets = [read(path.expanduser()) for path in paths]
     names = [questions.name for questions in sets]
@@ -42,9 +47,20 @@ def measure(
         figures[questions.name] = {"format": questions.form, "store": store.value} | scorecard(
             asked, before.get(questions.name)
         )
+        if ablate:
+            figures[questions.name]["gained_by"] = _gained(questions, store, embedder, rows[questions.name])
     if keep is not None:
         _write(keep.expanduser(), rows)
     return figures
+
+
+def _gained(questions: QuestionSet, store: Store, embedder: str | None, rows: Kept) -> dict[str, Any]:
+    """By ranking rule what each score is higher with it than without it."""
+    gained = {}
+    for rule in RULES:
+        without = ask(questions, store, embedder=embedder, by_session=False, weights=replace(WEIGHTS, **{rule: 0.0}))
+        gained[rule] = changes([row["scores"] for row in rows], [scores(one.answered) for one in without.answers])
+    return gained
 
 
 def show(figures: Mapping[str, Any], as_json: bool) -> None:
@@ -56,6 +72,8 @@ def show(figures: Mapping[str, Any], as_json: bool) -> None:
     return None
 
 
+RULES: Final = tuple(field.name for field in fields(Weights) if field.name != "vector")
+"""The ranking rules that can be switched off."""
 _COUNTS: Final = ("tokens",)
 _FACTS: Final = ("format", "store", "embedder", "memories", "refused", "questions", "unanswerable")
 _SPEED: Final = {"search_p50_ms": "search, median, ms", "search_p95_ms": "search, 95th percentile, ms"}
@@ -72,6 +90,19 @@ def _print(name: str, figures: Mapping[str, Any]) -> None:
     say("|---" + "|--:" * len(columns) + "|")
     for title, row in rows.items():
         say(f"| {' | '.join([title, *(_cell(row, column) for column in columns)])} |")
+    say("")
+    if "gained_by" in figures:
+        _print_gains(figures["gained_by"])
+
+
+def _print_gains(gained: Mapping[str, Any]) -> None:
+    say("What each ranking rule gains, in points:")
+    columns = [column for column in SHARES if any(column in of for of in gained.values())]
+    say(f"| {' | '.join(['', *columns])} |")
+    say("|---" + "|--:" * len(columns) + "|")
+    for rule, of_rule in gained.items():
+        moved = [f"{of_rule[column]['by']:+.1f}" if column in of_rule else "" for column in columns]
+        say(f"| {' | '.join([rule, *moved])} |")
     say("")
 
 
