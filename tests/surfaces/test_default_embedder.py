@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from embedding import HashedWords
-from steeltrap.adapters.embedders.calibration import JAPANESE_TEXTS
+from steeltrap.adapters.embedders.calibration import CALIBRATION_TEXTS, CONVERSATION, JAPANESE_TEXTS
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
@@ -124,3 +124,33 @@ def test_nothing_relevant_is_said_in_words_and_only_when_asked_for(ask: Callable
         "outcome": {"kind": "nothing_relevant", "message": "Nothing about this is stored."},
     }
     assert len(body(ask("search", query=asked))["results"]) == 10
+
+
+ASKED_OF_ANA = {
+    "which city does Ana live in?": ABOUT_ANA[1],
+    "what must Ana not eat?": ABOUT_ANA[2],
+    "what does she drink?": ABOUT_ANA[3],
+    "what car does Ana have?": ABOUT_ANA[6],
+    "who looks after Ana's teeth?": ABOUT_ANA[7],
+    "does Ana have pets?": ABOUT_ANA[9],
+    "when is the rent due?": ABOUT_ANA[10],
+    "how does Ana get to work?": ABOUT_ANA[11],
+}
+
+
+def test_an_unrelated_memory_hardly_ever_drives_the_right_one_out_of_the_first_ten(ask: Callable[..., Result]) -> None:
+    for fact in (*ABOUT_ANA, *CALIBRATION_TEXTS):
+        body(ask("save", content=fact))
+
+    def among_ten() -> set[str]:
+        answers = {query: body(ask("search", query=query))["results"] for query in ASKED_OF_ANA}
+        return {query for query, hits in answers.items() if ASKED_OF_ANA[query] in [hit["content"] for hit in hits]}
+
+    there = among_ten()
+    assert len(there) >= 6
+    dropped = 0
+    for unrelated in CONVERSATION:
+        added = body(ask("save", content=unrelated))["id"]
+        dropped += len(there - among_ten())
+        body(ask("delete", id=added))
+    assert dropped <= 0.01 * len(CONVERSATION) * len(there)
