@@ -99,7 +99,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("rank"):
         scored = _scored(call, request, matches.candidates, speakers)
         passed = _passed(scored, request)
-        relevant = _relevant(scored, passed, request)
+        relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, relevant)
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.candidate.created, f.candidate.id))
@@ -111,7 +111,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
     outcome = _outcome(request, matches, hits, len(found))
-    if len(passed) and not len(relevant) and not matches.degraded:
+    if len(passed) and not len(relevant):
         outcome = _NOTHING_RELEVANT
     return Found(hits=hits, outcome=outcome, matches=len(relevant))
 
@@ -190,7 +190,7 @@ def _passed(scored: "Scored", request: Search) -> "Column":
     """The places of the candidates that are above the floors."""
     if request.mode == "keyword":
         return scored.above(0.0, related_only=False)
-    least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -1.0
+    least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -2.0
     return scored.above(least, related_only=request.related_only)
 
 
@@ -217,11 +217,15 @@ def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[in
     }
 
 
-def _relevant(scored: "Scored", passed: "Column", request: Search) -> "Column":
-    """Of the places that passed, those that the asked precision keeps; none where even the best is unrelated."""
+def _relevant(scored: "Scored", passed: "Column", request: Search, *, degraded: bool) -> "Column":
+    """Of the places that passed, those that the asked precision keeps; none where even the best is unrelated.
+
+    A `degraded` search lacks a leg, so its scores say nothing about that.
+    """
     if request.precision == "all" or not len(passed):
         return passed
-    if scored.legs[passed].max() < precision.floor(request.query, scored.candidates.frequencies):
+    floor = precision.floor(request.query, scored.candidates.frequencies)
+    if not degraded and scored.legs[passed].max() < floor:
         return passed[:0]
     score = scored.score[passed]
     kept = precision.NEAR_THE_BEST if request.precision == "relevant" else 1.0

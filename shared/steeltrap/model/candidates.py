@@ -103,10 +103,15 @@ class Candidates:
         return len(self.ids)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return (self.row(place) for place in range(len(self)))
+        terms: list[dict[int, float]] = [{} for _ in range(len(self))]
+        for token, (places, scores) in enumerate(self.terms):
+            for place, score in zip(places.tolist(), scores.tolist(), strict=True):
+                terms[place][token] = score
+        for place, of_place in enumerate(terms):
+            yield self.row(place)._replace(terms=of_place or NO_TERMS)
 
     def row(self, place: int) -> Candidate:
-        """The candidate at a place."""
+        """The candidate at a place, without its terms, which stand by token."""
         surprise, importance = float(self.surprise[place]), float(self.importance[place])
         conversation, occurred = int(self.conversation[place]), int(self.occurred[place])
         return Candidate(
@@ -116,7 +121,6 @@ class Candidates:
             created=int(self.created[place]),
             pinned=bool(self.pinned[place]),
             surprise=None if isnan(surprise) else surprise,
-            terms=self._terms(place),
             conversation=None if conversation < 0 else conversation,
             position=int(self.position[place]),
             speaker=self.speakers[self.speaker[place]],
@@ -125,14 +129,6 @@ class Candidates:
             traits=int(self.traits[place]),
             occurred=None if occurred == NO_TIME else occurred,
         )
-
-    def _terms(self, place: int) -> Mapping[int, float]:
-        found = {
-            token: float(score)
-            for token, (places, scores) in enumerate(self.terms)
-            for score in scores[places == place].tolist()
-        }
-        return found or NO_TERMS
 
 
 def _leg(scores: Sequence[float | None]) -> "NDArray[np.float64] | None":
