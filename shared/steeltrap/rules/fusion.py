@@ -8,6 +8,7 @@ by how much a memory is better, and measured worse on every set.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,10 @@ class Scored:
         without it), then by id."""
         columns = [column[places] for column in by or (self.score, self.candidates.created)]
         order = np.lexsort([-column for column in reversed(columns)])
-        ids = self.candidates.ids
-        for _, ties in groupby(order.tolist(), key=lambda i: tuple(column[i] for column in columns)):
-            for place in sorted((int(places[i]) for i in ties), key=lambda at: ids[at]):
+        ranked = zip(places[order].tolist(), *(column[order].tolist() for column in columns), strict=True)
+        for _, ties in groupby(ranked, key=itemgetter(slice(1, None))):
+            tied = [place for place, *_ in ties]
+            for place in tied if len(tied) == 1 else sorted(tied, key=self.candidates.ids.__getitem__):
                 yield self.row(place)
 
 

@@ -99,7 +99,7 @@ def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
     if candidates.bm25 is None or whole <= 0:
         return np.zeros(len(candidates))
     heard = candidates.bm25.astype(np.float64)
-    for places, scores in candidates.terms:
+    for places, scores in candidates.terms if len(near.told) else ():
         own = np.zeros(len(candidates))
         own[places] = scores
         best = own
@@ -116,6 +116,8 @@ class _Near:
 
     def __init__(self, candidates: Candidates) -> None:
         self.told = np.flatnonzero(candidates.conversation >= 0)
+        if not len(self.told):
+            return
         # Numbers of conversations may be as large as 2^48.
         _, talk = np.unique(candidates.conversation[self.told], return_inverse=True)
         self.talk = talk
@@ -136,8 +138,8 @@ class _Near:
         """The places of candidates, and of those that lie `step` places further on."""
         if step not in self._steps:
             wanted = self._at + step
-            index = np.minimum(np.searchsorted(self._sorted, wanted), max(0, len(self._sorted) - 1))
-            there = np.flatnonzero(self._sorted[index] == wanted) if len(self._sorted) else index
+            index = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+            there = np.flatnonzero(self._sorted[index] == wanted)
             self._steps[step] = self.told[there], self.told[self._order[index[there]]]
         return self._steps[step]
 
