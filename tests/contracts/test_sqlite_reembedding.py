@@ -58,7 +58,7 @@ def test_a_search_meanwhile_goes_by_words_and_says_so(space: Opening) -> None:
     assert "(256 of 300 memories are done)" in (matches.degraded or "")
     assert "steeltrap reembed" in (matches.degraded or "")
     only_meaning = search(new, near=near)
-    assert (only_meaning.candidates, only_meaning.stored) == ((), 300)
+    assert (list(only_meaning.candidates), only_meaning.stored) == ([], 300)
     assert only_meaning.degraded
     with pytest.raises(IndexUnavailable, match=REBUILT):
         new.look_around([probe("heron")], floor=0.5, top_k=3)

@@ -146,7 +146,7 @@ def test_what_is_too_large_for_all_or_nothing_is_stored_with_continue(run: Tools
     items = [{"content": f"{i} " + "x" * 32_000} for i in range(100)]
     done = run("memory_batch_store", items=items, on_error="continue")
     # DynamoDB Local may be too slow for all of them within the call's ten seconds: then each of the others is told.
-    late = [error for error in done["errors"] if "took longer than its 10 s" in error["message"]]
+    late = [error for error in done["errors"] if "took longer than 10 s" in error["message"]]
     assert done["stored_count"] + len(late) == 100
     assert done["stored_count"] > 0
     assert chosen() == "aws" or not late

@@ -134,5 +134,5 @@ def test_the_reads_of_one_call_share_its_time(cloud: Cloud, door: Door) -> None:
     cloud.unruly.always["*"] = slowly
     for _ in range(2):
         assert list(space.get([id])) == [id]
-    with pytest.raises(Unavailable, match="longer than its 4 s"):
+    with pytest.raises(Unavailable, match="longer than 4 s"):
         space.get([id])

@@ -90,7 +90,7 @@ def test_a_query_of_thousands_of_terms_holds_no_table_of_all_terms_of_all_memori
     assert len(found["results"]) == 5
 
 
-def test_what_terms_add_is_held_for_what_was_said_in_conversations_alone(
+def test_what_terms_add_is_held_only_where_the_ranking_rules_ask_for_it(
     monkeypatch: pytest.MonkeyPatch, door: Door
 ) -> None:
     cells = []
@@ -107,7 +107,8 @@ def test_what_terms_add_is_held_for_what_was_said_in_conversations_alone(
     answer(door, "core.append_messages", conversation_id="talk", messages=said)
     for more in ({"vector_weight": 0.5}, {"mode": "keyword"}, {"mode": "semantic"}, {}):
         answer(door, "core.search", query="heron otter frog", include_conversation=True, **more)
-    assert cells == [0, 0, 0, 20 * 2]
+    # Fifty memories with three of the words, and twenty messages with two.
+    assert cells == [0, 0, 0, 50 * 3 + 20 * 2]
 
 
 def _long_words(count: int) -> list[str]:

@@ -133,7 +133,7 @@ def test_a_call_whose_time_ran_out_in_the_embedder_writes_nothing(tmp_path: Path
         clock=clock,
         deadline=deadline,
     )
-    with pytest.raises(Unavailable, match="longer than its 10 s"):
+    with pytest.raises(Unavailable, match="longer than 10 s"):
         save(call, Draft(content="the heron"))
     assert clock.slept == pytest.approx(10.001)
     assert list(store.users()) == []
