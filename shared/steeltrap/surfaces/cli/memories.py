@@ -204,7 +204,7 @@ def _explained(why: dict[str, Any]) -> str:
     if "similarity" in why:
         parts.append(f"meaning {why['semantic']:.2f} (cosine {why['similarity']:.2f})")
     parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
-    parts += [f"{rule} +{boost:.2f}" for rule, boost in (why.get("boosts") or {}).items()]
+    parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
     return "because: " + ", ".join(parts)
 
 
