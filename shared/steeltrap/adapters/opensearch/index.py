@@ -19,7 +19,7 @@ from .errors import STALE, failure, refusal
 from .indices import Indices
 from .look_around import LookAround
 from .queries import Body
-from .view import View
+from .user_filter import UserFilter
 
 _log = logging.getLogger("steeltrap")
 
@@ -57,22 +57,24 @@ class OpenSearchIndex:
         before: int | None = None,
         leave_out: Sequence[str] = (),
     ) -> Indexed:
-        view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        allowed = UserFilter(user=user, now=now, before=before, leave_out=tuple(leave_out))
         tokens = list(dict.fromkeys(query.tokens))
         legs: dict[str, Body] = {}
         if query.per_leg is None:
-            legs["all"] = queries.every_match(view, query, tokens, None)
+            legs["all"] = queries.every_match(allowed, query, tokens, None)
         elif query.per_leg > 0:
             if tokens:
-                legs["keyword"] = queries.keyword_leg(view, query, tokens, self._recall(user))
+                legs["keyword"] = queries.keyword_leg(allowed, query, tokens, self._recall(user))
             if query.embedding is not None:
-                legs["semantic"] = queries.semantic_leg(view, query, query.embedding)
-        statistics, *found = self._ask(user, [queries.statistics(view, query.filter, tokens), *legs.values()], deadline)
+                legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding)
+        statistics, *found = self._ask(
+            user, [queries.statistics(allowed, query.filter, tokens), *legs.values()], deadline
+        )
         if (wrong := failure(statistics)) is not None:
             raise wrong
         by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
         if query.per_leg is None:
-            by_leg["all"] += self._rest(view, query, tokens, by_leg["all"], deadline)
+            by_leg["all"] += self._rest(allowed, query, tokens, by_leg["all"], deadline)
         seen = statistics["aggregations"]["seen"]
         stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
         self._remember(user, stored, length)
@@ -100,8 +102,8 @@ class OpenSearchIndex:
     ) -> list[IndexedSurroundings]:
         if not probes:
             return []
-        view = View(user=user, now=now, before=before, leave_out=tuple(leave_out))
-        asking = LookAround(view, probes, floor, top_k)
+        allowed = UserFilter(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        asking = LookAround(allowed, probes, floor, top_k)
         return asking.read(self._ask(user, asking.bodies, deadline))
 
     def write(
@@ -152,13 +154,18 @@ class OpenSearchIndex:
         return found
 
     def _rest(
-        self, view: View, query: Query, tokens: Sequence[str], block: Sequence[Mapping[str, Any]], deadline: Deadline
+        self,
+        allowed: UserFilter,
+        query: Query,
+        tokens: Sequence[str],
+        block: Sequence[Mapping[str, Any]],
+        deadline: Deadline,
     ) -> list[Mapping[str, Any]]:
         """What comes behind a full block of all matches."""
         rest: list[Mapping[str, Any]] = []
         while len(block) == queries.MOST:
-            body = queries.every_match(view, query, tokens, block[-1]["sort"][0])
-            [part] = self._ask(view.user, [body], deadline)
+            body = queries.every_match(allowed, query, tokens, block[-1]["sort"][0])
+            [part] = self._ask(allowed.user, [body], deadline)
             if (wrong := failure(part)) is not None:
                 raise wrong
             block = answers.hits(part)

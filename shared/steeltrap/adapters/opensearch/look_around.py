@@ -12,7 +12,7 @@ from ...ports import IndexedSurroundings, Probe
 from . import answers, queries
 from .errors import failure
 from .queries import Body
-from .view import View
+from .user_filter import UserFilter
 
 _ROOM: Final = 12
 """How many more neighbours are answered than asked for: the store knows of some that have changed."""
@@ -21,12 +21,12 @@ _ROOM: Final = 12
 class LookAround:
     """The bodies of one request, and how to read what they bring."""
 
-    def __init__(self, view: View, probes: Sequence[Probe], floor: float, top_k: int) -> None:
-        self.bodies: list[Body] = [queries.anyone(view, _ROOM)]
+    def __init__(self, allowed: UserFilter, probes: Sequence[Probe], floor: float, top_k: int) -> None:
+        self.bodies: list[Body] = [queries.anyone(allowed, _ROOM)]
         self._probes = probes
         self._floor = floor
         self._wanted = top_k + _ROOM
-        self._places = [self._place(view, probe) for probe in probes]
+        self._places = [self._place(allowed, probe) for probe in probes]
 
     def read(self, parts: Sequence[Mapping[str, Any]]) -> list[IndexedSurroundings]:
         """The surroundings of each probe. Raises what kept a part from answering."""
@@ -44,13 +44,13 @@ class LookAround:
             found.append(IndexedSurroundings(anywhere=anywhere, near=close, newest=answers.newest(parts[0])))
         return found
 
-    def _place(self, view: View, probe: Probe) -> tuple[int | None, int | None]:
+    def _place(self, allowed: UserFilter, probe: Probe) -> tuple[int | None, int | None]:
         """Where the two answers for a probe will stand; without a scope one search answers both questions."""
         if probe.scope is None:
-            at = self._add(queries.around(view, probe, self._wanted))
+            at = self._add(queries.around(allowed, probe, self._wanted))
             return at, at
-        anywhere = self._add(queries.around(view, probe, _ROOM))
-        return anywhere, self._add(queries.around(view, probe, self._wanted, floor=self._floor, scope=probe.scope))
+        anywhere = self._add(queries.around(allowed, probe, _ROOM))
+        return anywhere, self._add(queries.around(allowed, probe, self._wanted, floor=self._floor, scope=probe.scope))
 
     def _add(self, body: Body | None) -> int | None:
         if body is None:

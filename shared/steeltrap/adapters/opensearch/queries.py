@@ -19,7 +19,7 @@ from ...ports import Probe
 from .documents import has_direction, numbers
 from .mapping import UNKNOWN, packed
 from .terms import token_term
-from .view import View, conditions
+from .user_filter import UserFilter, conditions
 
 WIDER: Final = 2
 BREADTH: Final = 400
@@ -36,25 +36,25 @@ MOST: Final = 10_000
 Body = dict[str, Any]
 
 
-def keyword_leg(view: View, query: Query, tokens: Sequence[str], known: tuple[int, float] | None) -> Body:
+def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], known: tuple[int, float] | None) -> Body:
     """The best by words, rescored to their cosines where the query has an embedding.
 
     `known` are the user's documents and their average length, as they were a moment ago.
     """
     boost = packed(*(known or UNKNOWN))
     size = wide(query.per_leg) if known else max(UNKNOWN_READS, wide(query.per_leg))
-    weighed = {"bool": {"should": _by_words(view.user, tokens, boost), "minimum_should_match": 1}}
-    body = _hits(size, {"bool": {"filter": [view.admitted(query.filter)], "must": [weighed]}})
+    weighed = {"bool": {"should": _by_words(allowed.user, tokens, boost), "minimum_should_match": 1}}
+    body = _hits(size, {"bool": {"filter": [allowed.admitted(query.filter)], "must": [weighed]}})
     if query.embedding is not None and has_direction(query.embedding):
         exact = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": cosine(query.embedding)}
         body["rescore"] = {"window_size": size, "query": exact}
     return body
 
 
-def semantic_leg(view: View, query: Query, embedding: Embedding) -> Body:
+def semantic_leg(allowed: UserFilter, query: Query, embedding: Embedding) -> Body:
     """The nearest by vectors, those without one last; for a vector without a direction any: all are equally near."""
     size = min(MOST, query.per_leg or MOST)
-    admitted = view.admitted(query.filter)
+    admitted = allowed.admitted(query.filter)
     if not has_direction(embedding):
         return _hits(size, admitted)
     unplaced: Body = {"bool": {"filter": [admitted, {"term": {"directed": False}}]}}
@@ -62,44 +62,46 @@ def semantic_leg(view: View, query: Query, embedding: Embedding) -> Body:
     return _hits(size, {"bool": {"should": [nearest(embedding, breadth, admitted), unplaced]}})
 
 
-def every_match(view: View, query: Query, tokens: Sequence[str], after: str | None) -> Body:
+def every_match(allowed: UserFilter, query: Query, tokens: Sequence[str], after: str | None) -> Body:
     """A block of all matches by id, behind an id. With an embedding everything that is admitted matches."""
-    matching: Body = {"filter": [view.admitted(query.filter)]}
+    matching: Body = {"filter": [allowed.admitted(query.filter)]}
     if query.embedding is None:
-        matching["filter"].append({"terms": {"tokens": [token_term(view.user, token) for token in tokens]}})
+        matching["filter"].append({"terms": {"tokens": [token_term(allowed.user, token) for token in tokens]}})
     elif has_direction(query.embedding):
         matching["should"] = [cosine(query.embedding)]
     body = _hits(MOST, {"bool": matching}) | {"sort": [{"id": "asc"}], "track_scores": True}
     return body if after is None else body | {"search_after": [after]}
 
 
-def statistics(view: View, filter: Filter, tokens: Sequence[str]) -> Body:
+def statistics(allowed: UserFilter, filter: Filter, tokens: Sequence[str]) -> Body:
     """Counts over all that the user sees, and the newest version of anything the user has."""
     counted: Body = {
         "length": {"sum": {"field": "length"}},
-        "admitted": {"filter": view.admitted(filter)},
+        "admitted": {"filter": allowed.admitted(filter)},
     }
     if tokens:
-        having = [{"term": {"tokens": token_term(view.user, token)}} for token in tokens]
+        having = [{"term": {"tokens": token_term(allowed.user, token)}} for token in tokens]
         counted["having"] = {"filters": {"filters": having}}
     return {
         "size": 0,
         "track_total_hits": False,
-        "query": view.everything(),
+        "query": allowed.everything(),
         "aggs": {
             "newest": _NEWEST,
-            "seen": {"filter": view.visible(filter), "aggs": counted},
+            "seen": {"filter": allowed.visible(filter), "aggs": counted},
         },
     }
 
 
-def around(view: View, probe: Probe, size: int, *, floor: float | None = None, scope: str | None = None) -> Body | None:
+def around(
+    allowed: UserFilter, probe: Probe, size: int, *, floor: float | None = None, scope: str | None = None
+) -> Body | None:
     """The documents nearest to any chunk of a probe; None for a probe without a direction.
 
     `floor` is a cosine; `scope` is the one that holds them directly.
     """
     without = [] if probe.leave_out is None else [probe.leave_out]
-    seen = view.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
+    seen = allowed.visible(Filter(), *conditions(Filter(scope=scope)), without=without)
     # A long text asks once for each chunk, so each may look less widely.
     breadth = max(size, AROUND_BREADTH // (1 + len(probe.embeddings) // 4))
     near = [nearest(embedding, breadth, seen) for embedding in probe.embeddings if has_direction(embedding)]
@@ -109,9 +111,9 @@ def around(view: View, probe: Probe, size: int, *, floor: float | None = None, s
     return body if floor is None else body | {"min_score": to_score(floor) - 1e-6}
 
 
-def anyone(view: View, size: int) -> Body:
+def anyone(allowed: UserFilter, size: int) -> Body:
     """Some of the user's memories, whichever come first, and the newest version of anything the user has."""
-    hits = _hits(size, view.everything()) | {"post_filter": view.visible(Filter())}
+    hits = _hits(size, allowed.everything()) | {"post_filter": allowed.visible(Filter())}
     return hits | {"aggs": {"newest": _NEWEST}}
 
 

@@ -61,7 +61,7 @@ class Named:
 
 
 class BoundsCache:
-    """Caches the bounds that a user's last search met, so that the next one needs fewer requests. Safe for threads."""
+    """Caches the bounds seen by a user's last search, so that the next one needs fewer requests. Safe for threads."""
 
     def __init__(self) -> None:
         self._met: OrderedDict[str, tuple[Bounds, Last]] = OrderedDict()

@@ -1,6 +1,6 @@
 """What a request may look at: the one place where a user's filter is put into a query.
 
-Every query in this package begins with a `View`, and a `View` begins with its user.
+Every query in this package begins with a `UserFilter`, and a `UserFilter` begins with its user.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Clause = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class UserFilter:
     """One user's documents as they are at `now` (microseconds), those written before `before`, without some."""
 
     user: str
