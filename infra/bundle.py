@@ -91,7 +91,7 @@ class Bundle:
         return layer
 
     def _fill(self, folder: Path) -> None:
-        self._install(folder, "--group", f"{_PROJECT}:{self.group}", *(["numpy"] if self.embedder else []))
+        self._install(folder, "--group", f"{_PROJECT}:{self.group}")
         if self.embedder:
             # Not what it brings along to download models: the model is part of the code.
             self._install(folder, "--no-deps", "tokenizers")
