@@ -28,7 +28,7 @@ _UNUSED: Final = (
     *("grpcio-*.dist-info", "protobuf-*.dist-info", "opensearch_protobufs-*.dist-info"),
     *("bin", "boto3/examples", "*.dist-info/sboms", "aws_lambda_powertools/event_handler", "pydantic/v1"),
     *("numpy/f2py", "numpy/testing", "numpy/tests", "numpy/*/tests", "numpy/_pyinstaller", "numpy/_core/include"),
-    *("numpy/_core/lib", "numpy/typing", "numpy/random", "numpy/fft", "numpy/ma", "numpy/polynomial"),
+    *("numpy/_core/lib", "numpy/random", "numpy/fft", "numpy/ma", "numpy/polynomial"),
     *(
         f"aws_lambda_powertools/utilities/{unused}"
         for unused in (
