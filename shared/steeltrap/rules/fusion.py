@@ -24,11 +24,9 @@ Column = NDArray[Any]
 class Fused:
     """A candidate with its score, 0 to 1 and above where rules add to it, and what it is made of.
 
-    `place` is the candidate's, and `boosts` is what each ranking rule added. `importance` is None where it was not
-    asked for.
+    `boosts` is what each ranking rule added. `importance` is None where it was not asked for.
     """
 
-    place: int
     candidate: Candidate
     semantic: float
     keyword: float
@@ -56,7 +54,6 @@ class Scored:
         """The candidate at a place with its scores."""
         boosts = {name: value for name, column in self.boosts.items() if (value := float(column[place]))}
         return Fused(
-            place,
             self.candidates.row(place),
             float(self.semantic[place]),
             float(self.keyword[place]),

@@ -153,9 +153,10 @@ def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights
     conversation = np.zeros(len(own))
     conversation[near.told] = weights.conversation * (best[near.talk] - own[near.told])
     # Between a user and an assistant nearly every message answers a question.
-    asks = (candidates.traits & Trait.QUESTION).astype(np.bool_) & _named(candidates)
+    named = _named(candidates)
+    asks = _has(candidates, Trait.QUESTION) & named
     here, before = near.pairs(-1)
-    answers = asks[before] & _named(candidates)[here] & (candidates.speaker[here] != candidates.speaker[before])
+    answers = asks[before] & named[here] & (candidates.speaker[here] != candidates.speaker[before])
     reply = np.zeros(len(own))
     reply[here[answers]] = weights.reply * own[before[answers]]
     question = np.zeros(len(own))
@@ -193,7 +194,7 @@ def _on_days(query: str, candidates: Candidates) -> Column:
     """1 for what happened within 14 days of a day that the query names, else 0."""
     near = np.zeros(len(candidates))
     times = candidates.occurred[candidates.occurred != NO_TIME]
-    if not len(times) or not any(char.isalnum() for char in query):
+    if not len(times):
         return near
     first, last = from_micros(int(times.min())).year, from_micros(int(times.max())).year
     for start, end in spans(query, range(max(first, last - _MOST_YEARS), last + 1)):
@@ -203,7 +204,8 @@ def _on_days(query: str, candidates: Candidates) -> Column:
 
 
 def _has(candidates: Candidates, trait: Trait) -> Column:
-    return (candidates.traits & trait).astype(np.bool_).astype(np.float64)
+    has: Column = (candidates.traits & trait) != 0
+    return has
 
 
 def _named(candidates: Candidates) -> Column:

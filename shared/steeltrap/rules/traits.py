@@ -10,9 +10,9 @@ _SHORT: Final = 40
 """From this many words on, a text that ends in a question mark says something of its own too."""
 
 _LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2}):\s")
-ROLES: Final = frozenset({"user", "human", "assistant", "ai", "system", "tool"})
 _USER: Final = frozenset({"user", "human"})
 _ASSISTANT: Final = frozenset({"assistant", "ai"})
+ROLES: Final = _USER | _ASSISTANT | {"system", "tool"}
 
 _INSTRUCTION: Final = re.compile(
     r"^\W*(?:please\s+)?(?:always|never)\b|\bfrom now on\b|\bwhen(?:ever)? i (?:ask|mention|talk|say)\b"
