@@ -40,7 +40,7 @@ def is_begun(meta: Mapping[str, Any]) -> bool:
 
 def begin(connection: apsw.Connection, embedder: str, dimension: int) -> None:
     """Go on with what was made for this embedder by this version, or start from nothing."""
-    wanted = (embedder, dimension, VERSION)
+    wanted: tuple[str | int, ...] = (embedder, dimension, VERSION)
     meta = _meta(connection)
     if tuple(meta.get(key) for key in _KEYS) != wanted:
         connection.execute("DELETE FROM staged")
