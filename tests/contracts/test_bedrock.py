@@ -37,13 +37,15 @@ from steeltrap.adapters.embedders import bedrock, bedrock_errors, bedrock_models
 from steeltrap.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
 from steeltrap.adapters.embedders.bedrock_errors import CODES, PLACES, failure_of  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
-    CALIBRATION_TEXTS,
-    CONVERSATION,
-    JAPANESE_TEXTS,
     PROBES,
     novel_level,
     slope_of_best,
     unrelated_level,
+)
+from steeltrap.adapters.embedders.calibration_texts import (  # noqa: E402
+    CALIBRATION_TEXTS,
+    CONVERSATION,
+    JAPANESE_TEXTS,
 )
 from steeltrap.adapters.embedders.thread_pool import BoundedThreadPool, OutOfTime  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402

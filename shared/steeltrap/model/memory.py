@@ -162,6 +162,9 @@ class Session:
     created_at: datetime
 
 
+MICROS_PER_DAY: Final = 86_400_000_000
+
+
 def to_micros(at: datetime) -> int:
     """Microseconds since 1970-01-01 UTC, exact."""
     delta = at - datetime(1970, 1, 1, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from math import exp
 from typing import Any, Final
 
-from ..model import Usage, to_micros
+from ..model import MICROS_PER_DAY, Usage, to_micros
 
 RECENCY: Final = 0.6
 FREQUENCY: Final = 0.4
@@ -12,7 +12,6 @@ ENOUGH_READINGS: Final = 100
 """So many readings, or more, count in full."""
 
 UNREAD: Final = Usage()
-_MICROS_A_DAY: Final = 86_400_000_000
 
 
 def importance(*, created: int, usage: Usage = UNREAD, now: int, manual: float | None = None) -> float:
@@ -24,7 +23,7 @@ def importance(*, created: int, usage: Usage = UNREAD, now: int, manual: float |
     if manual is not None:
         return manual
     last = created if usage.last_accessed_at is None else to_micros(usage.last_accessed_at)
-    days = max(0, now - last) / _MICROS_A_DAY
+    days = max(0, now - last) / MICROS_PER_DAY
     return RECENCY * exp(-days / DECAY_DAYS) + FREQUENCY * min(usage.access_count / ENOUGH_READINGS, 1)
 
 

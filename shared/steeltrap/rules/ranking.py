@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from ..model import NO_TIME, Candidates, from_micros, to_micros
+from ..model import MICROS_PER_DAY, NO_TIME, Candidates, from_micros, to_micros
 from ..ports import Scale
 from . import bm25
 from .analysis import STOP_WORDS
@@ -29,7 +29,6 @@ COMMON: Final = 0.5
 RELATED: Final = 0.3
 """From this semantic score on, a standing wish counts in full."""
 DAYS: Final = 14
-_MICROS_PER_DAY: Final = 86_400_000_000
 _MOST_YEARS: Final = 10
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
@@ -198,7 +197,7 @@ def _on_days(query: str, candidates: Candidates) -> Column:
         return near
     first, last = from_micros(int(times.min())).year, from_micros(int(times.max())).year
     for start, end in spans(query, range(max(first, last - _MOST_YEARS), last + 1)):
-        margin = DAYS * _MICROS_PER_DAY
+        margin = DAYS * MICROS_PER_DAY
         near[(candidates.occurred >= to_micros(start) - margin) & (candidates.occurred < to_micros(end) + margin)] = 1
     return near
 

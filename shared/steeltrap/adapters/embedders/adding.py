@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from ...errors import InvalidInput
 from ...rules.vectors import cosine
-from .calibration import CALIBRATION_TEXTS, HIGHEST, Calibration
+from .calibration import HIGHEST, Calibration
+from .calibration_texts import CALIBRATION_TEXTS
 from .model_folder import (
     DESCRIPTION,
     MODEL,
