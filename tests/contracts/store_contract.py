@@ -292,6 +292,33 @@ def test_get_leaves_out_what_is_unknown_and_keeps_the_order_of_the_ids(space: Sp
     assert space.get(["no uuid", "", "'; DROP TABLE memory; --"]) == {}
 
 
+def test_the_start_of_an_id_is_completed_from_what_is_stored_here(opened: MemoryStore, space: Space) -> None:
+    same = [f"3f2b8c1e-9d4a-4f6b-8a2e-{tail}" for tail in ("1c5d7e9f0a3b", "1c5d7e9f0a3c", "ffffffffffff")]
+    other = "3f2b8c1f-0000-4000-8000-000000000000"
+    one = save(space, "the heron", id=same[0])
+    commit(space, Create(entry=entry(turn("the otter", "talk", id=same[1]))))
+    delete(space, save(space, "the stork", id=same[2]))
+    save(space, "the crane", id=other)
+    save(space_of(opened, "bob"), "theirs", id="3f2b8c1e-9d4a-4f6b-8a2e-000000000000")
+    starts = ["3f2b8c1e", "3f2b8c1e-9d4a-4f6b-8a2e-1", same[2], "3f2b8c1f", "3f2b8c10"]
+    assert space.completions(starts, limit=3) == [same, same[:2], same[2:], [other], []]
+    assert space.completions(starts[:1], limit=2) == [same[:2]]
+    space.purge([one.id])
+    assert space.completions(starts[:1], limit=2) == [same[1:]]
+
+
+def test_the_latest_writes_come_latest_first_deleted_ones_too(space: Space) -> None:
+    first, second, third = (save(space, text) for text in ("the heron", "the otter", "the stork"))
+    commit(space, Create(entry=entry(turn("the crane", "talk"))))
+    update(space, first, content="the bittern")
+    delete(space, second)
+    assert [written.id for written in space.latest_writes(9)] == [second.id, first.id, third.id]
+    latest, before = space.latest_writes(2)
+    assert latest.deleted_at is not None
+    assert before.content == "the bittern"
+    assert [written.id for written in space.latest_writes(3)] == [second.id, first.id]
+
+
 def test_an_expired_memory_is_absent_everywhere(space: Space, clock: SettableClock) -> None:
     stays = save(space, "the heron waits")
     goes = save(
@@ -550,6 +577,8 @@ def test_comparing_memories_ends_with_its_time(opened: MemoryStore, space: Space
 _OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
     "commit": lambda space, one: space.commit([creation("the otter")]),
     "get": lambda space, one: space.get([one.id]),
+    "completions": lambda space, one: space.completions([one.id], limit=1),
+    "latest writes": lambda space, one: space.latest_writes(1),
     "copies": lambda space, one: space.copies([TextKey(text_digest(one.content), one.scope, None, None)]),
     "search": lambda space, one: search(space, "heron"),
     "look around": lambda space, one: space.look_around(
@@ -832,6 +861,7 @@ def test_an_empty_space_answers_everything_with_nothing(space: Space) -> None:
     assert space.page(Filter(), limit=9).total == 0
     assert (list(space.walk()), space.open_turns("x"), space.scopes(), space.sessions()) == ([], [], {}, [])
     assert space.idle_conversations(NOON, limit=9) == []
+    assert (space.completions(["3f2b8c1e"], limit=9), space.latest_writes(9)) == ([[]], [])
     assert space.alike([(ids(2)[0], ids(2)[1])], floor=0) == frozenset()
     assert space.distinct(ids(3), floor=0, limit=2) == ids(2)
     assert space.remove_session("s") is False

@@ -48,9 +48,9 @@ class TextKey:
 class Space(Protocol):
     """One user's memories.
 
-    Only search with `include_turns`, `get`, `purge` and `open_turns` see turns. Deleted and expired memories are
-    absent unless a method says otherwise. Only `get`, `walk`, `pending`, `embeddings`, `stale`, and searches and pages
-    that ask for them see memories that another one superseded.
+    Only search with `include_turns`, `get`, `completions`, `purge` and `open_turns` see turns. Deleted and expired
+    memories are absent unless a method says otherwise. Only `get`, `completions`, `latest_writes`, `walk`, `pending`,
+    `embeddings`, `stale`, and searches and pages that ask for them see memories that another one superseded.
 
     All reads and writes of a space share one deadline. After it they raise Unavailable, except `note_access` and
     `note_review`, which never fail.
@@ -80,6 +80,18 @@ class Space(Protocol):
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         """The memories with these ids; unknown ids are left out. `deleted` includes deleted and expired memories."""
+        ...
+
+    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+        """For each start of an id (`rules.ids.start_of`), up to `limit` ids that have it, in order: those of memories
+        and turns, deleted and expired ones too."""
+        ...
+
+    def latest_writes(self, limit: int) -> list[Memory]:
+        """The memories among the last `limit` that were written, the latest first, deleted and expired ones too.
+
+        Turns are left out. What one commit wrote is in no order.
+        """
         ...
 
     def superseded(self, ids: Sequence[str]) -> list[Memory]:

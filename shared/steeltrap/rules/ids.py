@@ -1,4 +1,13 @@
-"""A memory's id in its forms: a lower-case UUID as text, and the 16 bytes that a store keys it by. Pure."""
+"""A memory's id in its forms: a lower-case UUID as text, the 16 bytes that a store keys it by, and as much of the text
+as tells it from others. Pure."""
+
+from collections.abc import Collection
+from typing import Final
+
+SHORTEST: Final = 8
+"""Digits that the start of an id has at least."""
+_HYPHENS: Final = (8, 12, 16, 20)
+_DIGITS: Final = frozenset("0123456789abcdef")
 
 
 def to_key(id: str) -> bytes:
@@ -21,3 +30,26 @@ def canonical(id: str) -> str:
     """An id in its one form; "" for what is no id."""
     key = to_key(id)
     return from_key(key) if key else ""
+
+
+def start_of(text: str) -> str:
+    """The start of an id in its one form, however it was written; "" for what no id starts with, or too few digits."""
+    digits = text.replace("-", "").lower()
+    if not SHORTEST <= len(digits) <= 32 or not _DIGITS.issuperset(digits):
+        return ""
+    ends = (*(hyphen for hyphen in _HYPHENS if hyphen < len(digits)), len(digits))
+    return "-".join(digits[begin:end] for begin, end in zip((0, *ends), ends, strict=False))
+
+
+def bounds_of_start(start: str) -> tuple[bytes, bytes]:
+    """The first and the last key that a start can have."""
+    digits = start.replace("-", "")
+    return bytes.fromhex(digits.ljust(32, "0")), bytes.fromhex(digits.ljust(32, "f"))
+
+
+def shortest_start(id: str, others: Collection[str]) -> str:
+    """The shortest start of an id, of 8 digits or more, that none of the others has."""
+    for end in range(SHORTEST, len(id)):
+        if id[end - 1] != "-" and not any(other.startswith(id[:end]) for other in others if other != id):
+            return id[:end]
+    return id

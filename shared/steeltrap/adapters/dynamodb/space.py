@@ -81,6 +81,13 @@ class DynamoSpace:
         now = from_micros(self._partition.now())
         return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
 
+    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+        partition = self._reading
+        return partition.each(partial(listing.completions, partition, limit=limit), starts)
+
+    def latest_writes(self, limit: int) -> list[Memory]:
+        return listing.latest_writes(self._reading, limit)
+
     def superseded(self, ids: Sequence[str]) -> list[Memory]:
         known = {one for id in ids if (one := canonical(id))}
         found = self._reading.each(partial(linking.superseded, self._reading), known)

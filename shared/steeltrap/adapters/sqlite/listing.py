@@ -8,7 +8,7 @@ import apsw
 
 from ...model import Association, Filter, Memory, Page
 from ...record import from_image
-from ...rules.ids import from_key, to_key
+from ...rules.ids import bounds_of_start, from_key, to_key
 from .connection import select
 from .filters import CURRENT, NOT_A_TURN, VISIBLE, conditions
 from .rows import to_keys
@@ -43,6 +43,19 @@ def row_number(connection: apsw.Connection, id: str) -> int | None:
     """The number of a memory's row, deleted or not; None without one."""
     row = connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
     return None if row is None else int(row[0])
+
+
+def completions(connection: apsw.Connection, start: str, limit: int) -> list[str]:
+    """The ids that have a start, in order."""
+    within = "SELECT id FROM memory WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+    rows = select(connection, within, (*bounds_of_start(start), limit))
+    return [from_key(key) for (key,) in rows]
+
+
+def latest_writes(connection: apsw.Connection, limit: int) -> list[Memory]:
+    """What was written last, turns left out; deleted and expired ones are there."""
+    rows = select(connection, "SELECT turn, image FROM memory ORDER BY change DESC, n DESC LIMIT ?", (limit,))
+    return [from_image(image) for turn, image in rows if not turn]
 
 
 def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:

@@ -94,6 +94,16 @@ class SqliteSpace:
         found = {from_key(key): from_image(image) for key, image in rows}
         return {id: found[id] for id in ids if id in found}
 
+    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return [[] for _ in starts]
+            return [listing.completions(connection, start, limit) for start in starts]
+
+    def latest_writes(self, limit: int) -> list[Memory]:
+        with self._file.reading() as connection:
+            return [] if connection is None else listing.latest_writes(connection, limit)
+
     def superseded(self, ids: Sequence[str]) -> list[Memory]:
         with self._file.reading() as connection:
             return [] if connection is None else listing.superseded(connection, ids)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 from ....errors import MemoryNotFound
@@ -59,6 +60,27 @@ def walk(partition: Partition, after: str | None, turns: bool) -> Iterator[Memor
             yield from _walk(partition, prefix, begin or f"{prefix}~", began, young)
             begin = None
     yield from _created_since(partition, began, young, turns)
+
+
+def completions(partition: Partition, start: str, *, limit: int) -> list[str]:
+    """The ids that have a start, in order; what is forgotten has left its id alone, which counts no more."""
+    found = partition.under(keys.memory(start), ProjectionExpression="k, gone", Limit=limit)
+    return [keys.id_of(text(item, "k")) for item in islice((item for item in found if "gone" not in item), limit)]
+
+
+def latest_writes(partition: Partition, limit: int) -> list[Memory]:
+    """What was written last, turns left out; deleted and expired ones are there."""
+    written = partition.items(
+        "w < :last",
+        {":last": keys.LAST_WRITE},
+        IndexName=WRITTEN,
+        ProjectionExpression="k",
+        ScanIndexForward=False,
+        Limit=limit,
+    )
+    ids = [keys.id_of(text(item, "k")) for item in islice(written, limit)]
+    found = partition.memories(ids)
+    return [found[id] for id in ids if id in found and found[id].source != "conversation"]
 
 
 def _walk(partition: Partition, prefix: str, last: str, began: int, young: set[str]) -> Iterator[Memory]:
