@@ -3,7 +3,7 @@
 `python docs/converse.py http://127.0.0.1:8765/v1/notes` calls each tool by POST,
 `python docs/converse.py http://127.0.0.1:8765/mcp/notes` the same by an MCP client. The script is
 `conversations/{toolset}.json`: a list of `{"says", "tool", "arguments"}`. In the arguments `$2.id` stands
-for the field `id` of the second answer, and `$ago 2 days` for that time.
+for the field `id` of the second answer, or for the first `[id]` where that is a text, and `$ago 2 days` for that time.
 """
 
 import argparse
@@ -22,6 +22,7 @@ Call = Callable[[str, dict[str, Any]], tuple[str, Any]]
 """Calls a tool; answers what stands before the answer (a status, `isError`) and the answer."""
 
 _ANSWERED = re.compile(r"\$(\d+)\.(\w+)")
+_SHOWN_ID = re.compile(r"\[([0-9a-f-]{8,36})\]")
 _AGO = re.compile(r"\$ago (\d+) (minutes|hours|days)")
 
 
@@ -65,6 +66,8 @@ def filled(value: Any, answers: list[Any]) -> Any:
 
 def field(answer: Any, name: str) -> Any:
     """The first value of that name, at any depth."""
+    if isinstance(answer, str) and (shown := _SHOWN_ID.search(answer)):
+        return shown[1]
     below = answer.values() if isinstance(answer, dict) else answer if isinstance(answer, list) else ()
     if isinstance(answer, dict) and name in answer:
         return answer[name]

@@ -19,6 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -43,6 +44,8 @@ ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3{}"
 TIME = "2026-01-31T09:30:00Z"
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_SHORT_ID = re.compile(r"(?<=\[)[0-9a-f]{8}(?=\])")
+_TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
 _BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
 TRANSCRIPTS = [ROOT / "README.md", *sorted(DOCS.glob("dialects/*.md"))]
@@ -213,8 +216,12 @@ def stable(text: str, names: dict[str, str]) -> str:
     for id in _UUID.findall(text):
         if id not in names.values():
             names.setdefault(id, ID.format("0123456789abcdef"[len(names) % 16]))
+    for id in _SHORT_ID.findall(text):
+        if id not in names.values():
+            names.setdefault(id, f"3f2b8c{len(names):02x}")
     for id, shown in names.items():
         text = text.replace(id, shown)
+    text = _TODAY.sub("Today is Saturday 2026-01-31", text).replace(f"{datetime.now(UTC):%Y-%m-%d}:", "2026-01-31:")
     return _TIME.sub(lambda found: TIME if "T" in found[0] else TIME[:16].replace("T", " "), text)
 
 
@@ -232,6 +239,7 @@ def served(folder: Path) -> Iterator[tuple[dict[str, str], str]]:
         "COLUMNS": "110",
         "NO_COLOR": "1",
         "NO_PROXY": "127.0.0.1",
+        "TZ": "UTC",
     }
     command = shlex.split(f"{scripts / 'steeltrap'} serve --port {port}")
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

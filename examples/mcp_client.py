@@ -4,9 +4,8 @@
 
 It prints:
 
-    4 tools: memory_search, memory_save, memory_update, memory_delete
-    saved: Note saved successfully.
-    found: Miso the cat is allergic to fish.
+    6 tools: remember, recall, recent_memories, revise_memory, forget_memory, undo_memory_change
+    recalled: Miso the cat is allergic to fish.
 """
 
 import asyncio
@@ -18,32 +17,31 @@ from typing import Any
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import TextContent
 
 STEELTRAP = str(Path(sys.executable).with_name("steeltrap"))
 
 
 async def main(folder: str) -> None:
-    # `notes` is the smallest toolset. Leave --data out for the memories in ~/.steeltrap.
-    server = StdioServerParameters(
-        command=STEELTRAP, args=["mcp", "--toolset", "notes", "--data", folder], env=dict(os.environ)
-    )
+    # Leave --data out for the memories in ~/.steeltrap. `--toolset core` offers every tool, with answers in JSON.
+    server = StdioServerParameters(command=STEELTRAP, args=["mcp", "--data", folder], env=dict(os.environ))
     async with Client(stdio_client(server)) as client:
         tools = (await client.list_tools()).tools
         print(f"{len(tools)} tools:", ", ".join(tool.name for tool in tools))
 
-        saved = await called(client, "memory_save", content="Miso the cat is allergic to fish.")
-        print("saved:", saved["message"])
+        await called(client, "remember", content="Miso the cat is allergic to fish.")
+        recalled = await called(client, "recall", query="What may the cat not eat?")
+        # One line per memory: [id] date: text
+        print("recalled:", recalled.partition("<memories>\n")[2].splitlines()[0].partition(": ")[2])
 
-        found = await called(client, "memory_search", query="What may the cat not eat?")
-        print("found:", found["result"][0]["text"])
 
-
-async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """The structured answer of a tool. Raises RuntimeError with the tool's own sentence."""
+async def called(client: Client, tool: str, **arguments: Any) -> str:
+    """The answer of a tool. Raises RuntimeError with the tool's own sentence."""
     answer = await client.call_tool(tool, arguments)
+    text = "".join(part.text for part in answer.content if isinstance(part, TextContent))
     if answer.is_error:
-        raise RuntimeError(answer.content)
-    return answer.structured_content or {}
+        raise RuntimeError(text)
+    return text
 
 
 if __name__ == "__main__":

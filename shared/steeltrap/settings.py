@@ -4,11 +4,12 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -186,6 +187,11 @@ class Settings(BaseModel):
     short_term_hours: float = Field(
         24, gt=0, le=1_000_000, description="Number of hours until a short_term memory without a ttl expires."
     )
+    timezone: str = Field(
+        "",
+        description="Time zone of the dates that the `agent` toolset shows, such as Europe/Lisbon. Default: the "
+        "machine's own.",
+    )
     cache_mb: int = Field(256, ge=1, description="Memory for the search indexes and caches of open users, in MB.")
     service: str = Field(
         "steeltrap",
@@ -210,9 +216,27 @@ class Settings(BaseModel):
             raise ValueError(NO_COLLECTIONS)
         return way
 
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name and _zone(name) is None:
+            raise ValueError(f"no time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
+        return name
+
+    @property
+    def zone(self) -> tzinfo | None:
+        return _zone(self.timezone) if self.timezone else None
+
     @property
     def retention(self) -> timedelta:
         return timedelta(days=self.retention_days)
+
+
+def _zone(name: str) -> tzinfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:

@@ -62,7 +62,7 @@ def test_what_a_key_may_do_is_kept_and_listed(run, data):
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--toolset", "nothing", "No toolset `nothing`; there are: core"),
+        ("--toolset", "nothing", "No toolset `nothing`; there are: agent, core"),
         ("--expires", "2020-01-01", "--expires must be in the future"),
         ("--expires", "soon", "--expires must be a time such as"),
     ],

@@ -75,7 +75,7 @@ def test_nothing_of_a_strangers_body_is_decoded_in_a_function(door: Door) -> Non
 
 @pytest.mark.parametrize(
     ("path", "most"),
-    [("/v1/core/stats", MIB // 16), ("/v1/core/save", 4 * MIB), ("/v1/core/import", 64 * MIB), ("/mcp", 9 * MIB)],
+    [("/v1/core/stats", MIB // 16), ("/v1/core/save", 4 * MIB), ("/v1/core/import", 64 * MIB), ("/mcp/core", 9 * MIB)],
 )
 def test_a_body_without_an_end_is_given_up_at_what_its_tool_takes(door: Door, path: str, most: int) -> None:
     part = b" " * (MIB // 16)
@@ -189,8 +189,9 @@ def test_mcp_makes_no_objects_of_too_many_values(door: Door, monkeypatch: pytest
     read = pydantic_core.from_json
     monkeypatch.setattr(pydantic_core, "from_json", lambda body, **rest: made.append(1) or read(body, **rest))
     costly = b'{"content": "x", "metadata": {"a": %s}}' % _many_lists(8 * MIB - 300)
-    request = Request("/mcp", [_over_mcp("save", costly)], KNOWN)
-    fair = Request("/mcp", [_over_mcp("save", b'{"content": "x"}')], {**KNOWN, "Mcp-Protocol-Version": "2025-06-18"})
+    request = Request("/mcp/core", [_over_mcp("save", costly)], KNOWN)
+    headers = {**KNOWN, "Mcp-Protocol-Version": "2025-06-18"}
+    fair = Request("/mcp/core", [_over_mcp("save", b'{"content": "x"}')], headers)
     _ask(door, request)
     assert (request.status, made) == (413, [])
     _ask(door, fair)
@@ -240,7 +241,7 @@ def test_a_refusal_quotes_no_more_than_a_line(door: Door, given: dict[str, Any])
 
 
 def test_an_unknown_tool_is_quoted_in_a_line(door: Door) -> None:
-    request = Request("/mcp", [_over_mcp("k" * MIB, b"{}")], KNOWN)
+    request = Request("/mcp/core", [_over_mcp("k" * MIB, b"{}")], KNOWN)
     _ask(door, request)
     assert len(request.body) < 2000
 

@@ -1,5 +1,6 @@
 """One story a toolset, which calls every tool of it with success."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -180,7 +181,27 @@ def episodic(run: Run) -> None:
     assert found["score"] <= found["relevance"]
 
 
+def agent(run: Run) -> None:
+    porto = shown_id(run("agent.remember", content="The user lives in Porto.", occurred_at="2026-01-31"))
+    assert f"[{porto}] 2026-01-31: The user lives in Porto." in run("agent.recall", query="where does the user live")
+    faro = shown_id(run("agent.revise_memory", id=porto, content="The user lives in Faro."))
+    recalled = run("agent.recall", query="where does the user live", max_tokens=500)
+    assert (f"[{faro}]" in recalled, porto in recalled) == (True, False)
+    assert faro in run("agent.recent_memories", limit=1)
+    assert "recalled again" in run("agent.forget_memory", id=faro)
+    assert "The user lives in Faro." in run("agent.undo_memory_change")
+    assert "The user lives in Porto." in run("agent.undo_memory_change", id=porto)
+
+
+def shown_id(text: str) -> str:
+    """The first id that an answer of `agent` shows."""
+    found = re.search(r"\[([0-9a-f-]{8,36})\]", text)
+    assert found is not None, text
+    return found[1]
+
+
 SCENARIOS = {
+    "agent": agent,
     "core": core,
     "notes": notes,
     "categories": categories,

@@ -85,8 +85,8 @@ def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:
     ("path", "says"),
     [
         ("/v1/core/sav", "there are: associate"),
-        ("/v1/cor/save", "there are: core"),
-        ("/v1/cor", "there are: core"),
+        ("/v1/cor/save", "there are: agent, core"),
+        ("/v1/cor", "there are: agent, core"),
         ("/v1/core/save/", "/v1/{toolset}/{tool}"),
         ("/v1/core/save%00", "there are"),
         ("/", "/v1/{toolset}/{tool}"),

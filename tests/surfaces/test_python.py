@@ -59,7 +59,7 @@ def test_every_tool_is_an_attribute(tmp_path: Path) -> None:
 
 def test_a_name_that_is_none_says_what_there_is(tmp_path: Path) -> None:
     with open_memory(tmp_path, embedder=HashedWords()) as memory:
-        with pytest.raises(AttributeError, match="there are: core"):
+        with pytest.raises(AttributeError, match="there are: agent, core"):
             memory.cor.save()
         with pytest.raises(AttributeError, match="there are: associate"):
             memory.core.sav()

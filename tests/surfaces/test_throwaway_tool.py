@@ -88,7 +88,7 @@ MCP_HEADERS = {"content-type": "application/json", "accept": "application/json, 
         (_through_a_load_balancer, as_alb(PATH, BODY, headers={"X-User-Id": "ana"}), "ana"),
         (_to_the_http_function, as_v2(PATH, BODY, ANA), "ana"),
         (_to_the_mcp_function, as_v2("/mcp/core", OVER_MCP, ANA, headers=MCP_HEADERS), "ana"),
-        (_to_the_mcp_function, as_v2("/mcp", OVER_MCP, ANA, headers=MCP_HEADERS), "ana"),
+        (_to_the_http_function, as_v2("/mcp/core", OVER_MCP, ANA, headers=MCP_HEADERS), "ana"),
     ],
     ids=[
         "direct",
@@ -99,7 +99,7 @@ MCP_HEADERS = {"content-type": "application/json", "accept": "application/json, 
         "load-balancer",
         "http-function",
         "mcp-function",
-        "mcp-path",
+        "mcp-in-the-http-function",
     ],
 )
 def test_a_new_tool_is_called_by_every_kind_of_event(

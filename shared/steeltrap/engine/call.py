@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
 from ..model import Caller, Embedding, Outcome
@@ -19,13 +19,15 @@ class Rules:
     """The settings that change how the engine decides.
 
     `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
-    deleted memory can be brought back; zero purges at once.
+    deleted memory can be brought back; zero purges at once. `zone` is where dates are told to a model; None is this
+    machine's own.
     """
 
     vector_weight: float | None = None
     ranking: Weights = WEIGHTS
     retention: timedelta = timedelta(days=30)
     short_term_ttl: timedelta = timedelta(hours=24)
+    zone: tzinfo | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -118,5 +118,5 @@ def delete_image(call: Call, current: Memory) -> Memory:
         return current
     olds = call.space.superseded([current.id])
     change = deletion(call, replace(current, supersedes=tuple(old.id for old in olds)))
-    call.commit([*superseding.released(call, olds), change])
+    call.commit([*superseding.released(call, olds, change.entry.memory.updated_at), change])
     return change.entry.memory

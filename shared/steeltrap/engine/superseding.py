@@ -6,6 +6,7 @@ so that undoing its deletion knows what to take out of sight again.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from ..errors import Conflict, InvalidInput
@@ -38,9 +39,9 @@ def marks(call: Call, new: Memory) -> list[Replace]:
     return [marked(call, old, new) for old in olds if old.superseded_by is None]
 
 
-def marked(call: Call, old: Memory, new: Memory) -> Replace:
-    """The change that takes a memory out of sight, in favour of a newer one."""
-    return _changed(call, old, superseded_by=new.id, superseded_at=new.created_at)
+def marked(call: Call, old: Memory, new: Memory, at: datetime | None = None) -> Replace:
+    """The change that takes a memory out of sight, in favour of a newer one: written together, or at a time."""
+    return _changed(call, old, at or new.updated_at, superseded_by=new.id, superseded_at=new.created_at)
 
 
 def marks_again(call: Call, restored: Memory) -> list[Replace]:
@@ -52,9 +53,14 @@ def marks_again(call: Call, restored: Memory) -> list[Replace]:
     return [marked(call, old, restored) for old in olds if old.superseded_by is None and old.id not in newer]
 
 
-def released(call: Call, olds: Sequence[Memory]) -> list[Replace]:
-    """The changes that bring superseded memories back."""
-    return [_changed(call, old, superseded_by=None, superseded_at=None) for old in olds]
+def released(call: Call, olds: Sequence[Memory], at: datetime) -> list[Replace]:
+    """The changes that bring superseded memories back, at the time when the newer one goes."""
+    return [_changed(call, old, at, superseded_by=None, superseded_at=None) for old in olds]
+
+
+def is_by_the_way(old: Memory, new: Memory) -> bool:
+    """Whether a memory's last change only marked or released it, when the other one was written: at the same moment."""
+    return old.id in new.supersedes and old.updated_at == new.updated_at
 
 
 def fitting(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
@@ -91,8 +97,8 @@ def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]
         newer = read(newer.superseded_by)
 
 
-def _changed(call: Call, old: Memory, **fields: Any) -> Replace:
-    now = max(call.now(), old.updated_at)
+def _changed(call: Call, old: Memory, at: datetime, **fields: Any) -> Replace:
+    now = max(at, old.updated_at)
     new = replace(
         old,
         **fields,

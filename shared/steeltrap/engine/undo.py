@@ -1,8 +1,9 @@
 """Undo: bring back a deleted memory, or the image that the last update replaced."""
 
 from dataclasses import replace
+from typing import Final
 
-from ..errors import Conflict
+from ..errors import Conflict, NotFound
 from ..model import Memory, Revision
 from ..ports import Replace
 from . import superseding
@@ -11,18 +12,21 @@ from .delete import delete_image
 from .entry import embed_memories, entry
 from .get import find, not_found
 
+_LOOKED_THROUGH: Final = 200
 
-def undo(call: Call, id: str) -> Memory:
+
+def undo(call: Call, id: str, *, saves: bool = False) -> Memory:
     """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
 
     Nothing is lost by it: the undone image joins the history. A memory that was superseded comes back so. One that
     superseded others and was not changed since is deleted, and they come back; undone again, it is there again.
-    Raises NotFound, or Conflict when the memory has never been changed.
+    With `saves`, the same is done to every memory that was only saved. Raises NotFound, or Conflict when the memory
+    has never been changed.
     """
     current = find(call, id, deleted=True)
     if current.expires_at is not None and current.expires_at <= call.now():
         raise not_found(current.id)
-    step = _undelete(call, current) if current.deleted_at else _step_back(call, current)
+    step = _undelete(call, current) if current.deleted_at else _step_back(call, current, saves=saves)
     if step is None:
         return delete_image(call, current)
     restored, revision = step
@@ -30,6 +34,24 @@ def undo(call: Call, id: str) -> Memory:
     change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
     call.commit([change, *(superseding.marks_again(call, restored) if current.deleted_at else ())])
     return restored
+
+
+def last_changed(call: Call) -> str:
+    """The id of the memory whose last change is the latest that the calling agent made.
+
+    What another agent changed since is left out, and so are episodes as they were made: no agent decided to save
+    them. Raises NotFound when none of the latest writes is the agent's.
+    """
+    mine = [memory for memory in call.space.latest_writes(_LOOKED_THROUGH) if _is_change_of(call, memory)]
+    if not mine:
+        raise NotFound("You changed nothing lately; give the id of the memory whose change to undo.")
+    own = [old for old in mine if not any(superseding.is_by_the_way(old, new) for new in mine)]
+    return max(own, key=lambda memory: memory.updated_at).id
+
+
+def _is_change_of(call: Call, memory: Memory) -> bool:
+    by = memory.agent_id if memory.version == 1 else memory.updated_by
+    return by == call.caller.agent_id and not (memory.version == 1 and memory.is_episode)
 
 
 def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
@@ -47,11 +69,11 @@ def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
     return restored, None
 
 
-def _step_back(call: Call, current: Memory) -> tuple[Memory, Revision] | None:
-    """The image before, or None where the last change was to be saved in the place of others."""
+def _step_back(call: Call, current: Memory, *, saves: bool) -> tuple[Memory, Revision] | None:
+    """The image before, or None where the last change was to be saved: with `saves`, or in the place of others."""
     reached = current.restored_version or current.version
     earlier = [r.memory for r in call.space.revisions(current.id) if r.memory.version < reached]
-    if not earlier and call.space.superseded([current.id]):
+    if not earlier and (saves or call.space.superseded([current.id])):
         return None
     if not earlier:
         raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)

@@ -47,6 +47,7 @@ def open_door(
             vector_weight=None if settings.vector_weight == "auto" else settings.vector_weight,
             retention=settings.retention,
             short_term_ttl=timedelta(hours=settings.short_term_hours),
+            zone=settings.zone,
         ),
         files=open_files(settings),
         quotas=quotas,

@@ -18,6 +18,8 @@ from ..version import VERSION
 from . import schemas
 from .http.reply import compact, outcome_object
 
+TOOLSET: Final = "agent"
+"""What a client gets that names no toolset."""
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 

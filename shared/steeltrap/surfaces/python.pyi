@@ -23,6 +23,7 @@ class Memory:
     `import` is a keyword).
     """
 
+    agent: Agent
     core: Core
     notes: Notes
     categories: Categories
@@ -69,6 +70,31 @@ def open_memory(
     `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
     """
     ...
+
+class Agent:
+    """Six tools for a model: remember, recall, revise, forget, list, undo. Answers are plain text."""
+
+    def remember(self, *, content: str, occurred_at: str | datetime | None = None) -> str:
+        """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
+        "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand.
+        """
+
+    def recall(self, *, query: str, max_tokens: int = 2000) -> str:
+        """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
+        user's past, plans, preferences or projects.
+        """
+
+    def recent_memories(self, *, limit: int = 10, offset: int = 0) -> str:
+        """List the memories that were saved last, newest first."""
+
+    def revise_memory(self, *, id: str, content: str) -> str:
+        """Replace a memory that changed or was wrong. The old text stays in history."""
+
+    def forget_memory(self, *, id: str) -> str:
+        """Delete a memory when the user asks you to forget it."""
+
+    def undo_memory_change(self, *, id: str | None = None) -> str:
+        """Undo the last change to a memory: saved, revised or forgotten."""
 
 class CoreAssociationView(TypedDict):
     """A linked memory."""

@@ -34,14 +34,13 @@ def bedrock(tool: Tool) -> JsonObject:
 
 
 def mcp(tool: Tool) -> JsonObject:
-    """As MCP's `tools/list` shows it; a text answer has no output schema."""
+    """As MCP's `tools/list` shows it, without a title, which would repeat the name. A text answer has no output
+    schema."""
     schema: JsonObject = {
         "name": tool.name,
-        "title": title(tool),
         "description": tool.description,
         "inputSchema": tool.input_schema,
         "annotations": {
-            "title": title(tool),
             "readOnlyHint": tool.access == "read",
             "destructiveHint": tool.destructive,
             "idempotentHint": tool.idempotent,

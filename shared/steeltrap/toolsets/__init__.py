@@ -9,7 +9,7 @@ from typing import Final
 
 from ..tools import Catalogue, Toolset
 
-_NAMES: Final = ("core", "notes", "categories", "records", "associative", "episodic")
+_NAMES: Final = ("agent", "core", "notes", "categories", "records", "associative", "episodic")
 
 
 class _Toolsets(Mapping[str, Toolset]):

@@ -19,6 +19,7 @@ from .. import schemas
 from ..auth.identity import Identity, one_header
 from ..http.reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
 from ..http.routes import is_json, paths, unknown_path
+from ..mcp import TOOLSET
 from .admission import MAX_CALLS_AT_ONCE, Admission
 from .by_path import by_path
 from .guard import SameOriginOnly
@@ -41,7 +42,7 @@ def create_app(
     calls_of_user: int = MAX_CALLS_AT_ONCE,
     public_url: str | None = None,
 ) -> FastAPI:
-    """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `core` if not said.
+    """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `agent` if not said.
 
     `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must. With a
     `public_url`, which may be "", pages of other sites are refused; without one a gateway in front decides that.
@@ -49,7 +50,7 @@ def create_app(
     it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
     """
     admission = Admission(identity, calls_of_user)
-    endpoints = mcp_endpoints(door, admission, toolset or "core")
+    endpoints = mcp_endpoints(door, admission, toolset or TOOLSET)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -19,7 +19,7 @@ from ...rules.bounds import Bounds
 from ...tools import MAX_BODY_BYTES, Toolset
 from ..auth.identity import Identity
 from ..http.reply import error_reply, wrong_method_reply
-from ..mcp import Context, create_server
+from ..mcp import TOOLSET, Context, create_server
 from .admission import Admission
 from .guard import send_reply
 
@@ -88,7 +88,7 @@ def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
     return [Route(path, endpoint, include_in_schema=False) for path, endpoint in endpoints.items()]
 
 
-def create_mcp_app(door: Door, identity: Identity, *, toolset: str = "core") -> Starlette:
+def create_mcp_app(door: Door, identity: Identity, *, toolset: str = TOOLSET) -> Starlette:
     """MCP alone, without the HTTP tools. The store stays open when it shuts down."""
     endpoints = mcp_endpoints(door, Admission(identity), toolset)
     return Starlette(routes=mcp_routes(endpoints), lifespan=lambda _: all_running(endpoints))

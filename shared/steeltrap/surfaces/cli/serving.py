@@ -57,7 +57,9 @@ def serve(
 
 
 def mcp(
-    toolset: Annotated[str, typer.Option("--toolset", metavar="NAME", help="The toolset to offer.")] = "core",
+    toolset: Annotated[
+        str, typer.Option("--toolset", metavar="NAME", help="The toolset to offer; core has every tool.")
+    ] = "agent",
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,

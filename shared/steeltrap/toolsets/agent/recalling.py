@@ -1,0 +1,69 @@
+"""agent: recall, recent_memories."""
+
+from typing import Final
+
+from pydantic import Field
+
+from ...engine import list as listing
+from ...engine import search as searching
+from ...engine.call import Call
+from ...model import Filter, OutcomeKind
+from ...tools import Input
+from ..fields import AnyText
+from .lines import fenced, fitting, memory_lines, today
+from .toolset import AGENT
+
+MAX_RESULTS: Final = 20
+MAX_TOKENS: Final = 20_000
+NOTHING: Final = "Nothing about this is stored."
+
+
+class RecallInput(Input):
+    query: AnyText = Field(description="What to look for, in plain language")
+    max_tokens: int = Field(2000, ge=100, le=MAX_TOKENS, description="Size limit of the answer")
+
+
+@AGENT.tool("search", "read", needs="index", media="text/plain", examples=({"query": "What does the user eat?"},))
+def recall(call: Call, input: RecallInput) -> str:
+    """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
+    user's past, plans, preferences or projects."""
+    found = searching.search(call, searching.Search(query=input.query, limit=MAX_RESULTS, precision="relevant"))
+    call.outcome = found.outcome
+    found.check_answered()
+    if not found.hits:
+        nothing = "Nothing is stored yet." if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
+        return f"{today(call)}\n{nothing}"
+    lines = memory_lines(call, [hit.memory for hit in found.hits])
+    shown = fitting(lines, input.max_tokens)
+    parts = [today(call), fenced(shown)]
+    if len(shown) < len(lines):
+        parts.append(
+            f"{len(shown)} of {len(lines)} are shown, because an answer has at most {input.max_tokens:,} tokens: ask "
+            "more precisely, or raise max_tokens."
+        )
+    if found.outcome.kind is OutcomeKind.DEGRADED:
+        parts.append(found.outcome.message)
+    return "\n".join(parts)
+
+
+class RecentInput(Input):
+    limit: int = Field(10, ge=1, le=100, description="How many")
+    offset: int = Field(0, ge=0, le=10**9, description="How many newer ones to skip")
+
+
+@AGENT.tool("list", "read", media="text/plain", examples=({}, {"limit": 20, "offset": 20}))
+def recent_memories(call: Call, input: RecentInput) -> str:
+    """List the memories that were saved last, newest first."""
+    page = listing.list_memories(call, Filter(), limit=input.limit, offset=input.offset)
+    if not page.memories:
+        return f"No memories here; {page.total:,} are stored." if page.total else "Nothing is stored yet."
+    lines = memory_lines(call, page.memories)
+    shown = fitting(lines, _TOKENS)
+    parts = [today(call), fenced(shown)]
+    behind = input.offset + len(shown)
+    if behind < page.total:
+        parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")
+    return "\n".join(parts)
+
+
+_TOKENS: Final = 2000

@@ -1,0 +1,50 @@
+"""agent: remember."""
+
+from pydantic import Field
+
+from ...engine import save_once
+from ...engine.call import Call
+from ...engine.save import Draft
+from ...model import OutcomeKind
+from ...tools import Input
+from ..fields import AnyText, Time
+from .lines import fenced, memory_lines, short_ids
+from .toolset import AGENT
+
+
+class RememberInput(Input):
+    content: AnyText = Field(description="One full sentence that makes sense on its own")
+    occurred_at: Time | None = Field(
+        None, description="Date of the event, such as 2026-05-31. Default: today", json_schema_extra={"format": "date"}
+    )
+
+
+@AGENT.tool(
+    "save",
+    "write",
+    needs="index",
+    media="text/plain",
+    idempotent=True,
+    examples=(
+        {"content": "The user is vegetarian."},
+        {"content": "The user moved from Porto to Faro.", "occurred_at": "2026-05-31"},
+    ),
+)
+def remember(call: Call, input: RememberInput) -> str:
+    """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
+    "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand."""
+    saved, existed = save_once.save_once(call, Draft(content=input.content, occurred_at=input.occurred_at))
+    [id] = short_ids(call, [saved.memory.id])
+    if existed or saved.existed:
+        return f"Already stored as [{id}]; nothing was saved."
+    answer = f"Saved as [{id}]."
+    corrected = call.space.get([saved.probably_supersedes]) if saved.probably_supersedes else {}
+    if corrected:
+        [old] = short_ids(call, list(corrected))
+        answer += (
+            " It may correct an older memory. If it does, call revise_memory with the id "
+            f"{old} and the same content:\n{fenced(memory_lines(call, list(corrected.values())))}"
+        )
+    if call.outcome is not None and call.outcome.kind is OutcomeKind.DEGRADED:
+        answer += " Whether it corrects an older memory is not known now."
+    return answer
