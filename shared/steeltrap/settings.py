@@ -141,6 +141,21 @@ class Settings(BaseModel):
         description="Whether SQS messages may name their caller. Enable it only if the queue's policy lets only "
         "the application send.",
     )
+    agent_toolset: str = Field(
+        "core",
+        min_length=1,
+        description="Toolset that the `agent` function offers to AgentCore gateways and Bedrock agents.",
+    )
+    agentcore_gateways: str = Field(
+        "",
+        description="Ids of the AgentCore gateways whose calls the `agent` function accepts; separate several with "
+        "commas. Name only gateways whose request interceptor sets the caller's header. If unset, it accepts none.",
+    )
+    bedrock_agents: str = Field(
+        "",
+        description="Ids of the Bedrock agents whose calls the `agent` function accepts; separate several with "
+        "commas. If unset, it accepts none.",
+    )
     embedder: Literal["static-256", "small", "onnx", "endpoint", "bedrock"] = Field(
         "static-256",
         description="What computes the vectors: the model that comes with steeltrap, the more accurate `small` (needs "

@@ -18,11 +18,12 @@ from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
 from steeltrap.surfaces.auth.identity import ClaimNames, Identity, TrustedHeaders
 from steeltrap.surfaces.auth.oidc import IssuerKeys, OidcTokens
+from steeltrap.surfaces.aws_lambda.agent import agent_handler
 from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from steeltrap.tools import Tool
 from surfaces.callers import door_on
-from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
+from surfaces.events import GATEWAY, as_alb, as_gateway, as_messages, as_url, as_v1, as_v2
 from surfaces.issuer import AUDIENCE, Issuer, issuing
 
 USERS = ("ana", "bob")
@@ -157,6 +158,12 @@ def _direct_by_pool(place: Place, user: str, tool: str, arguments: Mapping[str, 
     assert "error" not in _function(place, tool, event, _invoker(user))
 
 
+def _gateway(place: Place, user: str, tool: str, arguments: Mapping[str, Any]) -> None:
+    settings = read_settings({}, agent_toolset="core", agentcore_gateways=GATEWAY)
+    handler = agent_handler(open=lambda: place.door, settings=settings)
+    assert "error" not in handler(arguments, as_gateway(tool, Caller(UserRef(user))))
+
+
 def _server(place: Place, identity: Identity, headers: dict[str, str], tool: str, arguments: Mapping[str, Any]) -> None:
     app = create_app(place.door, identity, local=False, closes_store=False)
     with TestClient(app) as client:
@@ -257,6 +264,7 @@ FORMS: dict[str, tuple[Send, Callable[[str], str]]] = {
     "direct invocation": (_direct, _same),
     "direct invocation, client context": (_client_context, _same),
     "direct invocation, identity pool": (_direct_by_pool, region_id),
+    "AgentCore gateway": (_gateway, _same),
     "headers": (_headers, _same),
     "keys": (_keys, _same),
     "token": (_token, _same),

@@ -17,6 +17,7 @@ import anyio.from_thread
 import httpx
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -31,11 +32,12 @@ from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.surfaces.aws_lambda.agent import agent_handler
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from steeltrap.surfaces.cli.app import app as commands
 from steeltrap.surfaces.python import Memory, open_memory
 from steeltrap.toolsets import CATALOGUE
-from surfaces.events import as_v1, as_v2
+from surfaces.events import AGENT, GATEWAY, as_function, as_gateway, as_operation, as_v1, as_v2
 from surfaces.serving import served
 
 ROOT = Path(__file__).parents[2]
@@ -139,6 +141,53 @@ def lambda_v2(folder: Path) -> Iterator[Connected]:
 
 
 @contextmanager
+def agentcore(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                name = tool.partition(".")[2]
+                body = _agent_handler(door, tool)(arguments, as_gateway(name, caller))
+                return _reply(body, _is_error(tool, body))
+
+            return call
+
+        yield connect
+
+
+@contextmanager
+def bedrock_openapi(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                event = as_operation(tool.partition(".")[2], arguments, caller)
+                response = _agent_handler(door, tool)(event, None)["response"]
+                body = json.loads(response["responseBody"]["application/json"]["body"])
+                return _reply(body, response["httpStatusCode"] >= 400)
+
+            return call
+
+        yield connect
+
+
+@contextmanager
+def bedrock_functions(folder: Path) -> Iterator[Connected]:
+    with opened(folder) as door:
+
+        def connect(caller: Caller) -> Call:
+            def call(tool: str, arguments: dict[str, Any]) -> Reply:
+                event = as_function(tool.partition(".")[2], arguments, caller)
+                response = _agent_handler(door, tool)(event, None)["response"]["functionResponse"]
+                assert response.get("responseState") in (None, "REPROMPT"), response
+                return _reply(_json_or_text(response["responseBody"]["TEXT"]["body"]), "responseState" in response)
+
+            return call
+
+        yield connect
+
+
+@contextmanager
 def mcp_http(folder: Path) -> Iterator[Connected]:
     with (
         served(create_app(door_on(folder), TrustedHeaders())) as url,
@@ -199,6 +248,9 @@ SURFACES = {
     "lambda-direct": lambda_direct,
     "lambda-v1": lambda_v1,
     "lambda-v2": lambda_v2,
+    "agentcore": agentcore,
+    "bedrock-openapi": bedrock_openapi,
+    "bedrock-functions": bedrock_functions,
     "mcp-http": mcp_http,
     "mcp-stdio": mcp_stdio,
     "command-line": command_line,
@@ -267,6 +319,16 @@ def _reply(body: Any, is_error: bool, *, outcome: str | None = None) -> Reply:
 
 def _handler(door: Door, tool: str) -> Any:
     return tool_handler(CATALOGUE.tool(tool).operation, open=lambda: door)
+
+
+def _agent_handler(door: Door, tool: str) -> Any:
+    given = {"agent_toolset": tool.partition(".")[0], "agentcore_gateways": GATEWAY, "bedrock_agents": AGENT}
+    return agent_handler(open=lambda: door, settings=read_settings({}, **given))
+
+
+def _is_error(tool: str, body: Any) -> bool:
+    """Whether an answer that carries no sign of its own is the dialect's error."""
+    return not Draft202012Validator(CATALOGUE.tool(tool).answer_schema).is_valid(body)
 
 
 def _is_list(tool: str) -> bool:

@@ -1,6 +1,7 @@
 """Events as AWS sends them, shortened to what functions read."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from steeltrap.model import Caller
@@ -105,6 +106,91 @@ def as_messages(*bodies: Any, fifo: bool = False) -> dict[str, Any]:
             for number, body in enumerate(bodies)
         ]
     }
+
+
+GATEWAY = "memory-gateway-0123456789"
+AGENT = "8ZXY0W8P1H"
+
+
+def as_gateway(tool: str, caller: Caller | None, *, target: str = "memory", **changes: Any) -> SimpleNamespace:
+    """The context of a Lambda target's call by an AgentCore gateway; the event is the arguments alone.
+
+    https://docs.aws.amazon.com/bedrock-agentcore/latest/devguide/gateway-add-target-lambda.html (Lambda function input
+    format); the propagated headers as of gateway-headers.html there.
+    """
+    custom: dict[str, Any] = {
+        "bedrockAgentCoreMessageVersion": "1.0",
+        "bedrockAgentCoreAwsRequestId": "4a4f7f3c-3c3e-4f5e-9d2b-000000000000",
+        "bedrockAgentCoreMcpMessageId": "1",
+        "bedrockAgentCoreGatewayId": GATEWAY,
+        "bedrockAgentCoreTargetId": "TARGET0001",
+        "bedrockAgentCoreToolName": f"{target}___{tool}",
+    }
+    if caller is not None:
+        custom["bedrockAgentCorePropagatedHeaders"] = {"X-Steeltrap-Caller": json.dumps(_named(caller))}
+    return SimpleNamespace(client_context=SimpleNamespace(custom=custom | changes))
+
+
+def as_operation(tool: str, arguments: dict[str, Any], caller: Caller | None, **changes: Any) -> dict[str, Any]:
+    """The event of an action group with an API schema.
+
+    After aws-powertools/powertools-lambda-python, tests/events/bedrockAgentPostEvent.json, and
+    https://docs.aws.amazon.com/bedrock/latest/userguide/agents-lambda.html.
+    """
+    content = {"application/json": {"properties": _parameters(arguments)}}
+    return {
+        **_of_agent(caller),
+        "httpMethod": "POST",
+        "apiPath": f"/{tool}",
+        "requestBody": {"content": content},
+        "parameters": [],
+        **changes,
+    }
+
+
+def as_function(tool: str, arguments: dict[str, Any], caller: Caller | None, **changes: Any) -> dict[str, Any]:
+    """The event of an action group with function details.
+
+    After aws-powertools/powertools-lambda-python, tests/events/bedrockAgentFunctionEvent.json, and
+    https://docs.aws.amazon.com/bedrock/latest/userguide/agents-lambda.html.
+    """
+    return {**_of_agent(caller), "function": tool, "parameters": _parameters(arguments), **changes}
+
+
+def _of_agent(caller: Caller | None) -> dict[str, Any]:
+    return {
+        "messageVersion": "1.0",
+        "agent": {"alias": "TSTALIASID", "name": "test", "version": "DRAFT", "id": AGENT},
+        "inputText": "What do you know about me?",
+        "sessionId": "12345678912345",
+        "actionGroup": "Memory",
+        "sessionAttributes": _named(caller) if caller else {},
+        "promptSessionAttributes": {},
+    }
+
+
+def _parameters(arguments: dict[str, Any]) -> list[dict[str, str]]:
+    """Arguments as an agent sends them: every value is a text."""
+    kinds = {bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+    return [
+        {
+            "name": name,
+            "type": kinds.get(type(value), "string"),
+            "value": value if isinstance(value, str) else json.dumps(value),
+        }
+        for name, value in arguments.items()
+        if value is not None
+    ]
+
+
+def _named(caller: Caller) -> dict[str, str]:
+    named = {
+        "user_id": caller.user.user_id,
+        "tenant": caller.user.tenant,
+        "agent_id": caller.agent_id,
+        "conversation_id": caller.conversation_id,
+    }
+    return {name: value for name, value in named.items() if value}
 
 
 def claims(caller: Caller) -> dict[str, str]:

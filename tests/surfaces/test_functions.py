@@ -8,7 +8,7 @@ from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 
 OPERATIONS = sorted({tool.operation for tool in CATALOGUE.tools()})
-OF_THEIR_OWN = {"http", "mcp", "agent", "indexer", "maintenance", "metadata", "reindex"}
+OF_THEIR_OWN = {"http", "mcp", "agent", "indexer", "interceptor", "maintenance", "metadata", "reindex"}
 FUNCTIONS = ROOT / "functions"
 
 
@@ -27,7 +27,7 @@ def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["http", "mcp", "save", "indexer", "maintenance"])
+@pytest.mark.parametrize("name", ["http", "mcp", "agent", "save", "indexer", "maintenance"])
 def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELTRAP_DATA", "/dev/null/nowhere")
     spec = importlib.util.spec_from_file_location(f"function_{name}", FUNCTIONS / name / "handler.py")

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from steeltrap.surfaces.cli.app import app as commands
 from steeltrap.surfaces.python import open_memory
-from steeltrap.surfaces.schemas import FORMATS
+from steeltrap.surfaces.schemas import FORMATS, GROUP_FORMATS
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces import throwaway
@@ -118,10 +119,10 @@ def test_a_new_tool_has_a_function_in_the_cloud_with_its_route_and_time(tool: To
 
 
 @pytest.mark.usefixtures("tool")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", [*FORMATS, *GROUP_FORMATS])
 def test_a_new_tool_is_among_the_schemas_of_every_format(format: str) -> None:
     shown = json.loads(_printed("tools", "--toolset", "core", "--format", format))
-    [text] = [text for text in map(json.dumps, shown) if '"name": "jot"' in text]
+    [text] = [text for text in map(json.dumps, shown) if re.search(r'"(name|operationId)\\*": \\*"jot', text)]
     assert "Jot down one line" in text
     assert "How often to write it." in text
 

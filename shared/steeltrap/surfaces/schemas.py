@@ -9,6 +9,7 @@ from typing import Final
 from ..model import JsonObject, OutcomeKind
 from ..tools import Catalogue, Tool, Toolset
 from ..version import VERSION
+from .aws_schemas import GROUP_FORMATS, action_groups, agentcore
 from .http.problem import PROBLEM_MEDIA, PROBLEM_SCHEMA
 from .http.routes import paths
 
@@ -57,11 +58,14 @@ FORMATS: Final[Mapping[str, Callable[[Tool], JsonObject]]] = {
     "anthropic": anthropic,
     "bedrock": bedrock,
     "mcp": mcp,
+    "agentcore": agentcore,
 }
 
 
 def schemas(toolset: Toolset, format: str) -> list[JsonObject]:
-    """Every tool of a toolset in one of `FORMATS`."""
+    """Every tool of a toolset in one of `FORMATS`, or all of them as action groups in one of `GROUP_FORMATS`."""
+    if format in GROUP_FORMATS:
+        return action_groups(toolset, format)
     return [FORMATS[format](tool) for tool in toolset.tools.values()]
 
 

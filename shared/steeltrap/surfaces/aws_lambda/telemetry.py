@@ -140,7 +140,8 @@ def correlation_id(event: Any) -> str | None:
 def _refusal(answer: JsonObject) -> dict[str, Any]:
     """The code, and the status of HTTP, of an answer that is an error; {} for any other."""
     if "statusCode" not in answer:
-        return {"error": answer["error"]["code"]} if "error" in answer else {}
+        error = _of_action_group(answer).get("error")
+        return {"error": error["code"]} if isinstance(error, dict) and "code" in error else {}
     status = answer["statusCode"]
     if status < 400:
         return {}
@@ -149,6 +150,19 @@ def _refusal(answer: JsonObject) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError):
         return {"status": status}  # a dialect's own form
     return {"status": status, "error": code}
+
+
+def _of_action_group(answer: JsonObject) -> JsonObject:
+    """What a Bedrock agent is answered within its envelope; any other answer as it is."""
+    response = answer.get("response")
+    if not isinstance(response, dict):
+        return answer
+    [content] = response.get("functionResponse", response)["responseBody"].values()
+    try:
+        body = json.loads(content["body"])
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 Reporting = Callable[[], Telemetry] | None

@@ -24,6 +24,9 @@ class Format(StrEnum):
     ANTHROPIC = "anthropic"
     BEDROCK = "bedrock"
     MCP = "mcp"
+    AGENTCORE = "agentcore"
+    BEDROCK_OPENAPI = "bedrock-openapi"
+    BEDROCK_FUNCTIONS = "bedrock-functions"
     OPENAPI = "openapi"
 
 

@@ -1,0 +1,3 @@
+from steeltrap.surfaces.aws_lambda.interceptor import interceptor_handler
+
+handler = interceptor_handler()
