@@ -142,7 +142,7 @@ class Settings(BaseModel):
         "the application send.",
     )
     agent_toolset: str = Field(
-        "core",
+        "agent",
         min_length=1,
         description="Toolset that the `agent` function offers to AgentCore gateways and Bedrock agents.",
     )

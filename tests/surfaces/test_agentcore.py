@@ -176,7 +176,7 @@ def test_a_refusal_is_a_line_of_the_log(door: Door, telemetry: Telemetry, lines:
 
 
 def test_a_toolset_that_there_is_not_fails_the_function_at_its_start() -> None:
-    with pytest.raises(InvalidInput, match="STEELTRAP_AGENT_TOOLSET must be one of core, "):
+    with pytest.raises(InvalidInput, match="STEELTRAP_AGENT_TOOLSET must be one of agent, "):
         agent_handler(settings=read_settings({}, agent_toolset="nothing"))
 
 

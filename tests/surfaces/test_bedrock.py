@@ -317,9 +317,8 @@ def test_an_answer_fits_beside_large_session_attributes(door: Door, form: str) -
 
 def test_a_refusal_is_a_line_of_the_log(door: Door, telemetry: Telemetry, lines: Tell) -> None:
     observed = replace(door, observe=telemetry.observe)
-    handler = agent_handler(
-        open=lambda: observed, settings=read_settings({}, bedrock_agents=AGENT), telemetry=telemetry
-    )
+    known = read_settings({}, agent_toolset="core", bedrock_agents=AGENT)
+    handler = agent_handler(open=lambda: observed, settings=known, telemetry=telemetry)
     for form in FORMS.values():
         handler(form("save", {"content": "heron"}, None), None)
         handler(form("save", {"contents": "heron"}, ANA), None)
