@@ -1,6 +1,7 @@
 """`core`: what its tools promise beyond one call each."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -13,6 +14,7 @@ from steeltrap.engine.update import Edit, update
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Change, Create, Space
+from steeltrap.rules.budget import estimate_tokens
 
 ANA = Caller(UserRef("ana"), "assistant")
 
@@ -231,10 +233,57 @@ def test_turns_are_not_linked(ana: Callable[..., Any]) -> None:
 
 def test_an_answer_that_is_cut_to_a_budget_says_so(ana: Callable[..., Any]) -> None:
     for i in range(5):
-        saved(ana, f"harbour {i} " + "word " * 200)
-    body = ana("core.search", query="harbour", max_tokens=300).body
-    assert len(body["results"]) == 1
-    assert body["outcome"]["message"].startswith("1 of 5 are shown")
+        saved(ana, f"harbour {i} " + "word " * 200, metadata={"page": i})
+    body = ana("core.search", query="harbour", max_tokens=500).body
+    written = [json.dumps(hit, ensure_ascii=False, separators=(",", ":")) for hit in body["results"]]
+    assert sum(map(estimate_tokens, written)) <= 500
+    assert len(body["results"]) == 4
+    assert body["outcome"]["message"].startswith("4 of 5 are shown, 4 of them in part")
+    assert body["outcome"]["more"] == 1
+    for hit in body["results"]:
+        whole = ana("core.get", id=hit["id"]).body
+        assert hit["left_out"] > estimate_tokens(whole["content"]) - estimate_tokens(hit["content"])
+        assert hit["content"].removesuffix(" …") in whole["content"]
+        assert "metadata" in whole
+        assert "metadata" not in hit
+
+
+def test_a_budget_shows_a_long_memory_by_the_part_that_answers(ana: Callable[..., Any]) -> None:
+    saved(ana, "word " * 300 + "The harbour closes at nine. " + "word " * 300)
+    [hit] = ana("core.search", query="when does the harbour close?", max_tokens=200).body["results"]
+    assert "The harbour closes at nine." in hit["content"]
+
+
+def test_a_budget_with_room_changes_nothing_but_the_number(ana: Callable[..., Any]) -> None:
+    for i in range(12):
+        saved(ana, f"harbour {i}")
+    ten = ana("core.search", query="harbour").body["results"]
+    assert len(ten) == 10
+    assert ana("core.search", query="harbour", limit=10, max_tokens=9_000).body["results"] == ten
+    assert len(ana("core.search", query="harbour", max_tokens=9_000).body["results"]) == 12
+
+
+def test_a_budget_without_room_for_one_says_so(ana: Callable[..., Any]) -> None:
+    saved(ana, "the harbour")
+    body = ana("core.search", query="harbour", max_tokens=5).body
+    assert body["results"] == []
+    assert body["outcome"] == {
+        "kind": "found",
+        "message": "0 of 1 are shown: the answer is cut at about 5 tokens.",
+        "more": 1,
+    }
+
+
+def test_an_episode_over_the_budget_is_shown_without_its_messages(
+    ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    said = [{"role": "user", "content": f"the harbour is busy, entry {i}"} for i in range(40)]
+    ana("core.append_messages", conversation_id="c", messages=said)
+    clock.advance(minutes=20)
+    ana("core.append_messages", conversation_id="d", messages=said[:1])
+    [hit] = ana("core.search", query="harbour", max_tokens=400).body["results"]
+    assert "messages" not in hit
+    assert hit["left_out"] > 100
 
 
 def test_a_scope_of_the_wrong_form_is_refused_in_a_filter(ana: Callable[..., Any]) -> None:

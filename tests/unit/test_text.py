@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.rules.analysis import STOP_WORDS, fold_case, query_tokens, text_digest, tokens
-from steeltrap.rules.budget import estimate_tokens, fit
+from steeltrap.rules.budget import count_whole, estimate_tokens
 from steeltrap.rules.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
 from steeltrap.rules.sentences import cut, extract, sentences
 
@@ -261,7 +261,7 @@ def test_a_cut_text_is_a_beginning(text: str, budget: int) -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=20), st.integers(1, 100))
 def test_what_fits_is_within_the_budget_but_for_the_first(texts: list[str], budget: int) -> None:
-    count = fit(texts, budget)
+    count = count_whole(texts, budget)
     assert min(1, len(texts)) <= count <= len(texts)
     if count > 1:
         assert sum(map(estimate_tokens, texts[:count])) <= budget

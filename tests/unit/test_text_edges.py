@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from steeltrap.rules.analysis import fold_case, query_tokens, text_digest, tokens
-from steeltrap.rules.budget import estimate_tokens, fit
+from steeltrap.rules.budget import count_whole, estimate_tokens
 from steeltrap.rules.chunking import chunks
 from steeltrap.rules.novelty import is_japanese
 
@@ -95,5 +95,5 @@ def test_four_ascii_characters_or_one_other_are_a_token(text: str, count: int) -
 
 @pytest.mark.parametrize(("budget", "count"), [(0, 1), (2, 1), (3, 2), (5, 2), (6, 3), (99, 3)])
 def test_texts_fit_to_the_last_token(budget: int, count: int) -> None:
-    assert fit(["one", "two two", "threeeeeeeee"], budget) == count
-    assert fit([], budget) == 0
+    assert count_whole(["one", "two two", "threeeeeeeee"], budget) == count
+    assert count_whole([], budget) == 0

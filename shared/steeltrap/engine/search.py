@@ -9,7 +9,7 @@ from ..errors import IndexUnavailable, InvalidInput
 from ..model import Candidates, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
 from ..rules import precision
 from ..rules.analysis import query_tokens
-from ..rules.budget import fit
+from ..rules.budget import Sizing, fit
 from ..rules.diversity import Diversity
 from ..rules.importance import UNREAD, importance
 from ..rules.matching import sees
@@ -40,7 +40,8 @@ class Search:
     raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
     keyword nor a cosine above the unrelated level. `precision` leaves out what doesn't matter: `relevant` returns
     what scores nearly as well as the best, `best` only that, and both nothing if even the best is unrelated.
-    `max_tokens` cuts the answer at whole memories.
+    `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
+    so that long ones are shown in part.
 
     `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
     any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
@@ -57,6 +58,7 @@ class Search:
     related_only: bool = False
     precision: Precision = "all"
     max_tokens: int | None = None
+    sized: Sizing | None = None
     sort_by: SortBy = "relevance"
     importance_weight: float = 0.0
     diversity: Diversity | None = None
@@ -107,7 +109,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     found = _hydrate(call, request.filter, chosen)
     if request.said_once:
         found = said_once(found, request.limit)
-    hits = found if request.max_tokens is None else found[: fit([h.memory.content for h in found], request.max_tokens)]
+    hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
     call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
     outcome = _outcome(request, matches, hits, len(found))
@@ -256,11 +258,15 @@ def _hit(fused: "Fused", memory: Memory) -> Hit:
 
 
 def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:
+    more = found - len(hits)
     if matches.degraded:
-        return Outcome(kind=OutcomeKind.DEGRADED, message=f"The answer may be incomplete: {matches.degraded}")
-    if len(hits) < found:
-        cut = f"{len(hits)} of {found} are shown: the answer is cut at about {request.max_tokens:,} tokens."
-        return Outcome(kind=OutcomeKind.FOUND, message=cut)
+        incomplete = f"The answer may be incomplete: {matches.degraded}"
+        return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
+    parts = sum(hit.left_out > 0 for hit in hits)
+    if more or parts:
+        shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
+        cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
+        return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:

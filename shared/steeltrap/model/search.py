@@ -39,7 +39,11 @@ class Matches:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A found memory. `score` ranks, 0 to 1; the rest says why it is there."""
+    """A found memory. `score` ranks, 0 to 1; what follows says why it is there.
+
+    Where a token budget has no room for the whole memory, `preview` is what to show of its content, and `left_out` the
+    tokens that are not shown.
+    """
 
     memory: Memory
     score: float
@@ -49,6 +53,8 @@ class Hit:
     semantic_score: float = 0.0
     importance: float | None = None
     boosts: dict[str, float] = field(default_factory=dict)
+    preview: str | None = None
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +87,13 @@ class OutcomeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What happened, in a word and a sentence; `best_score` where everything lay below a floor."""
+    """What happened, in a word and a sentence; `best_score` where everything lay below a floor, and `more` results
+    that a token budget had no room for."""
 
     kind: OutcomeKind
     message: str
     best_score: float | None = None
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

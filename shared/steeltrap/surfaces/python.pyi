@@ -311,6 +311,7 @@ class CoreHitView(TypedDict):
     supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
     score: float
+    left_out: NotRequired[int]
     why: NotRequired[CoreWhyView]
 
 class CoreOutcomeView(TypedDict):
@@ -321,6 +322,7 @@ class CoreOutcomeView(TypedDict):
     kind: str
     message: str
     best_score: NotRequired[float]
+    more: NotRequired[int]
 
 class CoreSearchView(TypedDict):
     """The results, best first, and the outcome of the search."""
@@ -608,7 +610,7 @@ class Core:
         metadata: Mapping[str, Any] | None = None,
         include_superseded: bool = False,
         query: str,
-        limit: int = 10,
+        limit: int | None = None,
         mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
         vector_weight: float | None = None,
         min_similarity: float = 0.0,
@@ -626,7 +628,8 @@ class Core:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
         Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-        result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out.
+        result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out. A
+        result with `left_out` is shown in part; read it in full with get.
         """
 
     def get(self, *, id: str) -> CoreMemoryView:

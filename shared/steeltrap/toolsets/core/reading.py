@@ -1,6 +1,7 @@
 """core: search, get, list, history, stats."""
 
 from datetime import datetime
+from typing import Final
 
 from pydantic import Field
 
@@ -16,7 +17,10 @@ from ...rules.precision import Precision
 from ...tools import Answer, Input
 from ..fields import MemoryId, Metadata, Query, Scope, Tags, Time, Unit
 from .toolset import CORE
-from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view
+from .views import HitView, MemoryView, OutcomeView, hit_view, memory_view, outcome_view, sized
+
+RESULTS: Final = 10
+RESULTS_IN_A_BUDGET: Final = 100
 
 
 class FilterInput(Input):
@@ -54,7 +58,9 @@ class FilterInput(Input):
 
 class SearchInput(FilterInput):
     query: Query
-    limit: int = Field(10, ge=1, le=1000, description="Maximum number of results.")
+    limit: int | None = Field(
+        None, ge=1, le=1000, description="Maximum number of results. Default: 10, or 100 with `max_tokens`."
+    )
     mode: searching.Mode = Field(
         "hybrid", description="hybrid: by meaning and keywords; semantic: by meaning only; keyword: by keywords only."
     )
@@ -93,7 +99,12 @@ class SearchInput(FilterInput):
     diversity_threshold: Unit | None = Field(
         None, description="Leave out results at least this similar to a better one, 0 to 1. Default: keep all."
     )
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000, description="Limit the answer to about this many tokens.")
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Limit the results to about this many tokens. Long ones are then shown in part, with `left_out`.",
+    )
     why: bool = Field(False, description="Explain why each result was found.")
 
 
@@ -117,13 +128,14 @@ def search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
     Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-    result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out.
+    result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out. A
+    result with `left_out` is shown in part; read it in full with get.
     """
     found = searching.search(
         call,
         searching.Search(
             query=input.query,
-            limit=input.limit,
+            limit=input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET),
             mode=input.mode,
             filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
             vector_weight=input.vector_weight,
@@ -131,6 +143,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             related_only=input.related_only,
             precision=input.precision,
             max_tokens=input.max_tokens,
+            sized=lambda hit: sized(hit, why=input.why),
             sort_by=input.sort_by,
             importance_weight=input.importance_weight,
             diversity=None if input.diversity_threshold is None else Diversity(threshold=input.diversity_threshold),

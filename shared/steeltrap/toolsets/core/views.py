@@ -1,12 +1,14 @@
 """How `core` shows a memory: every field by its name, those that have their default left out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import Field
 
 from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome
+from ...rules.budget import Sized, estimate_tokens
 from ...tools import Answer
 
 
@@ -90,6 +92,11 @@ class WhyView(Answer):
 
 class HitView(MemoryView):
     score: float = Field(description="How well it answers the query, 0 to 1.")
+    left_out: int | None = Field(
+        None,
+        description="About how many tokens of the memory are left out to stay within `max_tokens`: `content` is the "
+        "part that fits the query best, without metadata and messages. Read all of it with get.",
+    )
     why: WhyView | None = None
 
 
@@ -100,6 +107,7 @@ class OutcomeView(Answer):
     kind: str
     message: str
     best_score: float | None = None
+    more: int | None = Field(None, description="Further results that `max_tokens` had no room for.")
 
 
 def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
@@ -118,12 +126,34 @@ def hit_view(hit: Hit, *, why: bool) -> HitView:
         boosts=hit.boosts or None,
         importance=hit.importance,
     )
-    return HitView(**_fields(hit.memory), score=hit.score, why=explained if why else None)
+    view = HitView(**_fields(hit.memory), score=hit.score, why=explained if why else None)
+    if hit.preview is None:
+        return view
+    return view.model_copy(
+        update={"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
+    )
+
+
+_MANY: Final = 100_000
+"""As long a number as the tokens of any memory."""
+
+
+def sized(hit: Hit, *, why: bool) -> Sized:
+    """A found memory as a token budget counts it: the JSON that is shown."""
+    part = _tokens(hit_view(replace(hit, preview="", left_out=_MANY), why=why))
+    whole = _tokens(hit_view(replace(hit, memory=replace(hit.memory, content="")), why=why))
+    return Sized(text=hit.memory.content, beside=part, rest=max(0, whole - part))
+
+
+def _tokens(view: HitView) -> int:
+    return estimate_tokens(view.model_dump_json(exclude_none=True))
 
 
 def outcome_view(outcome: Outcome) -> OutcomeView:
     """What happened in a search."""
-    return OutcomeView(kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score)
+    return OutcomeView(
+        kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score, more=outcome.more or None
+    )
 
 
 def _fields(m: Memory) -> dict[str, Any]:
