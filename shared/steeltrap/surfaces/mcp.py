@@ -1,6 +1,7 @@
 """MCP: one server for one toolset, and the way to serve it over stdin and stdout."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -8,20 +9,25 @@ import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from ..errors import NotFound
+from ..arguments import decode
+from ..errors import NotFound, SteeltrapError
 from ..invoke import Door, Result, refusal
-from ..model import EVERYTHING, Caller
+from ..model import EVERYTHING, Caller, JsonObject
+from ..rules.bounds import Bounds
+from ..tools import MAX_BODY_BYTES, Tool
 from ..version import VERSION
-from . import schemas
+from . import mcp_prompts, mcp_resources, schemas
 from .http.reply import compact, outcome_object
 
 TOOLSET: Final = "agent"
 """What a client gets that names no toolset."""
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
+_PROGRESS_SECONDS: Final = 1.0
 
 Context = ServerRequestContext[Any, Any]
 
@@ -35,12 +41,22 @@ def create_server(
     """The MCP server of one toolset. `caller_of` finds who makes a request. Raises NotFound.
 
     Callers see the tools that they may use; a caller who may use none gets the reason. Calls run in threads, at most
-    as many at once as the `limiter` lets through.
+    as many at once as the `limiter` lets through. A cancelled call is answered no more, and ends by its own deadline.
     """
     offered = door.catalogue.toolset(toolset)
+    most_values = max(tool.bounds.values for tool in offered.tools.values())
     listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in offered.tools.values()]
 
+    async def run(context: Context, tool: Tool | str, arguments: Any, key: str | None = None) -> Result:
+        invoke = partial(door.invoke, tool, arguments, caller_of(context), idempotency_key=key)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_report_progress, context)
+            result = await anyio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=limiter)
+            tasks.cancel_scope.cancel()
+        return result
+
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        _check_first_page(params)
         caller = caller_of(context)
         permissions = EVERYTHING if caller is None else caller.permissions
         refusals = [refusal(permissions, tool) for tool, _ in listed]
@@ -57,17 +73,73 @@ def create_server(
             tool = door.catalogue.tool(f"{toolset}.{params.name}")
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.message) from None
-        invoke = partial(door.invoke, tool, params.arguments or {}, caller_of(context), idempotency_key=key)
-        return tool_result(await anyio.to_thread.run_sync(invoke, limiter=limiter))
+        return tool_result(await run(context, tool, params.arguments or {}, key))
 
-    return Server(
+    async def read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
+        given = (ctx.params or {}).get("arguments")
+        if ctx.method == "tools/call" and isinstance(given, str):
+            ctx = replace(ctx, params={**(ctx.params or {}), "arguments": _decoded(given, most_values)})
+        return await call_next(ctx)
+
+    async def list_resources(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return await mcp_resources.list_resources(partial(run, context), params.cursor if params else None)
+
+    async def list_templates(
+        context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        _check_first_page(params)
+        return types.ListResourceTemplatesResult(resource_templates=list(mcp_resources.TEMPLATES))
+
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await mcp_resources.read_resource(partial(run, context), params.uri)
+
+    async def list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        _check_first_page(params)
+        return types.ListPromptsResult(prompts=list(mcp_prompts.PROMPTS))
+
+    async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        return mcp_prompts.get_prompt(offered.instructions, params.name, params.arguments or {})
+
+    server: Server[Any] = Server(
         "steeltrap",
         version=VERSION,
         title="steeltrap",
         instructions=offered.instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
     )
+    server.middleware.append(read_arguments)
+    return server
+
+
+def _decoded(arguments: str, most_values: int) -> JsonObject:
+    """The arguments of a tool that a model wrote as a text of JSON instead of an object. Raises MCPError."""
+    try:
+        Bounds(size=MAX_BODY_BYTES, values=most_values).check_values(arguments.encode(errors="replace"), "`arguments`")
+        return decode(arguments)
+    except SteeltrapError as error:
+        raise MCPError(types.INVALID_PARAMS, error.message) from None
+
+
+async def _report_progress(context: Context) -> None:
+    """Tell a client that asked for it every second how many seconds a call has taken, so that it goes on waiting."""
+    started = anyio.current_time()
+    while True:
+        await anyio.sleep(_PROGRESS_SECONDS)
+        await context.session.report_progress(round(anyio.current_time() - started, 1), message="seconds")
+
+
+def _check_first_page(params: types.PaginatedRequestParams | None) -> None:
+    """Raises MCPError for a cursor, since none was given."""
+    if params is not None and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "`cursor` is none that an earlier answer gave: leave it out.")
 
 
 def tool_result(result: Result) -> types.CallToolResult:

@@ -85,7 +85,12 @@ async def all_running(endpoints: dict[str, McpEndpoint]) -> AsyncIterator[None]:
 
 
 def mcp_routes(endpoints: dict[str, McpEndpoint]) -> list[BaseRoute]:
-    return [Route(path, endpoint, include_in_schema=False) for path, endpoint in endpoints.items()]
+    """Each path, also with a slash behind it, as people type it."""
+    return [
+        Route(path + slash, endpoint, include_in_schema=False)
+        for path, endpoint in endpoints.items()
+        for slash in ("", "/")
+    ]
 
 
 def create_mcp_app(door: Door, identity: Identity, *, toolset: str = TOOLSET) -> Starlette:

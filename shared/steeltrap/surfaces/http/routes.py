@@ -36,7 +36,7 @@ def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
                 catalogue.tool(f"{toolset}.{name}")
             except NotFound as error:
                 return error
-        case ["", "v1", toolset, *_] if toolset not in catalogue.toolsets:
+        case ["", "v1" | "mcp", toolset, *_] if toolset not in catalogue.toolsets:
             return NotFound(f"No toolset `{toolset}`; there are: {', '.join(catalogue.toolsets)}.")
     return NotFound("Nothing is at this path; call a tool with POST /v1/{toolset}/{tool}.")
 
