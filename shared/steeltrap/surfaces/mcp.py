@@ -17,8 +17,7 @@ from ..arguments import decode
 from ..errors import NotFound, SteeltrapError
 from ..invoke import Door, Result, refusal
 from ..model import EVERYTHING, Caller, JsonObject
-from ..rules.bounds import Bounds
-from ..tools import MAX_BODY_BYTES, Tool
+from ..tools import Tool
 from ..version import VERSION
 from . import mcp_prompts, mcp_resources, schemas
 from .http.reply import compact, outcome_object
@@ -44,7 +43,6 @@ def create_server(
     as many at once as the `limiter` lets through. A cancelled call is answered no more, and ends by its own deadline.
     """
     offered = door.catalogue.toolset(toolset)
-    most_values = max(tool.bounds.values for tool in offered.tools.values())
     listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in offered.tools.values()]
 
     async def run(context: Context, tool: Tool | str, arguments: Any, key: str | None = None) -> Result:
@@ -76,9 +74,10 @@ def create_server(
         return tool_result(await run(context, tool, params.arguments or {}, key))
 
     async def read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
-        given = (ctx.params or {}).get("arguments")
-        if ctx.method == "tools/call" and isinstance(given, str):
-            ctx = replace(ctx, params={**(ctx.params or {}), "arguments": _decoded(given, most_values)})
+        params = ctx.params or {}
+        if ctx.method == "tools/call" and isinstance(text := params.get("arguments"), str):
+            tool = offered.tools.get(str(params.get("name")))
+            ctx = replace(ctx, params={**params, "arguments": _decoded(tool, text) if tool else {}})
         return await call_next(ctx)
 
     async def list_resources(
@@ -119,10 +118,10 @@ def create_server(
     return server
 
 
-def _decoded(arguments: str, most_values: int) -> JsonObject:
-    """The arguments of a tool that a model wrote as a text of JSON instead of an object. Raises MCPError."""
+def _decoded(tool: Tool, arguments: str) -> JsonObject:
+    """The arguments that a model wrote as a text of JSON instead of an object. Raises MCPError."""
     try:
-        Bounds(size=MAX_BODY_BYTES, values=most_values).check_values(arguments.encode(errors="replace"), "`arguments`")
+        tool.bounds.check_values(arguments.encode(errors="replace"), f"`{tool.name}`")
         return decode(arguments)
     except SteeltrapError as error:
         raise MCPError(types.INVALID_PARAMS, error.message) from None
