@@ -10,6 +10,7 @@ LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3
 LOWEST := --extra aws --extra bedrock --extra lambda
 GROUPS := $(addprefix --group ,function function-mcp function-http dev bench infra mutation build)
 CDK := infra/node_modules/.bin/cdk
+CONFORMANCE := tests/conformance/node_modules/.package-lock.json
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 DATA ?= $(HOME)/.steeltrap
@@ -22,7 +23,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +49,10 @@ $(TESTABLE): $(INSTALLED) models/small/pyproject.toml models/small/steeltrap_sma
 
 $(CDK): infra/package-lock.json
 	npm ci --prefix infra --silent --no-audit --no-fund
+	@touch $@
+
+$(CONFORMANCE): tests/conformance/package-lock.json
+	npm ci --prefix tests/conformance --silent --no-audit --no-fund
 	@touch $@
 
 install: $(TESTABLE) ## Create .venv with everything installed
@@ -79,6 +84,9 @@ test-aws: $(TESTABLE) ## Run the tests of the toolsets and of isolation on Dynam
 test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the lowest versions that pyproject.toml declares
 	.build/lowest/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
 	STEELTRAP_TEST_PARTS=0 .build/lowest/bin/python -m pytest -n auto tests/unit tests/surfaces
+
+conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite and inspector against a server, on a Node of their own
+	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \

@@ -1,0 +1,5 @@
+"""What others check an MCP server with, on the Node that `make conformance` installs here."""
+
+import os
+
+collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_CONFORMANCE") == "1" else ["test_*.py"]
