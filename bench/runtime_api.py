@@ -20,6 +20,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from steeltrap.errors import Unavailable
+from steeltrap.surfaces.aws_lambda import ENVIRONMENT
 
 _SECONDS: Final = 60.0
 _REGION: Final = "us-east-1"
@@ -53,6 +54,7 @@ def first_answer(
             "AWS_REGION": os.environ.get("AWS_DEFAULT_REGION", _REGION),
             "_HANDLER": "handler.handler",
             "LAMBDA_TASK_ROOT": str(folder),
+            **ENVIRONMENT,
             # Bytecode is kept, as in a bundle, and beside the functions, so that each package's is.
             "PYTHONDONTWRITEBYTECODE": "",
             "PYTHONPYCACHEPREFIX": str(folder.parent / "bytecode"),

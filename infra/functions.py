@@ -11,6 +11,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from steeltrap.surfaces.aws_lambda import ENVIRONMENT
+
 from .bundle import Bundle, build_code
 from .grants import Grant
 from .plan import BundleName, construct_id
@@ -85,7 +87,7 @@ class Functions(Construct):
             role=role.without_policy_updates(),
             timeout=Duration.seconds(timeout),
             memory_size=stage.memory_mb,
-            environment={**(self._environment() if opens_store else {}), **(environment or {})},
+            environment={**ENVIRONMENT, **(self._environment() if opens_store else {}), **(environment or {})},
             log_group=log,
             tracing=lambda_.Tracing.ACTIVE,
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snapshot else None,

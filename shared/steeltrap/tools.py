@@ -7,9 +7,10 @@ knows no surface.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -116,6 +117,28 @@ class Tool:
         return TypeAdapter(self.answer)
 
 
+class _WhenAsked(Mapping[str, Tool]):
+    """Tools by name; the module that registers a tool is imported when the tool is first looked up."""
+
+    def __init__(self, modules: Mapping[str, str], registered: Mapping[str, Tool]) -> None:
+        self._modules = modules
+        self._registered = registered
+
+    def __getitem__(self, name: str) -> Tool:
+        if name not in self._registered:
+            import_module(self._modules[name])
+        return self._registered[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
 @dataclass
 class Toolset:
     """A dialect: its tools by name and how it words an error.
@@ -123,6 +146,7 @@ class Toolset:
     `instructions` tell a model when to save and when to search, by the names of these tools.
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's error body; with
     `standard_errors`, a surface with its own error format (such as HTTP) uses that instead.
+    `modules` names the module of each tool, for a toolset whose modules are imported one by one, when needed.
     """
 
     name: str
@@ -131,7 +155,13 @@ class Toolset:
     render_error: Callable[[SteeltrapError, Tool], Any]
     omit_nulls: bool = False
     standard_errors: bool = False
-    tools: dict[str, Tool] = field(default_factory=dict)
+    modules: Mapping[str, str] = field(default_factory=dict)
+    registered: dict[str, Tool] = field(default_factory=dict)
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name, in the order in which clients see them."""
+        return _WhenAsked(self.modules, self.registered) if self.modules else self.registered
 
     def tool(
         self,
@@ -161,7 +191,7 @@ class Toolset:
                 examples=examples,
                 **rest,
             )
-            self.tools[tool.name] = tool
+            self.registered[tool.name] = tool
             return run
 
         return register

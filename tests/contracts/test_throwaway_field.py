@@ -38,7 +38,7 @@ LINES = (
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),
     (
-        "toolsets/core/reading.py",
+        "toolsets/core/filtering.py",
         _INPUT,
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),

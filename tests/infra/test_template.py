@@ -17,6 +17,7 @@ from function_telemetry import telemetry_of
 from steeltrap import telemetry
 from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
 from steeltrap.errors import InvalidInput
+from steeltrap.surfaces.aws_lambda import ENVIRONMENT
 from steeltrap.surfaces.http.routes import paths
 from steeltrap.telemetry import Measure
 from steeltrap.toolsets import CATALOGUE
@@ -73,7 +74,8 @@ def test_who_has_no_token_reaches_no_function_that_knows_the_store() -> None:
     made = template("zones")
     assert {action.partition(":")[0] for action, _ in made.allowed("metadata")} == {"logs", "xray"}
     environment = made.function("metadata")["Environment"]["Variables"]
-    assert environment == {"STEELTRAP_SERVICE": "steeltrap-zones", "STEELTRAP_OIDC_ISSUER": "https://issuer.example"}
+    own = {"STEELTRAP_SERVICE": "steeltrap-zones", "STEELTRAP_OIDC_ISSUER": "https://issuer.example"}
+    assert environment == {**ENVIRONMENT, **own}
     [live] = made.of_type("AWS::ApiGatewayV2::Stage").values()
     assert live["RouteSettings"].keys() == METADATA
     assert all(each["ThrottlingRateLimit"] <= 20 for each in live["RouteSettings"].values())
@@ -84,6 +86,12 @@ def test_a_function_has_the_time_of_its_slowest_tool_and_a_little_more() -> None
     for plan in tool_functions(CATALOGUE):
         longest = max(tool.timeout for tool in plan.tools)
         assert longest < made.function(plan.name)["Timeout"] <= longest + 5
+
+
+def test_every_function_starts_with_the_environment_that_starts_are_measured_with() -> None:
+    for plan in tool_functions(CATALOGUE):
+        variables = template("domain").function(plan.name)["Environment"]["Variables"]
+        assert ENVIRONMENT.items() <= variables.items()
 
 
 def test_every_function_has_its_handler_s_file() -> None:

@@ -1,10 +1,11 @@
 """The functions folder: one Lambda an operation, nothing written in it that the catalogue knows."""
 
 import importlib.util
+import pkgutil
 
 import pytest
 
-from steeltrap.toolsets import CATALOGUE
+from steeltrap.toolsets import CATALOGUE, core
 from surfaces.callers import ROOT
 
 OPERATIONS = sorted({tool.operation for tool in CATALOGUE.tools()})
@@ -36,3 +37,10 @@ def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyP
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert callable(module.handler)
+
+
+def test_core_offers_every_tool_that_its_modules_register() -> None:
+    for module in pkgutil.iter_modules(core.__path__, f"{core.__name__}."):
+        importlib.import_module(module.name)
+    assert set(core.CORE.tools) == set(core.CORE.registered)
+    assert {name: tool.run.__module__ for name, tool in core.CORE.tools.items()} == core.CORE.modules

@@ -177,6 +177,15 @@ def test_a_tools_function_imports_no_framework() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_function_imports_only_the_module_of_the_tool_that_it_is_asked_for() -> None:
+    program = (
+        "import sys; from steeltrap.toolsets import CATALOGUE; CATALOGUE.tool('core.search')\n"
+        "print(*sorted({name.rpartition('.')[2] for name in sys.modules if name.startswith('steeltrap.toolsets.')}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stdout.split() == ["core", "fields", "filtering", "searching", "toolset", "views"]
+
+
 @KINDS
 @pytest.mark.usefixtures("event_loop_closed")
 def test_all_of_http_runs_in_one_function_again_and_again(door: Door, event: Any) -> None:

@@ -34,7 +34,7 @@ def jot(call: Call, input: JotInput) -> JotView:
 @contextmanager
 def registered() -> Iterator[Tool]:
     """The tool, registered in a copy of `core` that the catalogue offers until this ends."""
-    copy = replace(core.CORE, tools=dict(core.CORE.tools))
+    copy = replace(core.CORE, modules={}, registered=dict(core.CORE.tools))
     copy.tool("jot", "write", needs="index", timeout=42.0, examples=({"text": "Buy milk."},))(jot)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "CORE", copy)

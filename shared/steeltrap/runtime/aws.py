@@ -192,10 +192,11 @@ def signing(settings: Settings) -> dict[str, Any]:
     """
     if settings.opensearch_auth == "none":
         return {}
-    import boto3
+    # boto3's session would only import more.
+    from botocore.session import get_session
 
-    session = boto3.session.Session()
-    region, credentials = session.region_name, session.get_credentials()
+    session = get_session()
+    region, credentials = session.get_config_variable("region"), session.get_credentials()
     if region is None:
         raise InvalidInput("STEELTRAP_OPENSEARCH_AUTH=es needs a region; set AWS_DEFAULT_REGION.")
     if credentials is None:

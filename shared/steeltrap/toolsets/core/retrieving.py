@@ -8,7 +8,7 @@ from ...engine.search import Search
 from .. import episode_markdown
 from ..episode_markdown import Detail
 from ..fields import Query
-from .reading import FilterInput
+from .filtering import FilterInput
 from .toolset import CORE
 
 

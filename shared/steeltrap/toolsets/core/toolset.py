@@ -1,8 +1,25 @@
 """The toolset object that the modules of `core` register their tools with."""
 
+from typing import Final
+
 from ...errors import SteeltrapError
 from ...model import JsonObject
 from ...tools import Tool, Toolset
+
+_TOOLS: Final = {
+    "associating": "associate associations",
+    "writing": "save batch_save update batch_update consolidate move",
+    "conversations": "append_messages",
+    "forgetting": "delete undo forget",
+    "searching": "search",
+    "reading": "get list history stats",
+    "retrieving": "retrieve_memory",
+    "reviewing": "review simulate_decay",
+    "scoping": "list_scopes suggest_scope create_session list_sessions cleanup_sessions",
+    "scoring": "score set_score",
+    "transfer": "export import",
+}
+"""The tools of each module, in the order in which clients see them: a function imports only those that it serves."""
 
 
 def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
@@ -21,4 +38,5 @@ CORE = Toolset(
     render_error=error_body,
     omit_nulls=True,
     standard_errors=True,
+    modules={name: f"{__package__}.{module}" for module, names in _TOOLS.items() for name in names.split()},
 )

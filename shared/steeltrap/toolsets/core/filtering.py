@@ -1,0 +1,42 @@
+"""The conditions that core's search and list take."""
+
+from pydantic import Field
+
+from ...engine.call import Call
+from ...model import ContentType, Filter, Tier
+from ...rules.limits import check_conditions, check_scope
+from ...tools import Input
+from ..fields import Metadata, Scope, Tags, Time
+
+
+class FilterInput(Input):
+    """Conditions; all that are given must hold."""
+
+    tags: Tags | None = Field(None, description="Only memories that have all of these tags.")
+    tier: Tier | None = Field(None, description="Only this tier.")
+    category: str | None = Field(None, max_length=256, description="Only this category.")
+    content_type: ContentType | None = Field(None, description="Only this type of content.")
+    scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
+    include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
+    agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
+    created_after: Time | None = Field(None, description="Only memories saved at or after this time.")
+    created_before: Time | None = Field(None, description="Only memories saved before this time.")
+    occurred_after: Time | None = Field(None, description="Only memories of events at or after this time.")
+    occurred_before: Time | None = Field(None, description="Only memories of events before this time.")
+    metadata: Metadata | None = Field(
+        None, description="Only memories with these metadata keys and plain values; at most 64."
+    )
+
+    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
+
+    def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
+        check_conditions(self.metadata or {})
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}
+        values["tags"] = tuple(self.tags or ())
+        values["scope"] = None if self.scope is None else check_scope(self.scope)
+        values["metadata"] = self.metadata or {}
+        return Filter(
+            **values,
+            include_turns=turns,
+            turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
+        )
