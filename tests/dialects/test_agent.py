@@ -149,14 +149,22 @@ def test_an_answer_keeps_its_budget_and_says_what_was_left_out(ana: Ask) -> None
         ana("remember", content=f"Ana read book number {number}: " + "a long story about herons " * 30)
     for budget in (400, 2000):
         answer = ana("recall", query="which book did Ana read about herons?", max_tokens=budget)
-        assert 1 <= len(memories(answer)) < 12
+        assert len(memories(answer)) == (4 if budget == 400 else 12)
         assert len(GPT.encode(answer)) <= budget
-        assert f"at most {budget:,} tokens" in answer.split("</memories>\n")[1]
-    recent = ana("recent_memories", limit=12)
+        left = "8 more memories and parts of 4 of these (…)" if budget == 400 else "parts of "
+        assert answer.split("</memories>\n")[1].startswith(f"Left out: {left}")
+        assert f"to fit {budget:,} tokens" in answer
+
+
+def test_recent_memories_keep_a_budget_too(ana: Ask) -> None:
+    for number in range(40):
+        ana("remember", content=f"Ana read book number {number}: " + "a long story about herons " * 30)
+    recent = ana("recent_memories", limit=40)
     assert len(GPT.encode(recent)) <= 2000
     behind = len(memories(recent))
-    assert recent.endswith(f"{behind} of 12 shown; continue with offset {behind}.")
-    assert memories(ana("recent_memories", offset=behind)) != memories(recent)
+    assert 12 < behind < 40
+    assert f"parts of {behind} of these (…), to fit 2,000 tokens" in recent
+    assert recent.endswith(f"{behind} of 40 shown; continue with offset {behind}.")
 
 
 def test_of_a_memory_longer_than_the_budget_the_beginning_is_shown(ana: Ask) -> None:
@@ -164,7 +172,7 @@ def test_of_a_memory_longer_than_the_budget_the_beginning_is_shown(ana: Ask) -> 
     answer = ana("recall", query="favourite story", max_tokens=400)
     assert len(GPT.encode(answer)) <= 400
     assert "Ana's favourite story: 語語語" in answer
-    assert "more characters)" in answer
+    assert "Left out: parts of 1 of these (…), to fit 400 tokens" in answer
 
 
 def test_recent_memories_go_on_by_an_offset_to_the_end(ana: Ask) -> None:

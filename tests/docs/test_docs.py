@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from docs import generate, stub
 from steeltrap.surfaces.cli.app import app
+from steeltrap.tools import Toolset
 from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,16 @@ def test_the_types_of_the_python_calls_are_as_generated() -> None:
 def test_transcripts_are_what_their_commands_print(page: Path) -> None:
     text = page.read_text()
     assert generate.with_transcripts(text) == text, "run `make docs`, and look at what changed"
+
+
+@pytest.mark.parametrize("toolset", CATALOGUE.toolsets.values(), ids=lambda toolset: toolset.name)
+def test_the_readme_and_the_page_on_mcp_say_what_each_toolset_costs(toolset: Toolset) -> None:
+    page = (ROOT / "docs" / "mcp-clients.md").read_text()
+    assert page == generate.with_tokens(page), "run `make docs`"
+    [row] = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| `{toolset.name}` ")]
+    assert f"| {generate.definition_tokens(toolset):,}" in row
+    before = generate.BEFORE.get(toolset.name)
+    assert before is None or f"({before:,}) |" in row
 
 
 @pytest.mark.parametrize("toolset", [name for name in CATALOGUE.toolsets if name != "core"])

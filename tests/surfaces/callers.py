@@ -292,11 +292,8 @@ def _mcp_call(portal: Any, client: Callable[[Caller, str], Client], caller: Call
     def call(tool: str, arguments: dict[str, Any]) -> Reply:
         toolset, _, name = tool.partition(".")
         got = portal.call(client(caller, toolset).call_tool, name, arguments)
-        text = got.content[0].text
-        structured = got.structured_content
-        body = structured if structured is not None else _json_or_text(text)
-        if structured is not None and _is_list(tool):
-            body = structured["result"]
+        assert got.structured_content is None
+        body = _json_or_text(got.content[0].text)
         outcome = (got.meta or {}).get("steeltrap/outcome", {}).get("kind")
         return _reply(body, got.is_error, outcome=outcome)
 
@@ -329,10 +326,6 @@ def _agent_handler(door: Door, tool: str) -> Any:
 def _is_error(tool: str, body: Any) -> bool:
     """Whether an answer that carries no sign of its own is the dialect's error."""
     return not Draft202012Validator(CATALOGUE.tool(tool).answer_schema).is_valid(body)
-
-
-def _is_list(tool: str) -> bool:
-    return bool(CATALOGUE.tool(tool).answer_schema.get("type") == "array")
 
 
 def _json_or_text(text: str) -> Any:

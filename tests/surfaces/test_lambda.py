@@ -230,7 +230,7 @@ def _by_mcp(handler: Any) -> Any:
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     answer = handler(as_v2("/mcp/core", body, ME, headers=headers), None)
-    return json.loads(answer["body"])["result"]["structuredContent"]["results"]
+    return json.loads(json.loads(answer["body"])["result"]["content"][0]["text"])["results"]
 
 
 FUNCTIONS = pytest.mark.parametrize(

@@ -58,10 +58,7 @@ def test_tools_are_listed_as_the_catalogue_has_them(door: Door, toolset: str) ->
         assert each.annotations.destructive_hint is tool.destructive
         assert each.annotations.idempotent_hint is tool.idempotent
         assert each.annotations.open_world_hint is False
-        if tool.media == "application/json":
-            assert each.output_schema["type"] == "object"
-        else:
-            assert each.output_schema is None
+        assert each.output_schema is None, "answers are text"
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets)
@@ -87,7 +84,7 @@ def test_no_two_toolsets_give_the_same_instructions() -> None:
     assert len(set(given)) == len(given)
 
 
-def test_a_list_is_wrapped_and_text_is_plain(door: Door) -> None:
+def test_an_answer_is_text_and_not_structured_content_beside_it(door: Door) -> None:
     async def listed(client: Client) -> Any:
         return await client.call_tool("memory_search", {"query": "x"})
 
@@ -95,7 +92,7 @@ def test_a_list_is_wrapped_and_text_is_plain(door: Door) -> None:
         return await client.call_tool("retrieve_memory", {"query": "x"})
 
     answer = ask(door, "notes", listed)
-    assert answer.structured_content == {"result": []}
+    assert answer.structured_content is None
     assert answer.content[0].text == "[]"
     answer = ask(door, "core", read)
     assert answer.structured_content is None
@@ -121,7 +118,8 @@ def test_a_key_in_meta_saves_once(door: Door) -> None:
         return [await client.call_tool("save", {"content": "Once."}, meta=meta) for _ in range(2)]  # type: ignore[arg-type]
 
     first, second = ask(door, "core", twice)
-    assert first.structured_content["id"] == second.structured_content["id"]
+    saved = [json.loads(answer.content[0].text) for answer in (first, second)]
+    assert saved[0]["id"] == saved[1]["id"]
 
 
 def test_a_key_that_is_no_text_is_refused(door: Door) -> None:
@@ -179,7 +177,7 @@ def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: P
             answers.append(json.loads(server.stdout.readline()))
         rest, errors = server.communicate(timeout=60)
     assert {answer["jsonrpc"] for answer in answers} == {"2.0"}
-    assert answers[-1]["result"]["structuredContent"]["version"] == 1
+    assert json.loads(answers[-1]["result"]["content"][0]["text"])["version"] == 1
     assert rest == ""
     assert "noise" in errors
     assert server.returncode == 0

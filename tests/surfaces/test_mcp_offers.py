@@ -158,7 +158,7 @@ def call(client: httpx.Client, arguments: Any, path: str = "/mcp/core") -> Any:
 def test_arguments_written_as_a_text_of_json_are_read(local: httpx.Client) -> None:
     saved = call(local, '{"content": "Ana likes tea."}')["result"]
     assert not saved.get("isError")
-    assert saved["structuredContent"]["version"] == 1
+    assert json.loads(saved["content"][0]["text"])["version"] == 1
     for empty in ("", "{}"):
         assert "`content` is required" in call(local, empty)["result"]["content"][0]["text"]
 

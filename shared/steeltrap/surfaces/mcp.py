@@ -1,9 +1,9 @@
 """MCP: one server for one toolset, and the way to serve it over stdin and stdout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -20,15 +20,20 @@ from ..model import EVERYTHING, Caller, JsonObject
 from ..tools import Tool
 from ..version import VERSION
 from . import mcp_prompts, mcp_resources, schemas
+from .bounded import bounded
 from .http.reply import compact, outcome_object
 
 TOOLSET: Final = "agent"
 """What a client gets that names no toolset."""
+MAX_TOKENS: Final = 25_000
+"""Of one answer: the most that Claude Code takes by default."""
+_NOTE_TOKENS: Final = 1_000
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 _PROGRESS_SECONDS: Final = 1.0
 
 Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
 
 
 def create_server(
@@ -45,13 +50,15 @@ def create_server(
     offered = door.catalogue.toolset(toolset)
     listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in offered.tools.values()]
 
-    async def run(context: Context, tool: Tool | str, arguments: Any, key: str | None = None) -> Result:
-        invoke = partial(door.invoke, tool, arguments, caller_of(context), idempotency_key=key)
+    async def in_thread(context: Context, work: Callable[[], T]) -> T:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report_progress, context)
-            result = await anyio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=limiter)
+            result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
             tasks.cancel_scope.cancel()
         return result
+
+    async def run(context: Context, tool: str, arguments: JsonObject) -> Result:
+        return await in_thread(context, partial(door.invoke, tool, arguments, caller_of(context)))
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _check_first_page(params)
@@ -71,7 +78,12 @@ def create_server(
             tool = door.catalogue.tool(f"{toolset}.{params.name}")
         except NotFound as error:
             raise MCPError(types.INVALID_PARAMS, error.message) from None
-        return tool_result(await run(context, tool, params.arguments or {}, key))
+        arguments, caller = params.arguments or {}, caller_of(context)
+
+        def call() -> types.CallToolResult:
+            return tool_result(door.invoke(tool, arguments, caller, idempotency_key=key), arguments)
+
+        return await in_thread(context, call)
 
     async def read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -141,18 +153,16 @@ def _check_first_page(params: types.PaginatedRequestParams | None) -> None:
         raise MCPError(types.INVALID_PARAMS, "`cursor` is none that an earlier answer gave: leave it out.")
 
 
-def tool_result(result: Result) -> types.CallToolResult:
-    """A result as MCP shows it: text, and structured content where the tool has an output schema.
+def tool_result(result: Result, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    """A result as MCP shows it: text of at most 25,000 tokens; where it had to be cut, a second text says so.
 
-    An error has text only: clients check structured content against the output schema even then.
+    There is no structured content beside it: a model would pay for both, many clients show it only the text, and some
+    only the structured content.
     """
-    text = result.body if isinstance(result.body, str) else compact(result.body)
-    structured = None
-    if result.error is None and result.media == "application/json":
-        structured = result.body if schemas.is_object(result.tool) else {schemas.RESULT: result.body}
+    body, note = bounded(result.body, MAX_TOKENS - _NOTE_TOKENS, result.tool, arguments)
+    texts = [body if isinstance(body, str) else compact(body), *([note] if note else [])]
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)],
-        structured_content=structured,
+        content=[types.TextContent(type="text", text=text) for text in texts],
         is_error=result.error is not None,
         _meta={OUTCOME: outcome_object(result.outcome)} if result.outcome else None,
     )

@@ -611,6 +611,7 @@ class Core:
         include_superseded: bool = False,
         query: str,
         limit: int | None = None,
+        offset: int = 0,
         mode: Literal["hybrid", "semantic", "keyword"] = "hybrid",
         vector_weight: float | None = None,
         min_similarity: float = 0.0,

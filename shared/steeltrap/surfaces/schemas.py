@@ -13,9 +13,6 @@ from .aws_schemas import GROUP_FORMATS, action_groups, agentcore
 from .http.problem import PROBLEM_MEDIA, PROBLEM_SCHEMA
 from .http.routes import paths
 
-RESULT: Final = "result"
-"""The field that an answer which is no JSON object is wrapped in, where only objects are allowed."""
-
 
 def openai(tool: Tool) -> JsonObject:
     """For the `tools` of an OpenAI-compatible chat completion."""
@@ -35,9 +32,9 @@ def bedrock(tool: Tool) -> JsonObject:
 
 
 def mcp(tool: Tool) -> JsonObject:
-    """As MCP's `tools/list` shows it, without a title, which would repeat the name. A text answer has no output
-    schema."""
-    schema: JsonObject = {
+    """As MCP's `tools/list` shows it: without a title, which would repeat the name, and without an output schema, since
+    answers are text."""
+    return {
         "name": tool.name,
         "description": tool.description,
         "inputSchema": tool.input_schema,
@@ -48,9 +45,6 @@ def mcp(tool: Tool) -> JsonObject:
             "openWorldHint": False,
         },
     }
-    if tool.media == "application/json":
-        schema["outputSchema"] = tool.answer_schema if is_object(tool) else _wrapped(tool.answer_schema)
-    return schema
 
 
 FORMATS: Final[Mapping[str, Callable[[Tool], JsonObject]]] = {
@@ -92,15 +86,6 @@ def openapi(catalogue: Catalogue) -> JsonObject:
 def title(tool: Tool) -> str:
     """A tool's name as a person reads it: "Batch save"."""
     return tool.name.replace("_", " ").capitalize()
-
-
-def is_object(tool: Tool) -> bool:
-    """Whether the answer is a JSON object, and not a list or a text."""
-    return tool.answer_schema.get("type") == "object"
-
-
-def _wrapped(schema: JsonObject) -> JsonObject:
-    return {"type": "object", "properties": {RESULT: schema}, "required": [RESULT], "additionalProperties": False}
 
 
 def _operation(tool: Tool, suffix: str) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...engine.call import Call
 from ...model import Memory
-from ...rules.budget import estimate_tokens
+from ...rules.budget import Sized, pack
 from ...rules.ids import SHORTEST, shortest_start
 
 OPEN: Final = "<memories>"
@@ -15,11 +15,10 @@ CLOSE: Final = "</memories>"
 
 _ALIKE: Final = 20
 """How many ids with the same start are looked at; beyond it, an id is shown whole."""
-_FRAME_TOKENS: Final = 80
+FRAME_TOKENS: Final = 80
 """The date, the marks, and what is said of what was left out."""
-_ID_TOKENS: Final = 12
+ID_TOKENS: Final = 16
 """Ids and dates have more tokens than words of their length."""
-_LEAST: Final = 60
 _MARK: Final = re.compile(r"[<\uff1c\ufe64](?=[\W_]*memor|\|)", re.IGNORECASE)
 """What could open or close the fence, by look-alikes too, or a part of a chat template, such as `<|im_end|>`."""
 
@@ -29,27 +28,20 @@ def fenced(lines: Sequence[str]) -> str:
     return "\n".join((OPEN, *lines, CLOSE))
 
 
-def fitting(lines: Sequence[str], max_tokens: int) -> list[str]:
-    """The lines from the front that fit an answer of so many tokens; of a first one that is too long, its beginning."""
-    room = max_tokens - _FRAME_TOKENS
-    shown: list[str] = []
-    for line in lines:
-        room -= estimate_tokens(line) + _ID_TOKENS
-        if room < 0:
-            break
-        shown.append(line)
-    if lines and not shown:
-        kept = max(_LEAST, (max_tokens - _FRAME_TOKENS) * 3)
-        while estimate_tokens(lines[0][:kept]) > max_tokens - _FRAME_TOKENS and kept > _LEAST:
-            kept //= 2
-        shown = [f"{lines[0][:kept]} ... ({len(lines[0]) - kept:,} more characters)"]
-    return shown
+def fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[list[str], int]:
+    """The lines of the first memories, as many as fit an answer of so many tokens; how many are shown in part."""
+    sized = (Sized(text=inert(memory.content), beside=ID_TOKENS) for memory in memories)
+    shown = pack(sized, "", max_tokens - FRAME_TOKENS)
+    lines = memory_lines(call, memories[: len(shown)], [each.text for each in shown])
+    return lines, sum(each.left_out > 0 for each in shown)
 
 
-def memory_lines(call: Call, memories: Sequence[Memory]) -> list[str]:
-    """One line per memory: its shortest unambiguous id, its day, its text."""
+def memory_lines(call: Call, memories: Sequence[Memory], texts: Sequence[str] | None = None) -> list[str]:
+    """One line per memory: its shortest unambiguous id, its day, its text or what is to be shown of it."""
     ids = short_ids(call, [memory.id for memory in memories])
-    return [f"[{id}] {day_of(call, memory)}: {inert(memory.content)}" for id, memory in zip(ids, memories, strict=True)]
+    shown = [inert(memory.content) for memory in memories] if texts is None else texts
+    lines = zip(ids, memories, shown, strict=True)
+    return [f"[{id}] {day_of(call, memory)}: {text}" for id, memory, text in lines]
 
 
 def short_ids(call: Call, ids: Sequence[str]) -> list[str]:

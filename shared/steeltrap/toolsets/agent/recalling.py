@@ -1,5 +1,6 @@
 """agent: recall, recent_memories."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
@@ -7,10 +8,11 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
-from ...model import Filter, OutcomeKind
+from ...model import Filter, Hit, OutcomeKind
+from ...rules.budget import Sized
 from ...tools import Input
 from ..fields import AnyText
-from .lines import fenced, fitting, memory_lines, today
+from .lines import FRAME_TOKENS, ID_TOKENS, fenced, fitting, inert, memory_lines, today
 from .toolset import AGENT
 
 MAX_RESULTS: Final = 20
@@ -20,30 +22,42 @@ NOTHING: Final = "Nothing about this is stored."
 
 class RecallInput(Input):
     query: AnyText = Field(description="What to look for, in plain language")
-    max_tokens: int = Field(2000, ge=100, le=MAX_TOKENS, description="Size limit of the answer")
+    max_tokens: int = Field(2000, ge=200, le=MAX_TOKENS, description="Size limit of the answer")
 
 
 @AGENT.tool("search", "read", needs="index", media="text/plain", examples=({"query": "What does the user eat?"},))
 def recall(call: Call, input: RecallInput) -> str:
     """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
     user's past, plans, preferences or projects."""
-    found = searching.search(call, searching.Search(query=input.query, limit=MAX_RESULTS, precision="relevant"))
+    found = searching.search(
+        call,
+        searching.Search(
+            query=input.query,
+            limit=MAX_RESULTS,
+            precision="relevant",
+            max_tokens=input.max_tokens - FRAME_TOKENS,
+            sized=lambda hit: Sized(text=inert(hit.memory.content), beside=ID_TOKENS),
+        ),
+    )
     call.outcome = found.outcome
     found.check_answered()
     if not found.hits:
         nothing = "Nothing is stored yet." if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
         return f"{today(call)}\n{nothing}"
-    lines = memory_lines(call, [hit.memory for hit in found.hits])
-    shown = fitting(lines, input.max_tokens)
-    parts = [today(call), fenced(shown)]
-    if len(shown) < len(lines):
-        parts.append(
-            f"{len(shown)} of {len(lines)} are shown, because an answer has at most {input.max_tokens:,} tokens: ask "
-            "more precisely, or raise max_tokens."
-        )
+    texts = [hit.preview or inert(hit.memory.content) for hit in found.hits]
+    parts = [today(call), fenced(memory_lines(call, [hit.memory for hit in found.hits], texts))]
+    if cut := _cut(found.hits, found.outcome.more):
+        parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
     if found.outcome.kind is OutcomeKind.DEGRADED:
         parts.append(found.outcome.message)
     return "\n".join(parts)
+
+
+def _cut(hits: Sequence[Hit], more: int) -> str:
+    """What a budget left out: results, and parts of the long ones."""
+    parts = sum(hit.left_out > 0 for hit in hits)
+    cut = [f"{more} more memories" if more else "", f"parts of {parts} of these (…)" if parts else ""]
+    return "Left out: " + " and ".join(filter(None, cut)) if any(cut) else ""
 
 
 class RecentInput(Input):
@@ -57,9 +71,10 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     page = listing.list_memories(call, Filter(), limit=input.limit, offset=input.offset)
     if not page.memories:
         return f"No memories here; {page.total:,} are stored." if page.total else "Nothing is stored yet."
-    lines = memory_lines(call, page.memories)
-    shown = fitting(lines, _TOKENS)
+    shown, in_part = fitting(call, page.memories, _TOKENS)
     parts = [today(call), fenced(shown)]
+    if in_part:
+        parts.append(f"Left out: parts of {in_part} of these (…), to fit {_TOKENS:,} tokens; recall shows more.")
     behind = input.offset + len(shown)
     if behind < page.total:
         parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")

@@ -70,7 +70,7 @@ class HistoryView(Answer):
     next: int | None = None
 
 
-@CORE.tool("history", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+@CORE.tool("history", "read", cursor=("memory", "version"), examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def history(call: Call, input: HistoryInput) -> HistoryView:
     """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
 

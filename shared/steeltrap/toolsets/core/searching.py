@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ...engine import search as searching
 from ...engine.call import Call
+from ...errors import InvalidInput
 from ...rules.diversity import Diversity
 from ...rules.precision import Precision
 from ...tools import Answer
@@ -22,6 +23,9 @@ class SearchInput(FilterInput):
     query: Query
     limit: int | None = Field(
         None, ge=1, le=1000, description="Maximum number of results. Default: 10, or 100 with `max_tokens`."
+    )
+    offset: int = Field(
+        0, ge=0, le=1000, description="Number of better results to skip. It can't be given with `max_tokens`."
     )
     mode: searching.Mode = Field(
         "hybrid", description="hybrid: by meaning and keywords; semantic: by meaning only; keyword: by keywords only."
@@ -93,11 +97,13 @@ def search(call: Call, input: SearchInput) -> SearchView:
     result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out. A
     result with `left_out` is shown in part; read it in full with get.
     """
+    if input.offset and input.max_tokens is not None:
+        raise InvalidInput("give `offset` or `max_tokens`, not both: a budget fits the best results first.")
     found = searching.search(
         call,
         searching.Search(
             query=input.query,
-            limit=input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET),
+            limit=input.offset + (input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET)),
             mode=input.mode,
             filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
             vector_weight=input.vector_weight,
@@ -112,4 +118,5 @@ def search(call: Call, input: SearchInput) -> SearchView:
         ),
     )
     call.outcome = found.outcome
-    return SearchView(results=[hit_view(hit, why=input.why) for hit in found.hits], outcome=outcome_view(found.outcome))
+    hits = found.hits[input.offset :]
+    return SearchView(results=[hit_view(hit, why=input.why) for hit in hits], outcome=outcome_view(found.outcome))

@@ -26,7 +26,7 @@ class ExportView(Answer):
     next: str | None = None
 
 
-@CORE.tool("export", "read", timeout=60.0, examples=({"limit": 100},))
+@CORE.tool("export", "read", timeout=60.0, cursor=("id",), examples=({"limit": 100},))
 def export(call: Call, input: ExportInput) -> ExportView:
     """Export memories as complete records, page by page: text, times, versions, links and history.
 
