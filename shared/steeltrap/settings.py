@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .errors import InvalidInput
+from .rules.weights import WEIGHTS
 from .rules.wording import describe, plain_schema, show
 
 _log = logging.getLogger("steeltrap")
@@ -192,6 +193,13 @@ class Settings(BaseModel):
     )
     vector_weight: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = Field(
         "auto", description="Weight of meaning against keywords in a search, 0 to 1, or auto."
+    )
+    role_weight: float = Field(
+        WEIGHTS.role,
+        ge=0,
+        le=1,
+        description="Bonus for the user's messages if a query says 'I', and for the assistant's if it says 'you', "
+        "0 to 1. Use 0 if users often ask what the assistant told them.",
     )
     retention_days: float = Field(
         30,

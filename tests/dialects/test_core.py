@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Change, Create, Space
 from steeltrap.rules.budget import estimate_tokens
+from steeltrap.runtime.local import open_door
+from steeltrap.settings import read_settings
 
 ANA = Caller(UserRef("ana"), "assistant")
 
@@ -296,3 +299,18 @@ def test_related_only_leaves_out_what_has_nothing_to_do_with_the_query(ana: Call
     saved(ana, "the invoice is due on Friday")
     found = ana("core.search", query="herons", related_only=True).body["results"]
     assert [hit["content"] for hit in found] == ["herons stand in the reeds"]
+
+
+@pytest.mark.parametrize(("environment", "boosted"), [({}, {0.05}), ({"STEELTRAP_ROLE_WEIGHT": "0"}, {None})])
+def test_the_bonus_for_roles_is_a_setting(
+    tmp_path: Path, environment: dict[str, str], boosted: set[float | None]
+) -> None:
+    door = open_door(read_settings(environment, data=tmp_path))
+    try:
+        said = [{"role": "user", "content": "I moor at the harbour"}]
+        door.invoke("core.append_messages", {"conversation_id": "c", "messages": said}, ANA)
+        asked = {"query": "where do I moor?", "include_conversation": True, "why": True}
+        found = door.invoke("core.search", asked, ANA).body["results"]
+        assert {hit["why"].get("boosts", {}).get("role") for hit in found} == boosted
+    finally:
+        door.store.close()

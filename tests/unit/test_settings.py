@@ -65,6 +65,7 @@ def test_a_managed_domain_is_no_serverless_collection() -> None:
         ("STEELTRAP_EMBEDDER_DIMENSION", "99999"),
         ("STEELTRAP_EMBEDDER_UNRELATED", "1"),
         ("STEELTRAP_VECTOR_WEIGHT", "7"),
+        ("STEELTRAP_ROLE_WEIGHT", "2"),
         ("STEELTRAP_RETENTION_DAYS", "inf"),
         ("STEELTRAP_RETENTION_DAYS", "nan"),
         ("STEELTRAP_SHORT_TERM_HOURS", "1e300"),

@@ -1,6 +1,7 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from ..engine.quota import Quotas
 from ..errors import InvalidInput
 from ..invoke import Door
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
+from ..rules.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
 from .clock import SystemClock
@@ -45,6 +47,7 @@ def open_door(
         clock=clock,
         rules=Rules(
             vector_weight=None if settings.vector_weight == "auto" else settings.vector_weight,
+            ranking=replace(WEIGHTS, role=settings.role_weight),
             retention=settings.retention,
             short_term_ttl=timedelta(hours=settings.short_term_hours),
             zone=settings.zone,
