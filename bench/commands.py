@@ -44,6 +44,15 @@ def quality(
     ablate: Annotated[
         bool, typer.Option("--ablate", help="Also switch off each ranking rule in turn, and show what it gains.")
     ] = False,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="Also measure LoCoMo with these corrected labels (errors.json of dial481/locomo-audit).",
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Measure how well search finds the answers to questions.
@@ -52,9 +61,14 @@ def quality(
     (a folder), LongMemEval, or JSON Lines of your own. Every figure has a 95% confidence interval, computed by drawing
     the questions again. The folder, or the tables and the index, are removed afterwards.
     """
-    from .quality.measure import measure, show
+    from .quality.measure import measure
+    from .quality.page import write
+    from .quality.tables import show
 
-    show(measure(paths, store, embedder=embedder, keep=keep, against=against, ablate=ablate), as_json)
+    figures = measure(paths, store, embedder=embedder, keep=keep, against=against, ablate=ablate, labels=labels)
+    if html is not None:
+        write(html.expanduser(), figures)
+    show(figures, as_json)
 
 
 def locomo(

@@ -39,7 +39,7 @@ def measure(path: Path, most: int | None = None, store: Store = Store.SQLITE) ->
     spaces = tuple(space(conversation) for conversation in read(path)[:most])
     if not any(one.questions for one in spaces):
         raise InvalidInput(f"{path.name} has no question of categories 1 to 4 with evidence.")
-    asked = ask(QuestionSet(name="LoCoMo", form="LoCoMo", spaces=spaces), store, by_session=False)
+    asked = ask(QuestionSet(name="LoCoMo", form="LoCoMo", spaces=spaces), store, in_full=False)
     answers = [one.answered for one in asked.answers]
     of_category = {name: [one for one in answers if one.question.category == name] for name in CATEGORIES.values()}
     seconds = [one.seconds for one in asked.answers]
@@ -58,7 +58,12 @@ def space(conversation: dict[str, Any]) -> Space:
     return Space(
         memories=memories(conversation["conversation"]),
         questions=tuple(
-            Question(text=one["question"], category=CATEGORIES[one["category"]], relevant=frozenset(relevant))
+            Question(
+                text=one["question"],
+                category=CATEGORIES[one["category"]],
+                relevant=frozenset(relevant),
+                answer=str(one.get("answer", "")),
+            )
             for one in conversation["qa"]
             if one.get("category") in CATEGORIES and (relevant := _turns(" ".join(one.get("evidence", ()))))
         ),

@@ -1,5 +1,6 @@
 """Load a set into a store that is removed afterwards, and ask its questions by the ordinary search."""
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from steeltrap.surfaces.cli.progress import shown
 
 from ..place import Place, fill, opened
 from ..stores import Store
-from .scoring import Answered
+from .scoring import BUDGETS, CURVE, Answered
 from .sets import Question, QuestionSet, Space
 
 _ID: Final = "id"
@@ -30,11 +31,12 @@ _WIDER: Final = (100, 1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """An answer, how long the search took, and how many memories it looked through."""
+    """An answer, how long the search took, how many memories it looked through, and their language."""
 
     answered: Answered
     seconds: float
     size: int
+    language: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,11 +55,12 @@ def ask(
     store: Store,
     *,
     embedder: str | None = None,
-    by_session: bool = True,
+    in_full: bool = True,
     weights: Weights = WEIGHTS,
 ) -> Asked:
-    """Every space in a user's own, then its questions. `by_session` also looks for the best distinct sessions, and
-    `weights` are those of the ranking rules.
+    """Every space in a user's own, then its questions. `weights` are those of the ranking rules.
+
+    `in_full` also looks for the best distinct sessions, the best one and the best twenty, and asks within budgets.
 
     Raises IndexUnavailable when a search has to go without a part: its answer says nothing about the ranking.
     """
@@ -71,7 +74,7 @@ def ask(
         for number, space in enumerate(questions.spaces, 1):
             by_user = Opened(place.door, Caller(UserRef(f"space-{number}"), "default"), place.settings)
             _load(place, by_user.caller, space, asked)
-            asked.answers += (_ask(by_user, space, question, by_session) for question in space.questions)
+            asked.answers += (_ask(by_user, space, question, in_full) for question in space.questions)
             advance(number, asked.memories)
     return asked
 
@@ -102,7 +105,7 @@ def _revise(place: Place, caller: Caller, draft: Draft, olds: Sequence[str]) -> 
     return 1
 
 
-def _ask(by_user: Opened, space: Space, question: Question, by_session: bool) -> Timed:
+def _ask(by_user: Opened, space: Space, question: Question, in_full: bool) -> Timed:
     began = time.perf_counter()
     results, _ = _search(by_user, question)
     seconds = time.perf_counter() - began
@@ -117,16 +120,50 @@ def _ask(by_user: Opened, space: Space, question: Question, by_session: bool) ->
         tokens=sum(estimate_tokens(hit["content"]) for hit in relevant),
         relevant_sessions=frozenset(relevant_sessions),
         turns_sessions=frozenset(space.sessions(found[:10])),
-        best_sessions=_best_sessions(by_user, space, question) if by_session and relevant_sessions else frozenset(),
     )
-    return Timed(answered=answered, seconds=seconds, size=len(space.memories))
+    if in_full and question.relevant:
+        answered = _in_full(by_user, space, answered)
+    return Timed(answered=answered, seconds=seconds, size=len(space.memories), language=space.language)
 
 
-def _best_sessions(by_user: Opened, space: Space, question: Question) -> frozenset[str]:
+def _in_full(by_user: Opened, space: Space, answered: Answered) -> Answered:
+    question = answered.question
+    ranked, _ = _search(by_user, question, limit=_WIDER[0])
+    best, _ = _search(by_user, question, precision="best")
+    ids = {hit["id"]: hit["metadata"][_ID] for hit in ranked}
+    packed = {budget: _search(by_user, question, max_tokens=budget)[0] for budget in BUDGETS}
+    whole = {budget: ranked[: _whole(ranked, budget)] for budget in BUDGETS}
+
+    def of_evidence(results: Sequence[Any]) -> dict[str, str]:
+        # A memory that is shown in part has no metadata.
+        shown = {ids.get(hit["id"], ""): hit["content"] for hit in results}
+        return {id: text for id, text in shown.items() if id in question.relevant}
+
+    return replace(
+        answered,
+        ranked=tuple(_ids(ranked[:CURVE])),
+        best=tuple(_ids(best)),
+        best_sessions=_best_sessions(by_user, space, question, ranked) if answered.relevant_sessions else frozenset(),
+        evidence={id: space.memories[id].content for id in question.relevant if id in space.memories},
+        packed={budget: of_evidence(results) for budget, results in packed.items()},
+        whole={budget: of_evidence(results) for budget, results in whole.items()},
+    )
+
+
+def _whole(results: Sequence[Any], budget: int) -> int:
+    """How many results from the front fit whole."""
+    for count, hit in enumerate(results):
+        budget -= estimate_tokens(json.dumps(hit, ensure_ascii=False, separators=(",", ":")))
+        if budget < 0:
+            return count
+    return len(results)
+
+
+def _best_sessions(by_user: Opened, space: Space, question: Question, ranked: Sequence[Any]) -> frozenset[str]:
     """The ten best distinct sessions, each as good as its best turn."""
     best: dict[str, None] = {}
     for limit in _WIDER:
-        results, _ = _search(by_user, question, limit=limit)
+        results = ranked if limit == _WIDER[0] else _search(by_user, question, limit=limit)[0]
         best = dict.fromkeys(session for id in _ids(results) for session in space.sessions([id]))
         if len(best) >= _SESSIONS or len(results) < limit:
             break

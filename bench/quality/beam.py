@@ -15,6 +15,13 @@ from .sets import Question, Space
 CHAT: Final = "chat.json"
 _PROBES: Final = "probing_questions.json"
 _WITHOUT_AN_ANSWER: Final = "abstention"
+_ANSWERS: Final = (
+    "answer",
+    "ideal_answer",
+    "ideal_summary",
+    "instruction_being_tested",
+    "preference_being_tested",
+)
 _MARK: Final = re.compile(r"\s*->->\s*[\d,\s]*$")
 """What the data's makers left behind a user's message: the number of its plan."""
 
@@ -57,7 +64,8 @@ def _questions(probes: dict[str, list[dict[str, Any]]]) -> Iterator[Question]:
             if category == _WITHOUT_AN_ANSWER:
                 yield Question(text=one["question"], category=category, miss="near")
             elif relevant:
-                yield Question(text=one["question"], category=category, relevant=relevant)
+                answer = " ".join(str(one[key]) for key in _ANSWERS if key in one)
+                yield Question(text=one["question"], category=category, relevant=relevant, answer=answer)
 
 
 def _cited(ids: Any) -> Iterator[str]:

@@ -38,11 +38,13 @@ class _Question(BaseModel):
     relevant: list[str]
     kind: str = "all"
     miss: Miss | None = None
+    answer: str = ""
 
 
 class _Line(BaseModel):
     memories: list[_Memory] = Field(min_length=1)
     questions: list[_Question]
+    language: str | None = None
 
 
 def is_jsonl(text: str) -> bool:
@@ -76,6 +78,7 @@ def _space(line: _Line) -> Space:
         memories={id: memory.draft() for id, memory in memories.items()},
         supersedes=_superseding(line.memories),
         questions=tuple(_question(question, memories) for question in line.questions),
+        language=line.language,
     )
 
 
@@ -104,4 +107,5 @@ def _question(question: _Question, memories: dict[str, _Memory]) -> Question:
         relevant=relevant,
         miss=question.miss,
         outdated=frozenset(outdated),
+        answer=question.answer,
     )

@@ -54,7 +54,8 @@ def _question(instance: dict[str, Any], relevant: set[str]) -> Iterator[Question
     if instance["question_id"].endswith(_WITHOUT_AN_ANSWER):
         yield Question(text=text, category=category, miss="near")
     elif relevant:
-        yield Question(text=text, category=category, relevant=frozenset(relevant))
+        answer = str(instance.get("answer", ""))
+        yield Question(text=text, category=category, relevant=frozenset(relevant), answer=answer)
 
 
 def _time(said: str) -> datetime:

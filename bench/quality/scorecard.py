@@ -7,7 +7,7 @@ from steeltrap.errors import InvalidInput
 
 from ..report import milliseconds
 from .asking import Asked, Timed
-from .scoring import SHARES, Scores, changes, intervals, means, scores
+from .scoring import IN_PERCENT, Scores, changes, intervals, means, recall_curve, scores
 
 _SMALL: Final = 10
 _MIDDLE: Final = 60
@@ -33,22 +33,25 @@ def scorecard(asked: Asked, before: Kept | None = None) -> dict[str, Any]:
         "refused": asked.refused,
         "questions": len(rows) - unanswerable,
         "unanswerable": unanswerable,
-        **dict.fromkeys((*SHARES, "tokens")),
+        **dict.fromkeys((*IN_PERCENT, "tokens")),
         **_figures(rows, earlier),
         "search_p50_ms": milliseconds(seconds, 0.5),
         "search_p95_ms": milliseconds(seconds, 0.95),
         "load_per_s": round(asked.memories / asked.load_seconds),
+        "recall_curve": recall_curve([one.answered for one in asked.answers]),
         "by_category": _by(lambda one: one.answered.question.category, asked, rows, earlier),
+        "by_language": _by(lambda one: one.language, asked, rows, earlier),
         "by_size": _by(_size, asked, rows, earlier),
     }
 
 
 def _by(
-    group: Callable[[Timed], str], asked: Asked, rows: Sequence[Scores], before: Sequence[Scores] | None
+    group: Callable[[Timed], str | None], asked: Asked, rows: Sequence[Scores], before: Sequence[Scores] | None
 ) -> dict[str, Any]:
     places: dict[str, list[int]] = {}
     for place, one in enumerate(asked.answers):
-        places.setdefault(group(one), []).append(place)
+        if (name := group(one)) is not None:
+            places.setdefault(name, []).append(place)
     return {
         name: {"asked": len(of)} | _figures([rows[n] for n in of], before and [before[n] for n in of])
         for name, of in places.items()

@@ -1,10 +1,12 @@
 """What the answer to a question is worth, and means of it with intervals. Pure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+
+from steeltrap.rules.analysis import tokens
 
 from .sets import Question
 
@@ -26,9 +28,24 @@ SHARES: Final = (
     "outdated_first",
 )
 """The scores that are shares of 1, in the order in which they are shown. `tokens` is a count."""
+MODES: Final = ("precision_all", "f1_all", "precision_best", "f1_best")
+"""As `precision` and `f1`, which are those of the mode `relevant`, for the other modes."""
+BUDGETS: Final = (500, 1000, 2000)
+"""Tokens."""
+WITHIN_SHARES: Final = ("evidence", "answer_words")
+WITHIN: Final = tuple(
+    f"{share}_{budget}{way}" for budget in BUDGETS for share in WITHIN_SHARES for way in ("", "_whole")
+)
+"""What an answer of so many tokens has of the evidence, and of the words of a good answer that the evidence says; with
+`_whole` where whole memories are taken in their order until one doesn't fit."""
+IN_PERCENT: Final = (*SHARES, *MODES, *WITHIN)
+CURVE: Final = 20
 
 Scores = dict[str, float]
 """One question's scores by name; what doesn't apply to the question is left out."""
+
+
+Texts = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +55,10 @@ class Answered:
 
     `sessions` are those of the relevant memories, of the ten best turns, and the ten best distinct ones. `told_nothing`
     says that the outcome was that nothing is there.
+
+    Where everything is measured, `ranked` are the best twenty, and `best` what a search for the best one answers.
+    `evidence` has the texts of the relevant memories by id, and `packed` what is shown of them by budget: in an answer
+    within so many tokens, and with `whole` of the memories that fit whole.
     """
 
     question: Question
@@ -48,6 +69,11 @@ class Answered:
     relevant_sessions: frozenset[str] = frozenset()
     turns_sessions: frozenset[str] = frozenset()
     best_sessions: frozenset[str] = frozenset()
+    ranked: tuple[str, ...] | None = None
+    best: tuple[str, ...] = ()
+    evidence: Texts = field(default_factory=dict)
+    packed: Mapping[int, Texts] = field(default_factory=dict)
+    whole: Mapping[int, Texts] = field(default_factory=dict)
 
 
 def scores(answered: Answered) -> Scores:
@@ -56,7 +82,11 @@ def scores(answered: Answered) -> Scores:
     spent = {"tokens": float(answered.tokens)}
     if answered.question.miss is not None:
         return spent | {f"none_{answered.question.miss}_recall": told}
-    return spent | {"false_alarms": told} | _ranking(answered) | _returned(answered) | _outdated(answered)
+    relevant = answered.question.relevant
+    scored = spent | {"false_alarms": told} | _ranking(answered) | _returned(relevant, answered.returned)
+    if answered.ranked is not None:
+        scored |= _returned(relevant, answered.found, "_all") | _returned(relevant, answered.best, "_best")
+    return scored | _within(answered) | _outdated(answered)
 
 
 def _ranking(answered: Answered) -> Scores:
@@ -73,13 +103,41 @@ def _ranking(answered: Answered) -> Scores:
     return scored
 
 
-def _returned(answered: Answered) -> Scores:
-    relevant = answered.question.relevant
-    hits = len(relevant & set(answered.returned))
+def _returned(relevant: Set[str], returned: Sequence[str], mode: str = "") -> Scores:
+    hits = len(relevant & set(returned))
     return {
-        "precision": hits / len(answered.returned) if answered.returned else 0.0,
-        "f1": 2 * hits / (len(relevant) + len(answered.returned)),
+        f"precision{mode}": hits / len(returned) if returned else 0.0,
+        f"f1{mode}": 2 * hits / (len(relevant) + len(returned)),
     }
+
+
+def _within(answered: Answered) -> Scores:
+    """What answers of some tokens have of the evidence, packed and whole."""
+    question = answered.question
+    said = set(tokens(" ".join(answered.evidence.values())))
+    wanted = (set(tokens(question.answer)) & said) - set(tokens(question.text))
+    scored = {}
+    for way, by_budget in (("", answered.packed), ("_whole", answered.whole)):
+        for budget, shown in by_budget.items():
+            scored[f"evidence_{budget}{way}"] = len(question.relevant & shown.keys()) / len(question.relevant)
+            if wanted:
+                found = wanted & set(tokens(" ".join(shown.values())))
+                scored[f"answer_words_{budget}{way}"] = len(found) / len(wanted)
+    return scored
+
+
+def recall_curve(answers: Sequence[Answered]) -> list[float]:
+    """The mean share of the relevant memories among the first 1, 2 ... 20 results, in percent; [] if not measured."""
+    ranked = [
+        (one.question.relevant, one.ranked) for one in answers if one.ranked is not None and one.question.relevant
+    ]
+    if not ranked:
+        return []
+    shares = [
+        [len(relevant & set(found[:most])) / len(relevant) for most in range(1, CURVE + 1)]
+        for relevant, found in ranked
+    ]
+    return [round(100 * sum(column) / len(column), 2) for column in zip(*shares, strict=True)]
 
 
 def _outdated(answered: Answered) -> Scores:
@@ -115,7 +173,7 @@ def changes(now: Sequence[Scores], before: Sequence[Scores]) -> dict[str, dict[s
 
 
 def _columns(rows: Sequence[Scores]) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    found = {name: np.array([row[name] for row in rows if name in row]) for name in (*SHARES, "tokens")}
+    found = {name: np.array([row[name] for row in rows if name in row]) for name in (*IN_PERCENT, "tokens")}
     return {name: values for name, values in found.items() if len(values)}
 
 
@@ -126,4 +184,4 @@ def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
 
 
 def _shown(name: str, value: float) -> float:
-    return round(100 * value, 2) if name in SHARES else round(value, 1)
+    return round(100 * value, 2) if name in IN_PERCENT else round(value, 1)

@@ -14,7 +14,8 @@ Miss = Literal["near", "far"]
 class Question:
     """A question, and the ids of the memories that answer it. Without any it has a `miss`.
 
-    `outdated` are the memories that those which answer it supersede.
+    `outdated` are the memories that those which answer it supersede. `answer` is what a good answer says, where the
+    set tells.
     """
 
     text: str
@@ -22,15 +23,18 @@ class Question:
     relevant: frozenset[str] = frozenset()
     miss: Miss | None = None
     outdated: frozenset[str] = frozenset()
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """One user's memories by id, oldest first, what some of them supersede, and the questions that are asked."""
+    """One user's memories by id, oldest first, what some of them supersede, the questions that are asked, and the
+    language of all that, where the set tells."""
 
     memories: Mapping[str, Draft]
     supersedes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: tuple[Question, ...]
+    language: str | None = None
 
     def sessions(self, ids: Iterable[str]) -> set[str]:
         """The conversations that these memories were said in; an id that isn't here was said in none."""

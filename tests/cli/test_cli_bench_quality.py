@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -152,6 +154,96 @@ def test_a_search_without_one_of_its_parts_is_no_measurement(run, own, monkeypat
     assert "The index is down." in result.stderr
 
 
+def test_a_set_that_names_languages_is_scored_by_language(run, tmp_path):
+    lines = [
+        {"language": language, "memories": [HERON], "questions": [{"query": "heron", "relevant": ["m0"]}]}
+        for language in ("en", "de")
+    ]
+    [figures] = json.loads(run("bench", "quality", jsonl(tmp_path / "own.jsonl", *lines), "--json").stdout).values()
+    assert {name: row["top1"] for name, row in figures["by_language"].items()} == {"en": 100, "de": 100}
+
+
+def test_a_budget_is_measured_against_whole_memories(run, tmp_path):
+    """Whole, a long memory takes more room than there is."""
+    long = [{"id": f"l{n}", "text": f"heron pond {n}. " + "reeds and water " * 150} for n in range(2)]
+    answer = {"id": "a", "text": "the warden of the heron reserve is Bob"}
+    asked = {"query": "heron pond", "relevant": ["a", "l0", "l1"], "answer": "among reeds"}
+    path = jsonl(tmp_path / "own.jsonl", {"memories": [*long, answer], "questions": [asked]})
+    [figures] = json.loads(run("bench", "quality", path, "--json").stdout).values()
+    assert (figures["evidence_500"], figures["evidence_500_whole"]) == (100, 33.33)
+    assert (figures["answer_words_500"], figures["answer_words_500_whole"]) == (100, 0)
+    assert figures["evidence_2000_whole"] == 100
+    assert "| 500 | 100.0 (100.0 to 100.0) | 33.3 (33.3 to 33.3) |" in run("bench", "quality", path).stdout
+
+
+def test_corrected_labels_are_measured_beside_the_published_ones(run, locomo, own, tmp_path):
+    cites = {"question_id": "locomo_0_qa0", "error_type": "WRONG_CITATION", "correct_evidence": ["D1:2"]}
+    other = cites | {"error_type": "HALLUCINATION", "correct_evidence": ["D9:9"]}
+    labels = tmp_path / "errors.json"
+    labels.write_text(json.dumps([cites, other]))
+    figures = json.loads(run("bench", "quality", locomo, "--labels", labels, "--json").stdout)
+    assert {name: of["top1"] for name, of in figures.items()} == {"talks": 100, "talks (errors)": 0}
+    assert "none of the sets is LoCoMo" in run("bench", "quality", own, "--labels", labels).stderr
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ("[1]", "no file of corrected labels"),
+        (
+            '[{"question_id": "x", "error_type": "WRONG_CITATION", "correct_evidence": ["D1:1"]}]',
+            "no file of corrected",
+        ),
+        (
+            '[{"question_id": "locomo_3_qa0", "error_type": "WRONG_CITATION", "correct_evidence": ["D1:1"]}]',
+            "corrects question 0 of conversation 3, which isn't in talks.json",
+        ),
+    ],
+)
+def test_labels_of_something_else_are_refused(run, locomo, tmp_path, labels, said):
+    path = tmp_path / "errors.json"
+    path.write_text(labels)
+    result = run("bench", "quality", locomo, "--labels", path)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_the_page_has_every_set_with_its_plots_and_needs_nothing_else(run, own, beam, tmp_path):
+    page = tmp_path / "page.html"
+    assert run("bench", "quality", own, beam, "--html", page, "--json").exit_code == 0
+    text = page.read_text("utf-8")
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert tags.counts.keys().isdisjoint({"script", "link", "img", "iframe"})
+    assert "http" not in text
+    assert [
+        said for said in ("own", "birds", "current", "knowledge_update", "Precision and F1") if said not in text
+    ] == []
+    assert tags.counts["svg"] >= 8
+    assert "can't be written" in run("bench", "quality", own, "--html", tmp_path / "no" / "page.html").stderr
+
+
+class Tags(HTMLParser):
+    """Counts the elements of a page; `open` has those that were never closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+        self.counts = Counter()
+
+    def handle_starttag(self, tag, attrs):
+        self.counts[tag] += 1
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.counts[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
 def test_a_chat_is_scored_by_its_sessions_too(run, beam):
     [figures] = json.loads(run("bench", "quality", beam, "--json").stdout).values()
     assert (figures["r10"], figures["session_r10"], figures["session_r10_of_turns"]) == (100, 100, 100)
@@ -174,7 +266,9 @@ def test_people_see_a_table_per_set_with_intervals(run, own):
     [head, _, every, *_] = [line for line in lines if line.startswith("|")]
     assert "session_r10" not in head
     assert "0.0 (0.0 to 0.0)" in every
-    assert {line.count("|") for line in lines if line.startswith("|")} == {head.count("|")}
+    tables = "\n".join(lines).split("\n\n")
+    counts = [{line.count("|") for line in table.splitlines() if line.startswith("|")} for table in tables]
+    assert counts == [{head.count("|")}, {4}]
 
 
 def test_a_run_is_compared_with_an_earlier_one_question_by_question(run, own, tmp_path):

@@ -1,7 +1,7 @@
 """The scorecard's scores: what an answer is worth, and how sure a mean is."""
 
 import pytest
-from bench.quality.scoring import Answered, changes, intervals, means, scores
+from bench.quality.scoring import Answered, changes, intervals, means, recall_curve, scores
 from bench.quality.sets import Question
 
 
@@ -46,6 +46,28 @@ def test_sessions_are_scored_both_ways_and_only_where_there_are_some():
     scored = scores(answered("a", relevant="ab", relevant_sessions="st", turns_sessions="s", best_sessions="stuv"))
     assert (scored["session_r10"], scored["session_r10_of_turns"]) == (1, 0.5)
     assert "session_r10" not in scores(answered("a", relevant="a"))
+
+
+def test_a_budget_is_scored_by_the_evidence_shown_and_by_the_answers_words_in_it():
+    question = Question(text="where is the heron?", category="all", relevant=frozenset("ab"), answer="It is in Porto")
+    shown = Answered(
+        question=question,
+        found=("a",),
+        returned=("a",),
+        told_nothing=False,
+        tokens=7,
+        ranked=("n", "a"),
+        best=("n",),
+        evidence={"a": "the heron is in Porto", "b": "once in Faro"},
+        packed={500: {"a": "heron ..."}, 1000: {"a": "in Porto", "b": ""}},
+        whole={500: {}, 1000: {"a": "in Porto"}},
+    )
+    scored = scores(shown)
+    assert [scored[f"evidence_{key}"] for key in ("500", "1000", "500_whole", "1000_whole")] == [0.5, 1, 0, 0.5]
+    assert [scored[f"answer_words_{key}"] for key in ("500", "1000", "500_whole", "1000_whole")] == [0, 1, 0, 1]
+    assert (scored["precision_all"], scored["precision_best"], scored["f1_best"]) == (1, 0, 0)
+    assert recall_curve([shown])[:3] == [0, 50, 50]
+    assert recall_curve([answered("a", relevant="a")]) == []
 
 
 def test_an_outdated_memory_counts_as_returned_and_as_first_apart():
