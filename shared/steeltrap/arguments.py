@@ -5,6 +5,8 @@ whose list may have items that don't fit asks for the sentence of each.
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +19,10 @@ from .rules.wording import cut, describe, sentence, show
 from .tools import MAX_BODY_BYTES, Tool
 
 _MAX_DIGITS: Final = 400
+_LONGEST_NAME: Final = 64
+_NULL: Final = "null"
+_WRAPPERS: Final = ("arguments", "args", "input", "parameters", "params", "kwargs")
+_SEPARATORS: Final = str.maketrans("", "", "_- ")
 
 
 def decode(body: bytes | bytearray | str) -> JsonObject:
@@ -33,19 +39,23 @@ def decode(body: bytes | bytearray | str) -> JsonObject:
         raise InvalidInput(f"The JSON is nested more than {MAX_JSON_DEPTH} levels deep.") from None
     except ValueError as error:
         raise InvalidInput(f"The body is not valid JSON ({error}); send one JSON object.") from None
+    if isinstance(value, str):
+        value = _parsed(value.strip(), dict)
     if not isinstance(value, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
     return value
 
 
 def read(tool: Tool, arguments: object) -> BaseModel:
-    """The input model of a tool's arguments, which may be the bytes of their JSON. Raises InvalidInput, TooLarge."""
+    """The input model of a tool's arguments, which may be their JSON. Raises InvalidInput, TooLarge."""
+    if isinstance(arguments, str):
+        arguments = arguments.encode(errors="replace")
     if isinstance(arguments, bytes | bytearray):
         tool.bounds.check_values(arguments, f"`{tool.full_name}`")
         arguments = decode(arguments)
     if not isinstance(arguments, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
-    given = _mend_fields(tool.own_schema, arguments)
+    given = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))
     check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
     try:
         return tool.input.model_validate(given)
@@ -53,9 +63,24 @@ def read(tool: Tool, arguments: object) -> BaseModel:
         raise InvalidInput(sentence(error, tool.input_schema, tool.full_name)) from None
 
 
+def _unwrapped(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """The arguments, where a model put all of them into one field that the tool doesn't have."""
+    if len(arguments) != 1:
+        return arguments
+    [(name, value)] = arguments.items()
+    if name not in _WRAPPERS or name in tool.own_schema.get("properties", {}):
+        return arguments
+    if isinstance(value, str):
+        tool.bounds.check_values(value.encode(errors="replace"), f"`{tool.full_name}`")
+        value = _parsed(value.strip(), dict)
+    return value if isinstance(value, dict) else arguments
+
+
 def _mend(schema: JsonObject, value: Any, where: str) -> Any:
     """The value as the schema must mean it, at every depth. Recurses as deep as the schema goes."""
     kind, items = schema.get("type"), schema.get("items", {})
+    if isinstance(value, str) and "enum" in schema:
+        return _like(value, [each for each in schema["enum"] if isinstance(each, str)]) or value
     if isinstance(value, bool) and kind in ("integer", "number"):
         raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
     if isinstance(value, str) and kind in ("array", "object"):
@@ -80,9 +105,39 @@ def _mend_fields(schema: JsonObject, value: JsonObject, prefix: str = "") -> Jso
     optional = properties.keys() - schema.get("required", ())
     return {
         name: _mend(properties.get(name, {}), item, f"{prefix}{name}")
-        for name, item in value.items()
-        if not (item is None and name in optional)
+        for name, item in _renamed(properties, value).items()
+        if not (item in (None, _NULL) and name in optional)
     }
+
+
+def _renamed(properties: JsonObject, value: JsonObject) -> JsonObject:
+    """An object whose fields have the schema's names, where they differ in case, separators or a plural only."""
+    if value.keys() <= properties.keys() or not properties:
+        return value
+    lists = [name for name, field in properties.items() if field.get("type") == "array"]
+    free = [name for name in properties if name not in value]
+    meant = {}
+    for name in value:
+        if name in properties or not isinstance(name, str):
+            meant[name] = name
+        elif name[-1:] != "s" and f"{name}s" in lists:
+            meant[name] = f"{name}s"
+        else:
+            meant[name] = _like(name, free) or name
+    # Of two fields that mean the same, neither is chosen.
+    twice = {name for name, count in Counter(meant.values()).items() if count > 1}
+    return {name if meant[name] in twice else meant[name]: item for name, item in value.items()}
+
+
+def _like(text: str, names: Iterable[str]) -> str | None:
+    """The one name that a text spells in another case or with other separators; None where that is none or several."""
+    spelled = _plain(text) if len(text) <= _LONGEST_NAME else ""
+    found = [name for name in names if _plain(name) == spelled]
+    return found[0] if len(found) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return name.translate(_SEPARATORS).lower()
 
 
 def _parsed(text: str, kind: type) -> Any:

@@ -373,7 +373,8 @@ def test_all_fields_are_kept(agent: Speaks) -> None:
 
 @pytest.mark.parametrize("name", ["store_memory", "list_memories"])
 @pytest.mark.parametrize(
-    ("category", "shown"), [("x", "'x'"), ("Fact", "'Fact'"), ("", "''"), ("a\nb", r"'a\nb'"), (5, "'5'"), ([], "'[]'")]
+    ("category", "shown"),
+    [("x", "'x'"), ("Facts", "'Facts'"), ("", "''"), ("a\nb", r"'a\nb'"), (5, "'5'"), ([], "'[]'")],
 )
 def test_a_category_that_is_none_is_refused(agent: Speaks, name: str, category: object, shown: str) -> None:
     refused = agent.refused(name, **{**FITTING[name], "category": category})

@@ -226,9 +226,9 @@ def test_content_over_its_size_is_refused(refused: Tools) -> None:
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest_name(refused: Tools) -> None:
-    assert refused("memory_store", content="x", tag=["a"]) == (
+    assert refused("memory_store", content="x", tagz=["a"]) == (
         "ValidationError",
-        "`tag` is not a field here; did you mean `tags`?",
+        "`tagz` is not a field here; did you mean `tags`?",
     )
 
 

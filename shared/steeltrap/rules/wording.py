@@ -68,12 +68,13 @@ def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
 
 
 def _unknown(schema: JsonObject, name: str, path: str, location: tuple[int | str, ...]) -> str:
-    fields = list(_schema_at(schema, location[:-1]).get("properties", {}))
+    within = _schema_at(schema, location[:-1])
+    fields, required = list(within.get("properties", {})), within.get("required", ())
     path = cut(path)
     near = get_close_matches(cut(str(location[-1])), fields, 1)
     if near:
         return f"`{path}` is not a field here; did you mean `{near[0]}`?"
-    allowed = ", ".join(f"`{field}`" for field in fields) or "no arguments"
+    allowed = ", ".join(f"`{field}`{' (required)' if field in required else ''}" for field in fields) or "no arguments"
     return f"`{path}` is not a field here; {name} takes {allowed}."
 
 
