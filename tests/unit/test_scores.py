@@ -112,6 +112,17 @@ def test_a_cosine_counts_from_the_level_of_unrelated_texts() -> None:
 # Links
 
 
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=150, max_size=400))
+def test_many_candidates_come_in_the_order_of_few(scores: list[tuple[int, int]]) -> None:
+    rows = [
+        Candidate(id=f"{number * 7919 % 1000:03}", cosine=cosine / 10, bm25=None, created=created)
+        for number, (cosine, created) in enumerate(scores)
+    ]
+    scored = fuse(Candidates.of(rows), vector_weight=1.0, unrelated=0.0)
+    found = [f.candidate for f in scored.best_first(scored.above(-1.0, related_only=False))]
+    assert found == sorted(rows, key=lambda c: (-(c.cosine or 0), -c.created, c.id))
+
+
 def test_links_are_as_strong_as_the_memories_are_near() -> None:
     around = Surroundings(nearest=None, near=(Neighbour("a", 1.0000002), Neighbour("b", 0.70004)))
     assert [(link.target_id, link.strength, link.manual) for link in novelty.links(around)] == [

@@ -33,7 +33,7 @@ class UsageBuffer:
         with self._lock:
             for id in ids:
                 known = self._pending.get(id, Pending())
-                self._pending[id] = replace(known, count=known.count + 1, at=at)
+                self._pending[id] = Pending(known.count + 1, at, known.reviews)
 
     def review(self, id: str, previous: str | None, card: str) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """Which memories are looked at: the one table of what can be filtered, and a filter."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final, Literal
@@ -80,12 +80,14 @@ class Filter:
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns, episodes and what was superseded aside."""
-        plain = replace(
-            self,
-            include_turns=False,
-            turns_of=None,
-            episodes=True,
-            include_child_scopes=False,
-            include_superseded=False,
-        )
-        return plain == Filter()
+        return all(getattr(self, name) == getattr(_OPEN, name) for name in _CONDITIONS)
+
+
+_OPEN: Final = Filter()
+_CONDITIONS: Final = {each.name for each in fields(Filter)} - {
+    "include_turns",
+    "turns_of",
+    "episodes",
+    "include_child_scopes",
+    "include_superseded",
+}

@@ -71,7 +71,9 @@ class Postings:
         documents = int(np.count_nonzero(among))
         average = max(1.0, float(lengths @ among) / max(1, documents))
         terms: TermScores = []
-        found = {token: _admitted(posting, among) for token, posting in self._find(tokens).items()}
+        found = self._find(tokens)
+        if documents < len(among):
+            found = {token: _admitted(posting, among) for token, posting in found.items()}
         scored = bm25.rarest({token: len(slots) for token, (slots, _) in found.items()})
         for token in scored:
             slots, counts = found[token]
@@ -89,18 +91,15 @@ class Postings:
         """The slots that have each distinct token, and how often."""
         wanted = list(dict.fromkeys(tokens))
         digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
-        # Of the tail only what is wanted is sorted, once for all tokens.
-        tail = self._tail[0][: self._tail_size]
-        at = np.flatnonzero(np.isin(tail, digests))
-        at = at[np.argsort(tail[at], kind="stable")]
-        parts = [(self._terms, self._slots, self._counts), (tail[at], self._tail[1][at], self._tail[2][at])]
-        ranges = [(terms.searchsorted(digests), terms.searchsorted(digests, "right")) for terms, _, _ in parts]
+        starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
+        tail, slots, counts = (part[: self._tail_size] for part in self._tail)
         found: dict[str, Posting] = {}
-        for i, token in enumerate(wanted):
-            cuts = [slice(start[i], stop[i]) for start, stop in ranges]
-            slots = [part[1][cut] for part, cut in zip(parts, cuts, strict=True)]
-            counts = [part[2][cut] for part, cut in zip(parts, cuts, strict=True)]
-            found[token] = np.concatenate(slots), np.concatenate(counts)
+        for token, digest, start, stop in zip(wanted, digests, starts, stops, strict=True):
+            at = np.flatnonzero(tail == digest)
+            found[token] = (
+                np.concatenate((self._slots[start:stop], slots[at])),
+                np.concatenate((self._counts[start:stop], counts[at])),
+            )
         return found
 
 

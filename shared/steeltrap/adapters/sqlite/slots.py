@@ -140,7 +140,7 @@ class Slots:
 
     def memory(self) -> int:
         """Bytes held."""
-        return sum(column.nbytes for column in self._columns.values()) + self._slot_of.nbytes
+        return len(self._columns["n"]) * _SLOT.itemsize + self._slot_of.nbytes
 
     def base(self, now: int, filter: Filter = _ANY) -> Mask:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""

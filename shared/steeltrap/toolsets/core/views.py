@@ -118,19 +118,22 @@ def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
 
 def hit_view(hit: Hit, *, why: bool) -> HitView:
     """A found memory, with why it is there on request."""
-    explained = WhyView(
+    view = HitView(**_fields(hit.memory), score=hit.score, why=_why(hit) if why else None)
+    if hit.preview is None:
+        return view
+    return view.model_copy(
+        update={"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
+    )
+
+
+def _why(hit: Hit) -> WhyView:
+    return WhyView(
         similarity=hit.cosine,
         bm25=hit.bm25,
         semantic=hit.semantic_score,
         keyword=hit.keyword_score,
         boosts=hit.boosts or None,
         importance=hit.importance,
-    )
-    view = HitView(**_fields(hit.memory), score=hit.score, why=explained if why else None)
-    if hit.preview is None:
-        return view
-    return view.model_copy(
-        update={"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
     )
 
 
