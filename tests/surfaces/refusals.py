@@ -144,6 +144,9 @@ MENDED = [
 ]
 
 UNKNOWN: list[tuple[str, dict[str, Any]]] = [
+    ("agent.revise_memory", {"id": OTHER_ID, "content": "mine now"}),
+    ("agent.forget_memory", {"id": OTHER_ID}),
+    ("agent.undo_memory_change", {"id": OTHER_ID}),
     ("core.get", {"id": OTHER_ID}),
     ("core.history", {"id": OTHER_ID}),
     ("core.update", {"id": OTHER_ID, "content": "mine now"}),
