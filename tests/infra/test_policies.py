@@ -125,7 +125,7 @@ class TideAnswer(Answer):
 def _with_a_new_tool(access: str, operation: str, *, needs: str = "store", timeout: float = 42.0) -> Catalogue:
     """The catalogue with one more tool, of which nothing else has heard."""
     notes = CATALOGUE.toolset("notes")
-    more = replace(notes, tools=dict(notes.tools))
+    more = replace(notes, registered=dict(notes.registered))
 
     @more.tool(operation, access, needs=needs, timeout=timeout, paths=("/tides",), examples=({"place": "Porto"},))
     def tide(call: object, input: TideInput) -> TideAnswer:
