@@ -23,7 +23,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -179,6 +179,9 @@ dist: $(INSTALLED) .build/release/.installed ## Build wheel and source distribut
 	.build/wheel/bin/python -m pip install $(QUIETLY) $(LOCKED) --requirement locks/product.txt
 	.build/wheel/bin/python -m pip install $(QUIETLY) --no-deps dist/steeltrap-*.whl
 	.build/wheel/bin/python docs/generate.py --check README.md
+
+mcpb: $(INSTALLED) ## Build the bundle that Claude Desktop installs into .build/steeltrap-VERSION.mcpb
+	$(BIN)/python mcpb/build.py .build
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .build dist

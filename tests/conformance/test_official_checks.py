@@ -1,4 +1,4 @@
-"""MCP's conformance suite and its inspector, against a real server."""
+"""MCP's conformance suite and its inspector, against a real server; the bundle's own tool."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mcpb import build
 
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.identity import LocalUser
@@ -50,3 +51,8 @@ def test_the_inspector_accepts_every_tool(url: str, toolset: str) -> None:
         *("--transport", "http", "--method", "tools/list", "--strict"),
     )
     assert [each["name"] for each in json.loads(listed)["tools"]] == list(CATALOGUE.toolset(toolset).tools)
+
+
+def test_the_tool_for_bundles_accepts_ours(tmp_path: Path) -> None:
+    node("mcpb", "unpack", str(build.build(tmp_path)), str(tmp_path / "bundle"))
+    assert "Manifest schema validation passes" in node("mcpb", "validate", str(tmp_path / "bundle" / "manifest.json"))
