@@ -123,6 +123,11 @@ class Settings(BaseModel):
         description="Token claim with the conversation's id. Tokens without it: a header is used instead.",
     )
     tenant_claim: str = Field("tenant", min_length=1, description="Token claim with the user's tenant.")
+    untrusted_claim: str = Field(
+        "untrusted",
+        min_length=1,
+        description="Token claim that is true if what the caller writes is to be marked as untrusted.",
+    )
     calls_per_minute: int = Field(0, ge=0, description="Maximum calls per user per minute; 0 is no limit.")
     calls_at_once: int = Field(
         4,
@@ -209,6 +214,10 @@ class Settings(BaseModel):
     )
     short_term_hours: float = Field(
         24, gt=0, le=1_000_000, description="Number of hours until a short_term memory without a ttl expires."
+    )
+    show_untrusted: bool = Field(
+        True,
+        description="Whether the `agent` toolset shows what untrusted agents wrote. It shows it apart, with a label.",
     )
     timezone: str = Field(
         "",

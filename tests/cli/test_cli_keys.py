@@ -45,12 +45,12 @@ def test_keys_are_listed_and_ended_by_id(run):
 
 
 def test_what_a_key_may_do_is_kept_and_listed(run, data):
-    limits = ["--read-only", "--toolset", "notes", "--toolset", "core", "--expires", "2999-12-31"]
+    limits = ["--read-only", "--untrusted", "--toolset", "notes", "--toolset", "core", "--expires", "2999-12-31"]
     secret = run("keys", "add", "--user", "ana", *limits).stdout.strip()
     caller = ApiKeys(data / "keys").caller(scope(secret))
-    assert caller.permissions == Permissions(read_only=True, toolsets=("notes", "core"))
+    assert caller.permissions == Permissions(read_only=True, toolsets=("notes", "core"), untrusted=True)
     listed = run("keys", "list").stdout
-    assert "user ana, toolset notes, toolset core, read only, expires 2999-12-31T00:00:00+00:00" in listed
+    assert "user ana, toolset notes, toolset core, read only, untrusted, expires 2999-12-31T00:00:00+00:00" in listed
     [key] = json.loads(run("keys", "list", "--json").stdout)
     assert (key["read_only"], key["toolsets"], key["expires_at"]) == (
         True,

@@ -107,6 +107,7 @@ def test_every_field_of_a_memory_comes_back_as_it_was_given(space: Space) -> Non
         surprise=0.75,
         importance=Importance(score=0.5, reason="asked", set_at=NOON),
         pinned=True,
+        untrusted=True,
         links=(Link(target_id=ids(1)[0], strength=0.875, manual=True),),
         version=7,
         restored_version=3,
@@ -905,6 +906,7 @@ def _population() -> list[Memory]:
             agent_id=pick.choice(_LABELS),
             agent_label=pick.choice(_LABELS),
             conversation_id=pick.choice(_LABELS),
+            untrusted=pick.choice([False, True]),
             created_at=pick.choice(_TIMES),
             occurred_at=pick.choice([None, *_TIMES]),
             expires_at=pick.choice([None, None, later(1), later(-1)]),
@@ -927,6 +929,7 @@ _ONE_CONDITION = st.one_of(
         st.fixed_dictionaries({name: st.sampled_from(["x", "X", "%", "y"])})
         for name in ("category", "agent_id", "agent_label", "conversation_id")
     ),
+    st.fixed_dictionaries({"untrusted": st.booleans()}),
     *(
         st.fixed_dictionaries({name: st.sampled_from(_TIMES)})
         for name in ("created_after", "created_before", "occurred_after", "occurred_before")
@@ -950,7 +953,7 @@ def _includes_said(filter: Filter, m: Memory) -> bool:
 
 
 def _admits(filter: Filter, m: Memory) -> bool:
-    plain = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id")
+    plain = ("tier", "category", "content_type", "agent_id", "agent_label", "conversation_id", "untrusted")
     return (
         _seen(filter, m)
         and (filter.episodes or not m.is_episode or _includes_said(filter, m))

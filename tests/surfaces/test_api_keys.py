@@ -164,7 +164,7 @@ def test_a_file_of_a_key_has_what_is_known_of_it(keys: ApiKeys) -> None:
         "name": "laptop",
         "created_at": "2026-01-31T09:30:00+00:00",
         "expires_at": "",
-        "permissions": {"read_only": False, "toolsets": []},
+        "permissions": {"read_only": False, "toolsets": [], "untrusted": False},
     }
 
 

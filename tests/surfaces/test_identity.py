@@ -9,7 +9,7 @@ import pytest
 from steeltrap.errors import IdentityMissing, InvalidInput
 from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import Authorizer, LocalUser, TrustedHeaders
+from steeltrap.surfaces.auth.identity import Authorizer, ClaimNames, LocalUser, TrustedHeaders
 from surfaces.callers import opened
 from surfaces.serving import served
 
@@ -161,3 +161,28 @@ def test_with_a_secret_only_the_gateway_names_the_user() -> None:
 def test_a_user_header_twice_is_refused_whatever_its_case() -> None:
     with pytest.raises(InvalidInput):
         TrustedHeaders().caller({"headers": [(b"X-User-Id", b"ana"), (b"x-user-id", b"ana")]})
+
+
+@pytest.mark.parametrize(
+    ("said", "untrusted"), [({}, False), ({"X-Untrusted": "true"}, True), ({"X-Untrusted": "False"}, False)]
+)
+def test_a_gateway_says_whom_not_to_trust(gateway: httpx.Client, said: dict[str, str], untrusted: bool) -> None:
+    saved = gateway.post("/v1/core/save", json={"content": "x"}, headers={"X-User-Id": f"trust-{said}", **said})
+    assert saved.status_code == 200, saved.text
+    read = gateway.post("/v1/core/get", json={"id": saved.json()["id"]}, headers={"X-User-Id": f"trust-{said}"})
+    assert read.json().get("untrusted", False) is untrusted
+
+
+def test_what_says_neither_true_nor_false_of_trust_is_refused(gateway: httpx.Client) -> None:
+    answer = gateway.post("/v1/core/list", json={}, headers={"X-User-Id": "ana", "X-Untrusted": "maybe"})
+    assert answer.status_code == 401
+    assert "true or false" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("claim", "untrusted"), [(None, False), (True, True), ("true", True), (False, False), ("", False)]
+)
+def test_a_claim_says_whom_not_to_trust(claim: object, untrusted: bool) -> None:
+    caller = ClaimNames().caller({"sub": "ana", "untrusted": claim}, {"headers": []})
+    assert caller is not None
+    assert caller.permissions.untrusted is untrusted

@@ -20,7 +20,7 @@ class Rules:
 
     `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
     deleted memory can be brought back; zero purges at once. `zone` is where dates are told to a model; None is this
-    machine's own.
+    machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote.
     """
 
     vector_weight: float | None = None
@@ -28,6 +28,7 @@ class Rules:
     retention: timedelta = timedelta(days=30)
     short_term_ttl: timedelta = timedelta(hours=24)
     zone: tzinfo | None = None
+    show_untrusted: bool = True
 
 
 @dataclass(slots=True, kw_only=True)

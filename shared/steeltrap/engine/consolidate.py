@@ -107,6 +107,7 @@ def _merged(
         category=first.category,
         scope=first.scope,
         agent_label=first.agent_label,
+        untrusted=any(source.untrusted for source in sources),
         tags=_union(sources) if tags is None else tags,
         supersedes=supersedes,
         metadata={

@@ -26,6 +26,8 @@ class Criteria:
     scope: str | None = None
     include_child_scopes: bool = False
     tags: tuple[str, ...] = ()
+    agent_id: str | None = None
+    untrusted: bool | None = None
 
     def is_empty(self) -> bool:
         return self == Criteria(include_child_scopes=self.include_child_scopes)
@@ -74,7 +76,8 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
     """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
     if criteria.is_empty():
         raise InvalidInput(
-            "give at least one criterion (an id, ids, a tier, older_than, a scope or tags); nothing was deleted."
+            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, an agent_id or untrusted); "
+            "nothing was deleted."
         )
     filter = Filter(
         tier=criteria.tier,
@@ -82,6 +85,8 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
         scope=criteria.scope,
         include_child_scopes=criteria.include_child_scopes,
         tags=criteria.tags,
+        agent_id=criteria.agent_id,
+        untrusted=criteria.untrusted,
         # What was superseded would come back otherwise.
         include_superseded=True,
     )

@@ -38,7 +38,10 @@ _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now."""
+    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now.
+
+    `untrusted` says that its text comes from one that is marked so, whoever saves it.
+    """
 
     content: str
     messages: tuple[Message, ...] = ()
@@ -58,6 +61,7 @@ class Draft:
     ttl: timedelta | None = None
     surprise: float | None = None
     pinned: bool = False
+    untrusted: bool = False
     supersedes: tuple[str, ...] = ()
     associate: bool = True
 
@@ -123,6 +127,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
         "scope": limits.check_scope(draft.scope),
         "supersedes": limits.check_superseded(draft.supersedes),
         "conversation_id": draft.conversation_id or call.caller.conversation_id,
+        "untrusted": draft.untrusted or call.caller.permissions.untrusted,
     }
     return Memory(
         **given,

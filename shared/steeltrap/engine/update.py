@@ -113,6 +113,8 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         "updated_by": call.caller.agent_id,
         "version": old.version + 1,
         "restored_version": None,
+        # A new text is as trusted as who writes it; other changes make nothing more trusted.
+        "untrusted": call.caller.permissions.untrusted or (old.untrusted and edit.content in (None, old.content)),
     }
     if edit.imported:
         new |= {"imported_by": call.caller.agent_id, "imported_at": now}

@@ -6,7 +6,7 @@ timezone-aware UTC.
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
 from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
-from .filter import FILTERABLE, TEXTS, TIMES, Filter, FilterKind
+from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
     MAX_CONTENT_BYTES,
@@ -38,6 +38,7 @@ __all__ = [
     "DEFAULT_SCOPE",
     "EVERYTHING",
     "FILTERABLE",
+    "FLAGS",
     "MAX_CONTENT_BYTES",
     "MAX_LINKS",
     "MAX_MESSAGES_BYTES",

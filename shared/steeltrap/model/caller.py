@@ -8,10 +8,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """The tools that a caller may use: all, only read tools, or only some toolsets."""
+    """The tools that a caller may use: all, only read tools, or only some toolsets.
+
+    What an `untrusted` caller writes is marked so.
+    """
 
     read_only: bool = False
     toolsets: tuple[str, ...] = ()
+    untrusted: bool = False
 
 
 EVERYTHING: Final = Permissions()

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from .memory import ContentType, JsonObject, Tier
 
-FilterKind = Literal["text", "time", "scope", "tags", "metadata"]
+FilterKind = Literal["text", "flag", "time", "scope", "tags", "metadata"]
 FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
     {
         "tier": "text",
@@ -17,6 +17,7 @@ FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
         "agent_id": "text",
         "agent_label": "text",
         "conversation_id": "text",
+        "untrusted": "flag",
         "created_at": "time",
         "occurred_at": "time",
         "scope": "scope",
@@ -26,10 +27,12 @@ FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
 )
 """The fields of `Memory` that a `Filter` can ask for; every store and index derives from this table what it keeps.
 
-A `text` is compared for equality with the filter's field of the same name. A `time`, `{name}_at`, is compared with
+A `text` is compared for equality with the filter's field of the same name. A `flag` is true or false there, and any
+by default. A `time`, `{name}_at`, is compared with
 `{name}_after` and `{name}_before`. The other kinds have one field each.
 """
 TEXTS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "text")
+FLAGS: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "flag")
 TIMES: Final = tuple(name for name, kind in FILTERABLE.items() if kind == "time")
 _MOMENT: Final = timedelta(microseconds=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
@@ -58,6 +61,7 @@ class Filter:
     agent_id: str | None = None
     agent_label: str | None = None
     conversation_id: str | None = None
+    untrusted: bool | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
     occurred_after: datetime | None = None

@@ -59,6 +59,9 @@ class Memory:
     the version that an undo brought back, so that the next undo goes one further. `lookaround_pending`
     says that the index did not answer when it was written: a sweep makes up for it.
 
+    `untrusted` says that its text is from an agent whose key or gateway is marked so. It is a label, and no judgement
+    of the text.
+
     `agent_id` wrote it, `updated_by` changed it last: both are the calling agent, never an argument.
     `imported_at` is when a tool's import wrote it, `imported_by` for which agent: the times and the
     history of such a memory are as the import told them.
@@ -95,6 +98,7 @@ class Memory:
     surprise: float | None = None
     importance: Importance | None = None
     pinned: bool = False
+    untrusted: bool = False
     links: tuple[Link, ...] = ()
     superseded_by: str | None = None
     superseded_at: datetime | None = None

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from ..model import TEXTS, TIMES, Filter, JsonObject, Memory
+from ..model import FLAGS, TEXTS, TIMES, Filter, JsonObject, Memory
 
 
 def fold_tag(tag: str) -> str:
@@ -29,7 +29,7 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
     return (
         sees(filter, memory, now)
         and (filter.episodes or not memory.is_episode or _includes_said(filter, memory))
-        and all(getattr(filter, name) in (None, getattr(memory, name)) for name in TEXTS)
+        and all(getattr(filter, name) in (None, getattr(memory, name)) for name in (*TEXTS, *FLAGS))
         and (not filter.categories or memory.category in filter.categories)
         and _in_scope(filter, memory.scope)
         and all(_between(getattr(memory, name), *filter.between(name)) for name in TIMES)

@@ -51,6 +51,7 @@ def open_door(
             retention=settings.retention,
             short_term_ttl=timedelta(hours=settings.short_term_hours),
             zone=settings.zone,
+            show_untrusted=settings.show_untrusted,
         ),
         files=open_files(settings),
         quotas=quotas,

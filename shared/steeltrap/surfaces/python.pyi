@@ -216,6 +216,7 @@ class CoreMemoryView(TypedDict):
     surprise: NotRequired[float]
     importance: NotRequired[CoreImportanceView]
     pinned: NotRequired[bool]
+    untrusted: NotRequired[bool]
     superseded_by: NotRequired[str]
     superseded_at: NotRequired[str]
     supersedes: NotRequired[builtins.list[str]]
@@ -306,6 +307,7 @@ class CoreHitView(TypedDict):
     surprise: NotRequired[float]
     importance: NotRequired[CoreImportanceView]
     pinned: NotRequired[bool]
+    untrusted: NotRequired[bool]
     superseded_by: NotRequired[str]
     superseded_at: NotRequired[str]
     supersedes: NotRequired[builtins.list[str]]
@@ -576,6 +578,8 @@ class Core:
         scope: str | None = None,
         include_child_scopes: bool = False,
         tags: Sequence[str] | None = None,
+        agent_id: str | None = None,
+        untrusted: bool | None = None,
     ) -> CoreDeletedView:
         """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
@@ -603,6 +607,8 @@ class Core:
         scope: str | None = None,
         include_child_scopes: bool = True,
         agent_label: str | None = None,
+        agent_id: str | None = None,
+        untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
         occurred_after: str | datetime | None = None,
@@ -646,6 +652,8 @@ class Core:
         scope: str | None = None,
         include_child_scopes: bool = True,
         agent_label: str | None = None,
+        agent_id: str | None = None,
+        untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
         occurred_after: str | datetime | None = None,
@@ -678,6 +686,8 @@ class Core:
         scope: str | None = None,
         include_child_scopes: bool = True,
         agent_label: str | None = None,
+        agent_id: str | None = None,
+        untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
         occurred_after: str | datetime | None = None,

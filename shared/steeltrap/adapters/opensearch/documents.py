@@ -85,6 +85,7 @@ def _fields(d: Document) -> dict[str, Any]:
 
 _AS: Final[Mapping[FilterKind, Callable[[Any], Any]]] = {
     "text": exact,
+    "flag": bool,
     "time": to_micros,
     "scope": exact,
     "tags": lambda tags: sorted(set(map(tag_term, tags))),

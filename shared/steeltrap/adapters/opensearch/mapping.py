@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from math import log2
 from typing import Any, Final, Literal
 
-from ...model import FILTERABLE
+from ...model import FILTERABLE, FilterKind
 
 Engine = Literal["lucene", "faiss"]
 Similarity = Literal["scripted", "BM25"]
@@ -44,7 +44,8 @@ _SIMILARITIES: Final[Mapping[Similarity, dict[str, Any]]] = {
 }
 
 _TERM: Final = {"type": "keyword", "doc_values": False, "norms": False}
-_FILTERED: Final = {name: {"type": "long"} if kind == "time" else _TERM for name, kind in FILTERABLE.items()}
+_TYPES: Final[Mapping[FilterKind, Mapping[str, Any]]] = {"time": {"type": "long"}, "flag": {"type": "boolean"}}
+_FILTERED: Final = {name: _TYPES.get(kind, _TERM) for name, kind in FILTERABLE.items()}
 
 
 def packed(documents: int, average_length: float) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...model import TEXTS, TIMES, Filter, to_micros
+from ...model import FLAGS, TEXTS, TIMES, Filter, to_micros
 from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 
@@ -51,6 +51,8 @@ def conditions(filter: Filter) -> list[Clause]:
     named = {name: getattr(filter, name) for name in TEXTS}
     named["within" if filter.include_child_scopes else "scope"] = filter.scope
     clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(named.items())]
+    for name, wanted in present((name, getattr(filter, name)) for name in FLAGS):
+        clauses.append({"term": {name: wanted}})
     for name in TIMES:
         first, end = filter.between(name)
         if bounds := {bound: to_micros(at) for bound, at in present([("gte", first), ("lt", end)])}:

@@ -1,6 +1,6 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
-from ...model import TEXTS, TIMES, Filter, to_micros
+from ...model import FLAGS, TEXTS, TIMES, Filter, to_micros
 from ...rules.matching import fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
@@ -17,6 +17,10 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
         if (value := getattr(filter, column)) is not None:
             where.append(f"{column} = :{column}")
             values[column] = value
+    for column in FLAGS:
+        if (wanted := getattr(filter, column)) is not None:
+            # A row of before the column has no value there.
+            where.append(column if wanted else f"{column} IS NOT 1")
     for column in TIMES:
         after, before = filter.between(column)
         for name, comparison, time in (("after", ">=", after), ("before", "<", before)):

@@ -18,9 +18,9 @@ from ...rules.traits import traits
 from ..word_digests import word_digest
 
 FILTERED: Final = {
-    name: "INTEGER" if kind == "time" else "TEXT"
+    name: "TEXT" if kind in ("text", "scope") else "INTEGER"
     for name, kind in FILTERABLE.items()
-    if kind in ("text", "time", "scope")
+    if kind in ("text", "flag", "time", "scope")
 }
 """The filterable fields that have a column of their own, and its type. Tags have a table; metadata is in the image."""
 COLUMNS = ", ".join(

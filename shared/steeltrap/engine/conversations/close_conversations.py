@@ -123,6 +123,7 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
         messages=messages,
         scope=first.scope,
         agent_label=first.agent_label,
+        untrusted=any(turn.untrusted for turn in turns),
         conversation_id=first.conversation_id,
         occurred_at=min(times),
         occurred_until=max(times),

@@ -66,6 +66,7 @@ def stamped(call: Call, memory: Memory) -> Memory:
         agent_id=importer,
         agent_label=memory.agent_label or label,
         updated_by=_own(call, memory.updated_by),
+        untrusted=memory.untrusted or call.caller.permissions.untrusted,
         imported_by=importer,
         imported_at=call.now(),
     )

@@ -9,13 +9,14 @@ from hmac import compare_digest
 from typing import Any, Final, Protocol
 
 from ...errors import IdentityMissing, InvalidInput, TokenRefused
-from ...model import Caller, UserRef
+from ...model import Caller, Permissions, UserRef
 from ...settings import Settings
 
 Scope = Mapping[str, Any]
 """An ASGI scope; `headers` are pairs of bytes, `aws.event` the event that it was made of, if any."""
 
 CONVERSATION_HEADER: Final = "X-Conversation-Id"
+UNTRUSTED_HEADER: Final = "X-Untrusted"
 SECRET_HEADER: Final = "X-Gateway-Secret"
 _POOL_SESSION: Final = "/CognitoIdentityCredentials"
 """How the role ARN of an identity pool ends, the same for everyone in the pool: it tells no two users apart."""
@@ -41,6 +42,7 @@ class ClaimNames:
     agent: str = "agent_id"
     conversation: str = "conversation_id"
     tenant: str = "tenant"
+    untrusted: str = "untrusted"
 
     def caller(self, claims: Mapping[str, Any], scope: Scope) -> Caller | None:
         """Who the claims name, None when they name no user.
@@ -54,7 +56,12 @@ class ClaimNames:
         if tenant is None and claims.get(self.tenant) not in (None, ""):
             raise refused_token(f"The claim `{self.tenant}` must be a text that names the tenant.")
         conversation = _text(claims, self.conversation) or one_header(scope, CONVERSATION_HEADER)
-        return Caller(UserRef(user, tenant or ""), _text(claims, self.agent), conversation)
+        return Caller(
+            UserRef(user, tenant or ""),
+            _text(claims, self.agent),
+            conversation,
+            permissions=_trust(claims.get(self.untrusted)),
+        )
 
 
 def claim_names(settings: Settings) -> ClaimNames:
@@ -64,6 +71,7 @@ def claim_names(settings: Settings) -> ClaimNames:
         agent=settings.agent_claim,
         conversation=settings.conversation_claim,
         tenant=settings.tenant_claim,
+        untrusted=settings.untrusted_claim,
     )
 
 
@@ -99,7 +107,8 @@ class TrustedHeaders:
         user = one_header(scope, self.user_header)
         agent = one_header(scope, self.agent_header)
         conversation = one_header(scope, self.conversation_header)
-        return None if user is None else Caller(UserRef(user), agent, conversation)
+        trust = _trust(one_header(scope, UNTRUSTED_HEADER))
+        return None if user is None else Caller(UserRef(user), agent, conversation, permissions=trust)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +121,17 @@ class Authorizer:
 
     def caller(self, scope: Scope) -> Caller | None:
         return self.names.caller(_claims(scope.get("aws.event") or {}, self.names.user), scope)
+
+
+def _trust(untrusted: object) -> Permissions:
+    """What a claim or header says of trust, which some gateways pass on as text.
+
+    Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.
+    """
+    said = str(untrusted or "false").strip().lower()
+    if said not in ("true", "false"):
+        raise refused_token("What says whether the caller is untrusted must be true or false.")
+    return Permissions(untrusted=said == "true")
 
 
 AT_ONCE: Final = (LocalUser, TrustedHeaders, Authorizer)

@@ -37,6 +37,9 @@ def add(
         str, typer.Option("--name", metavar="TEXT", help="What the key is for; shown by `keys list`.")
     ] = "",
     read_only: Annotated[bool, typer.Option("--read-only", help="Allow only tools that change nothing.")] = False,
+    untrusted: Annotated[
+        bool, typer.Option("--untrusted", help="Mark what is written with this key as untrusted.")
+    ] = False,
     toolset: Annotated[
         list[str] | None, typer.Option("--toolset", metavar="NAME", help="Allow only this toolset; can be repeated.")
     ] = None,
@@ -61,7 +64,7 @@ def add(
     for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
         if any(category(character) in _UNSHOWN for character in given):
             raise InvalidInput(f"{option} contains a control character or line break; remove it.")
-    permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())))
+    permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())), untrusted=untrusted)
     for named in permissions.toolsets:
         CATALOGUE.toolset(named)
     now = SystemClock().now()
@@ -95,6 +98,7 @@ def list_(as_json: options.Json = False, data: options.Data = None) -> None:
         parts += [f"agent {key.agent_id}"] if key.agent_id else []
         parts += [f"toolset {toolset}" for toolset in key.permissions.toolsets]
         parts += ["read only"] if key.permissions.read_only else []
+        parts += ["untrusted"] if key.permissions.untrusted else []
         if key.expires_at:
             parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {key.expires_at}")
         say((key.id, "bold"), f"  {key.created_at}  {', '.join(parts)}  {key.name}".rstrip())
@@ -121,6 +125,7 @@ def _shown(key: "ApiKey") -> "JsonObject":
         "created_at": key.created_at,
         "expires_at": key.expires_at or None,
         "read_only": key.permissions.read_only,
+        "untrusted": key.permissions.untrusted,
         "toolsets": list(key.permissions.toolsets) or None,
     }
 

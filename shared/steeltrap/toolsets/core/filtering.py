@@ -19,6 +19,10 @@ class FilterInput(Input):
     scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
     include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
     agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
+    agent_id: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
+    untrusted: bool | None = Field(
+        None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."
+    )
     created_after: Time | None = Field(None, description="Only memories saved at or after this time.")
     created_before: Time | None = Field(None, description="Only memories saved before this time.")
     occurred_after: Time | None = Field(None, description="Only memories of events at or after this time.")

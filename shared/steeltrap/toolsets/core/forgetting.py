@@ -25,6 +25,8 @@ class DeleteInput(Input):
     scope: Scope | None = Field(None, description="Delete memories in this scope.")
     include_child_scopes: bool = Field(False, description="With `scope`: also in the scopes below it.")
     tags: Tags | None = Field(None, description="Delete memories that have all of these tags.")
+    agent_id: str | None = Field(None, max_length=256, description="Delete memories that this agent wrote.")
+    untrusted: bool | None = Field(None, description="true: delete memories that untrusted agents wrote.")
 
     def criteria(self) -> deleting.Criteria:
         return deleting.Criteria(
@@ -33,6 +35,8 @@ class DeleteInput(Input):
             scope=self.scope,
             include_child_scopes=self.include_child_scopes,
             tags=tuple(self.tags or ()),
+            agent_id=self.agent_id,
+            untrusted=self.untrusted,
         )
 
 

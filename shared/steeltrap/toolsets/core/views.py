@@ -66,6 +66,7 @@ class MemoryView(Answer):
     surprise: float | None = None
     importance: ImportanceView | None = None
     pinned: bool | None = None
+    untrusted: bool | None = Field(None, description="An agent that is marked as untrusted wrote it.")
     superseded_by: str | None = Field(None, description="The memory that was saved in its place.")
     superseded_at: datetime | None = None
     supersedes: list[str] | None = Field(None, description="The memories that it was saved in place of.")
@@ -192,6 +193,7 @@ def _fields(m: Memory) -> dict[str, Any]:
         if m.importance is None
         else ImportanceView(score=m.importance.score, reason=m.importance.reason, set_at=m.importance.set_at),
         "pinned": m.pinned or None,
+        "untrusted": m.untrusted or None,
         "superseded_by": m.superseded_by,
         "superseded_at": m.superseded_at,
         "supersedes": list(m.supersedes) or None,

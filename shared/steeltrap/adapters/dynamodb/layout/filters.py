@@ -4,7 +4,7 @@ import json
 from hashlib import blake2b
 from typing import Any, Final
 
-from ....model import TEXTS, TIMES, Filter, Memory, to_micros
+from ....model import FLAGS, TEXTS, TIMES, Filter, Memory, to_micros
 from ....rules.matching import fold_tag
 from .keys import MEMORIES, newest_first
 from .tables import LISTED
@@ -70,10 +70,14 @@ class Conditions:
         asked: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]
         asked += [("facts", found) for k, v in filter.metadata.items() if (found := fact(k, v)) is not None]
         asked += [("facts", text) for text in _texts(filter)]
+        asked += [("facts", name) for name in FLAGS if getattr(filter, name)]
         for i, (name, member) in enumerate(asked):
             self.names[f"#{name}"] = name
             self.values[f":member{i}"] = member
             self._said.append(f"contains(#{name}, :member{i})")
+        for name in FLAGS:
+            if getattr(filter, name) is False:
+                self._without(name)
         if not filter.include_superseded:
             self._without(SUPERSEDED)
         if not filter.episodes:
@@ -101,11 +105,12 @@ def _range(filter: Filter) -> tuple[str, str]:
 
 
 def facts(memory: Memory) -> set[str]:
-    """What the index by creation has no attribute of its own for: plain metadata, texts, whether it is an episode, and
-    whether it was superseded."""
+    """What the index by creation has no attribute of its own for: plain metadata, texts, flags, whether it is an
+    episode, and whether it was superseded."""
     found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
     kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()))
-    return found | _texts(memory) | {kind for kind, holds in kinds if holds}
+    flags = {name for name in FLAGS if getattr(memory, name)}
+    return found | _texts(memory) | flags | {kind for kind, holds in kinds if holds}
 
 
 def _texts(source: Memory | Filter) -> set[str]:
