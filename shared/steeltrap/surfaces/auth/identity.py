@@ -60,7 +60,7 @@ class ClaimNames:
             UserRef(user, tenant or ""),
             _text(claims, self.agent),
             conversation,
-            permissions=_trust(claims.get(self.untrusted)),
+            permissions=trust(claims.get(self.untrusted)),
         )
 
 
@@ -107,8 +107,8 @@ class TrustedHeaders:
         user = one_header(scope, self.user_header)
         agent = one_header(scope, self.agent_header)
         conversation = one_header(scope, self.conversation_header)
-        trust = _trust(one_header(scope, UNTRUSTED_HEADER))
-        return None if user is None else Caller(UserRef(user), agent, conversation, permissions=trust)
+        permissions = trust(one_header(scope, UNTRUSTED_HEADER))
+        return None if user is None else Caller(UserRef(user), agent, conversation, permissions=permissions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Authorizer:
         return self.names.caller(_claims(scope.get("aws.event") or {}, self.names.user), scope)
 
 
-def _trust(untrusted: object) -> Permissions:
+def trust(untrusted: object) -> Permissions:
     """What a claim or header says of trust, which some gateways pass on as text.
 
     Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.

@@ -11,13 +11,14 @@ from ...errors import AccessDenied, IdentityMissing, InvalidInput, NotFound, Ste
 from ...invoke import identified
 from ...model import Caller, UserRef
 from ...tools import Tool, Toolset
+from ..auth.identity import trust
 from .bounded import bounded
 from .direct import error_object
 from .opening import Open, flush_usage, open_safely
 
 CALLER_HEADER: Final = "X-Steeltrap-Caller"
 """The header that the gateway's request interceptor sets, and clients can't."""
-CALLER_FIELDS: Final = ("user_id", "tenant", "agent_id", "conversation_id")
+CALLER_FIELDS: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
 """What the header's JSON object may hold; only the first is required."""
 
 MOST_BYTES: Final = 100_000
@@ -97,7 +98,8 @@ def _read(header: object) -> Caller:
         )
     user = UserRef(fields.get("user_id", ""), fields.get("tenant", ""))
     try:
-        return identified(Caller(user, fields.get("agent_id"), fields.get("conversation_id")))
+        permissions = trust(fields.get("untrusted"))
+        return identified(Caller(user, fields.get("agent_id"), fields.get("conversation_id"), permissions=permissions))
     except InvalidInput as error:
         raise IdentityMissing(error.message) from None
 

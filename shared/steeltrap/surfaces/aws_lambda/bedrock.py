@@ -11,6 +11,7 @@ from ...invoke import identified
 from ...model import Caller, JsonObject, UserRef
 from ...rules.wording import cut
 from ...tools import Tool, Toolset
+from ..auth.identity import trust
 from ..http.problem import STATUS
 from ..http.reply import compact
 from .bounded import bounded
@@ -21,7 +22,7 @@ MOST_BYTES: Final = 25_000
 """Bedrock takes a response of at most 25 KB."""
 
 _JSON: Final = "application/json"
-_IDENTITY: Final = ("user_id", "tenant", "agent_id", "conversation_id")
+_IDENTITY: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
 """The session attributes that name the caller; only the first is required."""
 
 
@@ -101,6 +102,7 @@ def _caller(event: JsonObject, agents: tuple[str, ...]) -> Caller:
                 UserRef(given["user_id"], given.get("tenant", "")),
                 given.get("agent_id") or agent_id,
                 conversation if isinstance(conversation, str) else None,
+                permissions=trust(given.get("untrusted")),
             )
         )
     except InvalidInput as error:

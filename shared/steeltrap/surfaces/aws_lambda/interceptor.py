@@ -85,6 +85,7 @@ def _written(caller: Caller) -> str:
         "tenant": caller.user.tenant or None,
         "agent_id": caller.agent_id,
         "conversation_id": caller.conversation_id,
+        "untrusted": "true" if caller.permissions.untrusted else None,
     }
     return json.dumps({name: value for name, value in fields.items() if value is not None})
 

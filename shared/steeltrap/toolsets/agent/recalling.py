@@ -8,11 +8,11 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
-from ...model import Filter, Hit, OutcomeKind
+from ...model import Hit, OutcomeKind
 from ...rules.budget import Sized
 from ...tools import Input
 from ..fields import AnyText
-from .lines import FRAME_TOKENS, ID_TOKENS, fenced, fitting, inert, memory_lines, today
+from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, inert, memory_lines, shown_to, today
 from .toolset import AGENT
 
 MAX_RESULTS: Final = 20
@@ -34,6 +34,7 @@ def recall(call: Call, input: RecallInput) -> str:
         searching.Search(
             query=input.query,
             limit=MAX_RESULTS,
+            filter=shown_to(call),
             precision="relevant",
             max_tokens=input.max_tokens - FRAME_TOKENS,
             sized=lambda hit: Sized(text=inert(hit.memory.content), beside=ID_TOKENS),
@@ -45,7 +46,8 @@ def recall(call: Call, input: RecallInput) -> str:
         nothing = "Nothing is stored yet." if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
         return f"{today(call)}\n{nothing}"
     texts = [hit.preview or inert(hit.memory.content) for hit in found.hits]
-    parts = [today(call), fenced(memory_lines(call, [hit.memory for hit in found.hits], texts))]
+    memories = [hit.memory for hit in found.hits]
+    parts = [today(call), *apart(memories, memory_lines(call, memories, texts))]
     if cut := _cut(found.hits, found.outcome.more):
         parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
     if found.outcome.kind is OutcomeKind.DEGRADED:
@@ -68,11 +70,11 @@ class RecentInput(Input):
 @AGENT.tool("list", "read", media="text/plain", examples=({}, {"limit": 20, "offset": 20}))
 def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
-    page = listing.list_memories(call, Filter(), limit=input.limit, offset=input.offset)
+    page = listing.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     if not page.memories:
         return f"No memories here; {page.total:,} are stored." if page.total else "Nothing is stored yet."
     shown, in_part = fitting(call, page.memories, _TOKENS)
-    parts = [today(call), fenced(shown)]
+    parts = [today(call), *apart(page.memories, shown)]
     if in_part:
         parts.append(f"Left out: parts of {in_part} of these (…), to fit {_TOKENS:,} tokens; recall shows more.")
     behind = input.offset + len(shown)
