@@ -1,4 +1,4 @@
-"""Five dialects and `core` over the same memories: who sees what, who changes what, what counts as reading."""
+"""Every dialect over the same memories: who sees what, who changes what, what counts as reading."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +18,7 @@ SAVING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("core.save", {"content": TEXT}),
     "core, of a category": ("core.save", {"content": TEXT, "category": "fact"}),
     "core, of another category": ("core.save", {"content": TEXT, "category": "birds"}),
+    "agent": ("agent.remember", {"content": TEXT}),
     "notes": ("notes.memory_save", {"content": TEXT, "tags": ["bird"]}),
     "categories": ("categories.store_memory", {"category": "fact", "content": TEXT, "context": "a walk"}),
     "records": ("records.memory_store", {"content": TEXT, "tags": ["bird"], "metadata": {"by": "eye"}}),
@@ -26,6 +27,7 @@ SAVING: dict[str, tuple[str, dict[str, Any]]] = {
 }
 SEARCHING: dict[str, tuple[str, dict[str, Any]]] = {
     "core": ("core.search", {"query": "heron"}),
+    "agent": ("agent.recall", {"query": "heron"}),
     "notes": ("notes.memory_search", {"query": "heron"}),
     "categories": ("categories.search_memories", {"query": "heron"}),
     "records": ("records.memory_search", {"query": "heron"}),
@@ -72,6 +74,7 @@ def test_every_dialect_has_its_place_in_these_tables() -> None:
         ("core", ALL - {"categories"}),
         ("core, of a category", ALL),
         ("core, of another category", ALL - {"categories"}),
+        ("agent", ALL - {"categories"}),
         ("notes", ALL - {"categories"}),
         ("categories", ALL),
         ("records", ALL - {"categories"}),
@@ -138,6 +141,7 @@ UPDATING: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
 }
 DELETING: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
     "core": lambda id: ("core.delete", {"id": id}),
+    "agent": lambda id: ("agent.forget_memory", {"id": id}),
     "notes": lambda id: ("notes.memory_delete", {"note_id": id}),
     "records": lambda id: ("records.memory_delete", {"id": id}),
     "associative": lambda id: ("associative.memory_manage", {"operation": "delete", "memory_id": id}),
@@ -208,6 +212,8 @@ READING: list[tuple[str, dict[str, Any], int]] = [
     ("core.associations", {"id": "ID"}, 0),
     ("core.score", {"id": "ID"}, 0),
     ("core.simulate_decay", {"id": "ID", "at": "2026-02-01T00:00:00Z"}, 0),
+    ("agent.recall", {"query": "heron"}, 1),
+    ("agent.recent_memories", {}, 0),
     ("notes.memory_search", {"query": "heron"}, 1),
     ("categories.search_memories", {"query": "heron"}, 1),
     ("categories.list_memories", {"category": "fact"}, 1),
