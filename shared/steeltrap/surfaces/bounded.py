@@ -11,6 +11,11 @@ from ..rules.token_bound import most_tokens
 from ..tools import Tool
 from .http.reply import compact
 
+MAX_TOKENS: Final = 25_000
+"""Of one answer: the most that Claude Code takes by default."""
+ROOM: Final = MAX_TOKENS - 1_000
+"""Of it, for the answer itself: the rest is for what is said of it, and for tokens that were not foreseen."""
+
 _LIMITS: Final = ("limit", "top_k", "per_page")
 _CAPS: Final = tuple(2**power for power in range(15, 2, -1))
 

@@ -20,14 +20,11 @@ from ..model import EVERYTHING, Caller, JsonObject
 from ..tools import Tool
 from ..version import VERSION
 from . import mcp_prompts, mcp_resources, schemas
-from .bounded import bounded
+from .bounded import ROOM, bounded
 from .http.reply import compact, outcome_object
 
 TOOLSET: Final = "agent"
 """What a client gets that names no toolset."""
-MAX_TOKENS: Final = 25_000
-"""Of one answer: the most that Claude Code takes by default."""
-_NOTE_TOKENS: Final = 1_000
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 _PROGRESS_SECONDS: Final = 1.0
@@ -159,7 +156,7 @@ def tool_result(result: Result, arguments: Mapping[str, Any]) -> types.CallToolR
     There is no structured content beside it: a model would pay for both, many clients show it only the text, and some
     only the structured content.
     """
-    body, note = bounded(result.body, MAX_TOKENS - _NOTE_TOKENS, result.tool, arguments)
+    body, note = bounded(result.body, ROOM, result.tool, arguments)
     texts = [body if isinstance(body, str) else compact(body), *([note] if note else [])]
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text) for text in texts],

@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 from ..errors import NotFound
 from ..invoke import Result
 from ..model import JsonObject
+from .bounded import MAX_TOKENS, ROOM, bounded
 from .http.reply import compact
 
 Run = Callable[[str, JsonObject], Awaitable[Result]]
@@ -22,6 +23,7 @@ _PAGE: Final = 50
 _SHOWN: Final = 20
 """Memories in a resource that holds several."""
 _TITLE: Final = 80
+_CUT: Final = f"This is cut to {MAX_TOKENS:,} tokens: read single memories, or call the tools."
 
 TEMPLATES: Final = (
     types.ResourceTemplate(
@@ -76,9 +78,11 @@ async def read_resource(run: Run, uri: str) -> types.ReadResourceResult:
         # The specification has no code of its own for what is not there.
         code = types.INVALID_PARAMS if isinstance(result.error, NotFound) else types.INVALID_REQUEST
         raise MCPError(code, result.error.message, {"uri": uri})
-    text = compact(result.body)
-    contents = types.TextResourceContents(uri=uri, text=text, mime_type="application/json")
-    return types.ReadResourceResult(contents=[contents])
+    body, note = bounded(result.body, ROOM, result.tool, {})
+    contents = [types.TextResourceContents(uri=uri, text=compact(body), mime_type="application/json")]
+    if note:
+        contents.append(types.TextResourceContents(uri=uri, text=_CUT, mime_type="text/plain"))
+    return types.ReadResourceResult(contents=list(contents))
 
 
 def _resource(memory: dict[str, Any]) -> types.Resource:
