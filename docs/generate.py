@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -97,13 +98,19 @@ def toolset_page(toolset: Toolset) -> str:
     """The reference page of a toolset."""
     head = f"# The `{toolset.name}` toolset\n\n{toolset.description}\n\n"
     path = f"`POST /v1/{toolset.name}/TOOL`, `steeltrap call {toolset.name}.TOOL JSON`, MCP at `/mcp/{toolset.name}`.\n"
-    return "\n".join([head + path, *(tool_section(tool) for tool in toolset.tools.values())])
+    read = (
+        f"A model reads the descriptions and arguments below ({tokens.definition_tokens(toolset):,} tokens) and these"
+    )
+    read += f" instructions ({tokens.tokens(toolset.instructions)}):\n\n"
+    read += "```text\n" + textwrap.fill(toolset.instructions, 116) + "\n```\n"
+    return "\n".join([head + path, read, *(tool_section(tool) for tool in toolset.tools.values())])
 
 
 def tool_section(tool: Tool) -> str:
     """What a model reads of a tool, and what a person wants beside it."""
     traits = [tool.access, f"{tool.timeout:g} s"]
     traits += ["destructive"] * tool.destructive + ["idempotent"] * tool.idempotent
+    traits.append(f"{tokens.tool_tokens(tool):,} tokens")
     lines = [f"## `{tool.name}`", "", f"_{' · '.join(traits)}_", "", tool.description, ""]
     required = tool.input_schema.get("required", [])
     properties = tool.input_schema.get("properties", {})

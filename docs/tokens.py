@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from steeltrap.surfaces import schemas
-from steeltrap.tools import Toolset
+from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
 
 BEFORE: Final = {
@@ -36,7 +36,16 @@ def with_tokens(text: str) -> str:
 
 def definition_tokens(toolset: Toolset) -> int:
     """The tokens of a toolset's definitions, as MCP's `tools/list` sends them, for GPT-4o."""
-    return tokens(json.dumps(schemas.schemas(toolset, "mcp"), separators=(",", ":"), ensure_ascii=False))
+    return tokens(_compact(schemas.schemas(toolset, "mcp")))
+
+
+def tool_tokens(tool: Tool) -> int:
+    """The tokens of one tool's definition."""
+    return tokens(_compact(schemas.mcp(tool)))
+
+
+def _compact(definition: Any) -> str:
+    return json.dumps(definition, separators=(",", ":"), ensure_ascii=False)
 
 
 @cache
