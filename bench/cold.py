@@ -36,7 +36,8 @@ TITLES: Final = {
     "search_ms": "the search handler with a remote embedder, ms",
     "static_ms": "the search handler with the local embedder, ms",
     "search_ratio": "search_ratio, search / baseline (<= 2.3 is good)",
-    "processor_ratio": "the same by processor time, for a busy machine",
+    "processor_ms": "processor time until the first answer, ms",
+    "processor_ratio": "search / baseline by the least processor time, for a busy machine (<= 2.3 is good)",
     "static_adds_ms": "what the local embedder adds, ms (<= 350 is good)",
     "restored_ms": "the search handler from a snapshot (SnapStart), an estimate without AWS's own restore, ms",
     "restored_ratio": "restored_ratio, the same / baseline",
@@ -103,15 +104,19 @@ def measure(repeats: int) -> JsonObject:
                 restored.append(starts["search"].answered(from_snapshot=True).seconds)
             imports = {name: _imports(start.answered("-X", "importtime").written) for name, start in starts.items()}
     baseline, search, static = (1000 * median(one.seconds for one in times[name]) for name in starts)
-    used = {name: median(one.processor for one in times[name]) for name in starts}
+    used = {name: [1000 * one.processor for one in times[name]] for name in starts}
+    least = {name: min(spent) for name, spent in used.items()}
     return {
         "starts": repeats,
         "baseline_ms": round(baseline, 1),
         "search_ms": round(search, 1),
         "static_ms": round(static, 1),
         "search_ratio": round(search / baseline, 2),
-        "processor_ratio": round(used["search"] / used["baseline"], 2),
-        "processor_ms": {name: round(1000 * spent, 1) for name, spent in used.items()},
+        "processor_ms": {
+            "median": {name: round(median(spent), 1) for name, spent in used.items()},
+            "least": {name: round(spent, 1) for name, spent in least.items()},
+        },
+        "processor_ratio": round(least["search"] / least["baseline"], 2),
         "static_adds_ms": round(static - search, 1),
         "restored_ms": round(1000 * median(restored), 1),
         "restored_ratio": round(1000 * median(restored) / baseline, 2),

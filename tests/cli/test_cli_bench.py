@@ -197,6 +197,7 @@ def test_cold_measures_every_start_and_its_imports():
         subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **parts}).stdout
     )
     assert figures["search_ratio"] > 0
+    assert figures["processor_ms"]["least"].keys() == {"baseline", "search", "static"}
     assert figures["restored_ms"] > 0
     assert figures["imports_ms"]["steeltrap"].keys() == {"baseline", "search", "static"}
     assert figures["imports_ms"]["botocore"]["baseline"] > 0
