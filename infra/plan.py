@@ -61,6 +61,11 @@ def mcp_function(catalogue: Catalogue) -> FunctionPlan:
     return _plan("mcp", catalogue.tools(), mcp_paths(catalogue), bundle="mcp")
 
 
+def agent_function(catalogue: Catalogue, toolset: str) -> FunctionPlan:
+    """The function that serves one toolset to AgentCore gateways and Bedrock agents. It has no route."""
+    return _plan("agent", list(catalogue.toolset(toolset).tools.values()), ())
+
+
 def _plan(name: str, tools: Sequence[Tool], at: Iterable[str], *, bundle: BundleName = "tools") -> FunctionPlan:
     longest = max(tool.timeout for tool in tools)
     return FunctionPlan(name, tuple(tools), tuple(at), math.ceil(longest) + _ANSWER_SECONDS, bundle)

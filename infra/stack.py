@@ -15,6 +15,7 @@ from steeltrap.surfaces.auth.oauth_metadata import WELL_KNOWN
 from steeltrap.tools import Catalogue
 
 from . import grants
+from .agents import Agents
 from .api import Api
 from .functions import Functions, Packed
 from .plan import http_function, mcp_function, tool_functions
@@ -48,6 +49,7 @@ class Steeltrap(Stack):
         self.functions = Functions(self, stage, self.storage, self.search, packed=packed)
         self.api = Api(self, stage)
         self._serve(stage, catalogue)
+        self.agents = Agents(self, stage, stage.agent, catalogue, self.functions) if stage.agent else None
         self._index_stream()
         self._schedule_upkeep(stage)
         made = self.functions.made

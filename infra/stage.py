@@ -7,13 +7,17 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from steeltrap.settings import PREFIX, Settings, read_settings
+from steeltrap.toolsets import CATALOGUE
 
 STAGES = Path(__file__).with_name("stages.toml")
 
 Value = str | int | float | bool
 Role = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:iam::\d{12}:role/.+$")]
+BedrockAgent = Annotated[str, StringConstraints(pattern=r"^arn:[^:]+:bedrock:[^:]+:\d{12}:agent/[0-9A-Z]{10}$")]
+Gateway = Annotated[str, StringConstraints(pattern=r"^([0-9a-z]-?){1,100}-[0-9a-z]{10}$")]
 OF_THE_STACK = frozenset(
     {
+        *("agent_toolset", "agentcore_gateways", "bedrock_agents"),
         *("store", "memory_table", "usage_table", "dynamodb_url", "opensearch_url", "opensearch_auth"),
         *("opensearch_index", "export_bucket", "index_dead_letter_queue", "queue_callers", "data", "service", "auth"),
     }
@@ -53,6 +57,25 @@ class Adopted(BaseModel):
     @property
     def usage_arn(self) -> str:
         return f"{self.memories_arn.rpartition('/')[0]}/{self.usage}"
+
+
+class Agent(BaseModel):
+    """The function for agents of AWS's own platforms, and who may call it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    toolset: str = "agent"
+    gateway: bool = False
+    gateways: tuple[Gateway, ...] = ()
+    bedrock_agents: tuple[BedrockAgent, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.toolset not in CATALOGUE.toolsets:
+            raise ValueError(f"there is no toolset `{self.toolset}`; there are: {', '.join(CATALOGUE.toolsets)}")
+        if not (self.gateway or self.gateways or self.bedrock_agents):
+            raise ValueError("`agent` needs `gateway`, `gateways` or `bedrock_agents`: nobody could call it")
+        return self
 
 
 class Stage(BaseModel):
@@ -104,6 +127,11 @@ class Stage(BaseModel):
     queue_senders: tuple[Role, ...] = Field(
         (), description="The ARNs of roles that may write through the queue. Without any, there is no queue."
     )
+    agent: Agent | None = Field(
+        None,
+        description="A function for agents on AWS's own platforms: its `toolset` (left out: agent), whether the stage "
+        "makes an AgentCore `gateway`, the ids of existing `gateways` to accept, and the ARNs of `bedrock_agents`.",
+    )
     settings: dict[str, Value] = Field(
         {}, description="Settings of steeltrap, named as in docs/settings.md, without the prefix and in lower case."
     )
@@ -126,6 +154,8 @@ class Stage(BaseModel):
             raise ValueError('search = "endpoint" needs `endpoint`, a URL')
         if self.queue_senders and self.functions == "one":
             raise ValueError('`queue_senders` needs functions = "each": one of them takes the queue')
+        if self.agent and self.agent.gateway and self.auth != "jwt":
+            raise ValueError('`gateway` of `agent` needs auth = "jwt": a gateway tells users apart by their tokens')
         if decided := OF_THE_STACK & self.settings.keys():
             raise ValueError(f"`settings` may not have {', '.join(sorted(decided))}: the stack decides that")
         if self.settings.get("embedder") in ("small", "onnx"):

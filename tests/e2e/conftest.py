@@ -10,6 +10,7 @@ from infra.stage import Stage
 from issuer import AUDIENCE, Issuer
 
 from components import aws_url, opensearch_url
+from surfaces.events import AGENT
 from surfaces.issuer import published
 
 collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_E2E") == "1" else ["test_*.py"]
@@ -39,6 +40,7 @@ def stack(aws: Aws, issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) ->
         retain=False,
         queue_senders=("arn:aws:iam::000000000000:role/application",),
         index=index,
+        agent={"bedrock_agents": (f"arn:aws:bedrock:us-east-1:000000000000:agent/{AGENT}",)},
         settings={"log": "info"},
     )
     with deployed_stage(aws, stage, tmp_path_factory.mktemp("cdk")) as stack:

@@ -40,6 +40,24 @@ STAGES = {
             "exports": "old-exports",
         },
     ),
+    "agents": Stage(
+        name="agents",
+        auth="jwt",
+        issuer="https://issuer.example/",
+        audience=("app",),
+        snap_start=("agent",),
+        settings={"user_claim": "username"},
+        agent={
+            "gateway": True,
+            "gateways": ("other-0123456789",),
+            "bedrock_agents": ("arn:aws:bedrock:eu-west-1:123456789012:agent/8ZXY0W8P1H",),
+        },
+    ),
+    "action-groups": Stage(
+        name="groups",
+        functions="one",
+        agent={"toolset": "core", "bedrock_agents": ("arn:aws:bedrock:eu-west-1:123456789012:agent/8ZXY0W8P1H",)},
+    ),
     "endpoint": Stage(name="endpoint", search="endpoint", endpoint="https://search.example", functions="one"),
 }
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from asked import asked_for_levels, recorded
-from infra.plan import mcp_function, tool_functions
+from infra.plan import agent_function, mcp_function, tool_functions
 from synthesised import STAGES, synthesise, template
 
 from steeltrap.model import JsonObject
@@ -39,6 +39,14 @@ def test_a_function_may_do_what_its_tools_ask_for(name: str) -> None:
     assert {each for each in asked if each[0].startswith("dynamodb:")} <= allowed
     if any(where == "index" for _, where in asked):
         assert ("es:ESHttpPost", "index") in allowed
+
+
+@pytest.mark.parametrize(("stage", "toolset"), [("agents", "agent"), ("action-groups", "core")])
+def test_the_function_for_agents_may_do_what_its_toolset_asks_for(stage: str, toolset: str) -> None:
+    allowed = {(action, _place(where)) for action, where in template(stage).allowed("agent")}
+    asked = {each for tool in agent_function(CATALOGUE, toolset).tools for each in recorded()[tool.full_name]}
+    assert {each for each in asked if each[0].startswith("dynamodb:")} <= allowed
+    assert ("es:ESHttpPost", "index") in allowed
 
 
 def test_a_function_that_embeds_may_share_what_it_learned_of_its_model() -> None:
