@@ -155,7 +155,7 @@ def test_an_answer_of_any_size_is_one_that_a_model_can_read(door: Door) -> None:
         seen |= {memory["id"] for memory in answer["memories"]}
         offset += len(answer["memories"])
         assert ("cut" not in answer) == (offset == 200)
-        assert offset == 200 or f"call again with `offset` {offset}." in answer["cut"]
+        assert offset == 200 or f"Continue with `offset` {offset}." in answer["cut"]
     assert len(seen) == 200
 
 

@@ -267,8 +267,8 @@ def test_a_large_answer_fits_and_the_agent_gets_all_of_it_in_several(door: Door,
         offset += len(body["memories"])
         assert ("cut" not in body) == (offset == 100)
         if "cut" in body:
-            assert f"`memories` has only its first {len(body['memories'])}" in body["cut"]
-            assert f"call again with `offset` {offset}." in body["cut"]
+            assert body["cut"].startswith(f"Only the first {len(body['memories'])} of ")
+            assert body["cut"].endswith(f"Continue with `offset` {offset}.")
     assert len(seen) == 100
 
 
@@ -279,9 +279,11 @@ def test_one_long_memory_is_cut_and_says_where(door: Door, form: str) -> None:
         answer = served(door)(FORMS[form]("get", {"id": id}, ANA), None)
         assert _size(answer) <= 25_000
         body, _ = told(answer)
-        assert text.startswith(body["content"])
-        assert f"`content` is cut after {len(body['content']):,} characters" in body["cut"]
-        assert len(body["content"]) > len(text) // 10
+        shown, _, more = body["content"].partition("... (")
+        assert text.startswith(shown)
+        assert more == f"{len(text) + 1 - len(shown):,} more characters)"
+        assert body["cut"].startswith("Long texts and lists are shortened.")
+        assert len(shown) > len(text) // 100
 
 
 @BOTH
@@ -293,7 +295,7 @@ def test_a_list_and_a_text_are_cut_too(door: Door, form: str) -> None:
     assert _size(notes) <= 25_000
     body, _ = told(notes)
     assert 1 < len(body["result"]) < 20
-    assert f"call again with `top_k` {len(body['result'])} or less" in body["cut"]
+    assert f"or for `top_k` {len(body['result'])} at most." in body["cut"]
     markdown = served(door)(FORMS[form]("retrieve_memory", {"query": "tea", "limit": 40}, ANA), None)
     assert _size(markdown) <= 25_000
     response = markdown["response"]
@@ -302,7 +304,7 @@ def test_a_list_and_a_text_are_cut_too(door: Door, form: str) -> None:
         if form == "functions"
         else json.loads(response["responseBody"]["application/json"]["body"])
     )
-    assert text.endswith("Ask for less to see a whole answer.]")
+    assert "[Long texts and lists are shortened. Ask for something narrower" in text
 
 
 @BOTH

@@ -15,6 +15,7 @@ MAX_TOKENS: Final = 25_000
 """Of one answer: the most that Claude Code takes by default."""
 ROOM: Final = MAX_TOKENS - 1_000
 """Of it, for the answer itself: the rest is for what is said of it, and for tokens that were not foreseen."""
+CUT: Final = "cut"
 
 _LIMITS: Final = ("limit", "top_k", "per_page")
 _CAPS: Final = tuple(2**power for power in range(15, 2, -1))
@@ -35,6 +36,15 @@ def bounded(body: Any, most: int, tool: Tool, arguments: Mapping[str, Any]) -> t
         small["next"] = _at(kept[-1], tool.cursor)
         return small, f"{note} Continue with `after`: the `next` of this answer."
     return small, f"{note} {_advice(tool, arguments, len(kept), len(items))}".rstrip()
+
+
+def with_note(body: Any, note: str | None) -> Any:
+    """A cut answer with its note in the field `cut`, for surfaces whose answer is one value."""
+    if note is None:
+        return body
+    if isinstance(body, str):
+        return f"{body}\n\n[{note}]"
+    return {CUT: note, **(body if isinstance(body, dict) else {"result": body})}
 
 
 def _advice(tool: Tool, arguments: Mapping[str, Any], kept: int, there: int) -> str:

@@ -12,7 +12,7 @@ from ...invoke import identified
 from ...model import Caller, UserRef
 from ...tools import Tool, Toolset
 from ..auth.identity import trust
-from .bounded import bounded
+from ..bounded import ROOM, bounded, with_note
 from .direct import error_object
 from .opening import Open, flush_usage, open_safely
 
@@ -20,9 +20,6 @@ CALLER_HEADER: Final = "X-Steeltrap-Caller"
 """The header that the gateway's request interceptor sets, and clients can't."""
 CALLER_FIELDS: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
 """What the header's JSON object may hold; only the first is required."""
-
-MOST_BYTES: Final = 100_000
-"""About 25,000 tokens: a model reads no larger answer."""
 
 _TOOL: Final = "bedrockAgentCoreToolName"
 _GATEWAY: Final = "bedrockAgentCoreGatewayId"
@@ -48,7 +45,8 @@ def answer(open: Open, toolset: str, gateways: tuple[str, ...], event: Any, said
     flush_usage(door)
     if result.error is not None and isinstance(result.body, str):
         return {"error": result.body}  # beside answers that are texts too, a sentence alone doesn't show it
-    return bounded(result.body, MOST_BYTES, tool, event if isinstance(event, dict) else {})
+    body, note = bounded(result.body, ROOM, tool, event if isinstance(event, dict) else {})
+    return with_note(body, note)
 
 
 def _tool(offered: Toolset, name: object) -> Tool:

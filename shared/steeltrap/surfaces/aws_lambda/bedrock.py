@@ -12,9 +12,9 @@ from ...model import Caller, JsonObject, UserRef
 from ...rules.wording import cut
 from ...tools import Tool, Toolset
 from ..auth.identity import trust
+from ..bounded import bounded, with_note
 from ..http.problem import STATUS
 from ..http.reply import compact
-from .bounded import bounded
 from .direct import error_object
 from .opening import Open, flush_usage, open_safely
 
@@ -46,9 +46,10 @@ def answer(open: Open, toolset: str, agents: tuple[str, ...], event: JsonObject)
         return _response(event, {"error": error_object(error)}, error)
     result = door.invoke(tool, arguments, caller)
     flush_usage(door)
-    room = MOST_BYTES
-    while _size(reply := _response(event, bounded(result.body, room, tool, arguments), result.error)) > MOST_BYTES:
-        room = room * 9 // 10  # a JSON text within JSON has escapes, and the session's attributes go with it
+    reply, room = _response(event, result.body, result.error), MOST_BYTES
+    while (size := _size(reply)) > MOST_BYTES:
+        room = min(room - 1, room * MOST_BYTES * 9 // (size * 10))
+        reply = _response(event, with_note(*bounded(result.body, room, tool, arguments)), result.error)
     return reply
 
 
