@@ -5,11 +5,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx
 import pytest
 from mcp.client import Client
@@ -18,29 +16,11 @@ from mcp_types import INVALID_PARAMS
 
 from steeltrap.errors import NotFound
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
 from steeltrap.rules.budget import estimate_tokens
 from steeltrap.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
-
-ME = Caller(UserRef("ana"), "default")
-
-
-def ask(door: Door, toolset: str, question: Callable[[Client], Awaitable[Any]]) -> Any:
-    """What a client of the toolset's server finds out. Raises the MCPError that it meets."""
-
-    async def asked() -> Any:
-        async with Client(create_server(door, toolset, lambda _: ME)) as client:
-            try:
-                return await question(client)
-            except MCPError as error:
-                return error
-
-    found = anyio.run(asked)
-    if isinstance(found, MCPError):
-        raise found
-    return found
+from surfaces.mcp_client import ME, ask
 
 
 @pytest.mark.parametrize("toolset", CATALOGUE.toolsets)

@@ -16,27 +16,14 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
 from steeltrap.surfaces import mcp as surface
-from steeltrap.surfaces.mcp import create_server
+from surfaces.mcp_client import ME, ask
 
-ME = Caller(UserRef("ana"), "default")
 OTHER = Caller(UserRef("ben"), "default")
 JSON_OR_EVENTS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 
-def ask(door: Door, question: Callable[[Client], Awaitable[Any]], caller: Caller = ME) -> Any:
-    """What a client of the `agent` toolset's server finds out. Raises the MCPError that it meets."""
-
-    async def asked() -> Any:
-        async with Client(create_server(door, "agent", lambda _: caller)) as client:
-            try:
-                return await question(client)
-            except MCPError as error:
-                return error
-
-    found = anyio.run(asked)
-    if isinstance(found, MCPError):
-        raise found
-    return found
+def ask_agent(door: Door, question: Callable[[Client], Awaitable[Any]], caller: Caller = ME) -> Any:
+    return ask(door, "agent", question, caller)
 
 
 def save(door: Door, content: str, **fields: Any) -> str:
@@ -45,14 +32,14 @@ def save(door: Door, content: str, **fields: Any) -> str:
 
 
 def read(door: Door, uri: str, caller: Caller = ME) -> Any:
-    [contents] = ask(door, lambda client: client.read_resource(uri), caller).contents
+    [contents] = ask_agent(door, lambda client: client.read_resource(uri), caller).contents
     assert contents.uri == uri
     return json.loads(contents.text)
 
 
 def test_the_newest_memories_and_each_of_them_are_resources(door: Door) -> None:
     tea, long = save(door, "Ana drinks\ngreen tea."), save(door, "Ana " + "likes long walks " * 20)
-    listed = ask(door, lambda client: client.list_resources()).resources
+    listed = ask_agent(door, lambda client: client.list_resources()).resources
     assert [each.uri for each in listed] == [
         "memory://recent",
         f"memory://memories/{long}",
@@ -68,7 +55,7 @@ def test_the_newest_memories_and_each_of_them_are_resources(door: Door) -> None:
 def test_a_scope_is_a_resource_with_the_scopes_below_it(door: Door) -> None:
     save(door, "Elsewhere.")
     inside = [save(door, "At work.", scope="work"), save(door, "On the website.", scope="work/web")]
-    templates = ask(door, lambda client: client.list_resource_templates()).resource_templates
+    templates = ask_agent(door, lambda client: client.list_resource_templates()).resource_templates
     assert [each.uri_template for each in templates] == ["memory://memories/{id}", "memory://scopes/{+scope}"]
     assert {m["id"] for m in read(door, "memory://scopes/work")["memories"]} == set(inside)
     assert [m["id"] for m in read(door, "memory://scopes/work%2Fweb")["memories"]] == inside[1:]
@@ -81,7 +68,7 @@ def test_resources_are_listed_in_pages(door: Door) -> None:
         first = await client.list_resources()
         return first, await client.list_resources(cursor=first.next_cursor)
 
-    first, second = ask(door, listed)
+    first, second = ask_agent(door, listed)
     assert len(first.resources) == 51
     assert second.next_cursor is None
     assert {each.name for page in (first, second) for each in page.resources} == ids | {"recent"}
@@ -96,21 +83,21 @@ def test_a_cursor_that_no_answer_gave_is_refused(door: Door, cursor: str) -> Non
         lambda client: client.list_resource_templates(cursor=cursor),
     ):
         with pytest.raises(MCPError, match="cursor") as refused:
-            ask(door, listed)
+            ask_agent(door, listed)
         assert refused.value.code == INVALID_PARAMS
 
 
 @pytest.mark.parametrize("uri", ["memory://nothing", "file:///etc/passwd", "memory://memories/", "memory://memories/x"])
 def test_an_unknown_resource_is_refused(door: Door, uri: str) -> None:
     with pytest.raises(MCPError) as refused:
-        ask(door, lambda client: client.read_resource(uri))
+        ask_agent(door, lambda client: client.read_resource(uri))
     assert refused.value.code in (INVALID_PARAMS, INVALID_REQUEST)
     assert refused.value.data == {"uri": uri}
 
 
 def test_another_users_memory_is_no_resource(door: Door) -> None:
     uri = f"memory://memories/{save(door, 'A secret of mine.')}"
-    assert [each.uri for each in ask(door, lambda client: client.list_resources(), OTHER).resources] == [
+    assert [each.uri for each in ask_agent(door, lambda client: client.list_resources(), OTHER).resources] == [
         "memory://recent"
     ]
     with pytest.raises(MCPError, match="No memory with id") as refused:
@@ -121,18 +108,18 @@ def test_another_users_memory_is_no_resource(door: Door) -> None:
 def test_resources_ask_for_permission_as_tools_do(door: Door) -> None:
     limited = Caller(UserRef("ana"), "default", permissions=Permissions(toolsets=("notes",)))
     with pytest.raises(MCPError, match="your key is for the toolset `notes` only"):
-        ask(door, lambda client: client.list_resources(), limited)
+        ask_agent(door, lambda client: client.list_resources(), limited)
 
 
 def test_prompts_say_how_to_use_memory_and_ask_about_a_topic(door: Door) -> None:
-    listed = ask(door, lambda client: client.list_prompts()).prompts
+    listed = ask_agent(door, lambda client: client.list_prompts()).prompts
     assert {each.name: [a.name for a in each.arguments or []] for each in listed} == {
         "use_memory": [],
         "what_do_you_know": ["topic"],
     }
-    [use] = ask(door, lambda client: client.get_prompt("use_memory")).messages
+    [use] = ask_agent(door, lambda client: client.get_prompt("use_memory")).messages
     assert door.catalogue.toolset("agent").instructions in use.content.text
-    [know] = ask(door, lambda client: client.get_prompt("what_do_you_know", {"topic": "Porto"})).messages
+    [know] = ask_agent(door, lambda client: client.get_prompt("what_do_you_know", {"topic": "Porto"})).messages
     assert "this subject: Porto" in know.content.text
 
 
@@ -146,7 +133,7 @@ def test_prompts_say_how_to_use_memory_and_ask_about_a_topic(door: Door) -> None
 )
 def test_a_wrong_prompt_is_refused(door: Door, name: str, arguments: dict[str, str], said: str) -> None:
     with pytest.raises(MCPError, match=re.escape(said)) as refused:
-        ask(door, lambda client: client.get_prompt(name, arguments))
+        ask_agent(door, lambda client: client.get_prompt(name, arguments))
     assert refused.value.code == INVALID_PARAMS
 
 
@@ -205,7 +192,7 @@ def test_a_slow_call_reports_progress_until_it_is_done(door: Door, monkeypatch: 
     async def remember(client: Client) -> Any:
         return await client.call_tool("remember", {"content": "A fact."}, progress_callback=on_progress)
 
-    assert not ask(door, remember).is_error
+    assert not ask_agent(door, remember).is_error
     assert told == sorted(told)
 
 
@@ -228,4 +215,4 @@ def test_a_cancelled_call_leaves_the_server_free(door: Door, monkeypatch: pytest
         go_on.set()
         return answer
 
-    assert not ask(door, cancelled).is_error
+    assert not ask_agent(door, cancelled).is_error
