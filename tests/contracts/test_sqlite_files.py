@@ -473,6 +473,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     store = open_store()
     path = store.path(ANA)
     path.parent.mkdir(parents=True)
+    later = {"updated_at", "importance", "episode", "traits", "superseded_by", "superseded_at", "untrusted"}
     with contextlib.closing(apsw.Connection(str(path))) as old:
         old.execute(MIGRATIONS[0])
         old.pragma("application_id", APPLICATION)
@@ -482,11 +483,7 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
         for n, each in enumerate((scored, said, episode), 1):
             made = entry(each)
             row = dict(zip(COLUMNS.split(", "), to_row(made, n), strict=True))
-            known = [
-                name
-                for name in row
-                if name not in ("updated_at", "importance", "episode", "traits", "superseded_by", "superseded_at")
-            ]
+            known = [name for name in row if name not in later]
             old.execute(
                 f"INSERT INTO memory ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",
                 [row[name] for name in known],

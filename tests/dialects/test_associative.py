@@ -69,7 +69,7 @@ def test_a_missing_level_is_standard(ana: Callable[..., Any], clock: SettableClo
     assert told(ana, "memory_list_all") == told(ana, "memory_list_all", response_level="standard")
 
 
-@pytest.mark.parametrize("level", ["", "MINIMAL", "all", 1, ["full"]])
+@pytest.mark.parametrize("level", ["", "MINIMALLY", "all", 1, ["full"]])
 def test_no_other_level_is_taken(ana: Callable[..., Any], level: Any) -> None:
     result = ana("associative.memory_list_all", response_level=level)
     assert result.body["success"] is False

@@ -104,8 +104,8 @@ def test_an_episode_with_an_untrusted_turn_is_untrusted(clock: SettableClock, tr
 def test_what_an_agent_wrote_can_be_deleted_by_agent_and_time(trusted: Ask, untrusted: Ask) -> None:
     trusted("core.save", content="Mine.")
     untrusted("core.save", content="Read on a page.")
-    assert trusted("core.delete", agent_id="reader", older_than="2000-01-01T00:00:00Z")["deleted"] == []
-    assert len(trusted("core.delete", agent_id="reader", older_than="2999-01-01T00:00:00Z")["deleted"]) == 1
+    assert trusted("core.delete", written_by="reader", older_than="2000-01-01T00:00:00Z")["deleted"] == []
+    assert len(trusted("core.delete", written_by="reader", older_than="2999-01-01T00:00:00Z")["deleted"]) == 1
     untrusted("core.save", content="Read again.")
     assert len(trusted("core.delete", untrusted=True)["deleted"]) == 1
     assert [memory["content"] for memory in trusted("core.list")["memories"]] == ["Mine."]

@@ -91,7 +91,7 @@ def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:
         ("/v1/core/save%00", "there are"),
         ("/", "/v1/{toolset}/{tool}"),
         ("/../../etc/passwd", "/v1/{toolset}/{tool}"),
-        ("/mcp/nothing", "/v1/{toolset}/{tool}"),
+        ("/mcp/nothing", "there are: agent, core"),
     ],
 )
 def test_an_unknown_path_says_what_there_is(local: httpx.Client, path: str, says: str) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from steeltrap.adapters.dynamodb.layout.tables import LISTED
-from steeltrap.model import FILTERABLE, TEXTS, TIMES, Filter, Memory
+from steeltrap.model import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, Memory
 
 _HOW = {"categories", "include_child_scopes", "include_turns", "turns_of", "episodes", "include_superseded", "as_of"}
 """What a filter says beside the fields themselves."""
@@ -19,8 +19,8 @@ def test_every_condition_of_a_filter_is_about_a_filterable_field() -> None:
     assert {field.name for field in fields(Filter)} - _HOW == asked
 
 
-def test_every_text_is_compared_and_every_other_kind_has_one_field() -> None:
-    others = [kind for name, kind in FILTERABLE.items() if name not in (*TEXTS, *TIMES)]
+def test_every_text_and_flag_is_compared_and_every_other_kind_has_one_field() -> None:
+    others = [kind for name, kind in FILTERABLE.items() if name not in (*TEXTS, *FLAGS, *TIMES)]
     assert sorted(others) == ["metadata", "scope", "tags"]
 
 

@@ -76,7 +76,7 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
     """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
     if criteria.is_empty():
         raise InvalidInput(
-            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, an agent_id or untrusted); "
+            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
             "nothing was deleted."
         )
     filter = Filter(

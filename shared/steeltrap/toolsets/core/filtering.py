@@ -19,7 +19,7 @@ class FilterInput(Input):
     scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
     include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
     agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
-    agent_id: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
+    written_by: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
     untrusted: bool | None = Field(
         None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."
     )
@@ -39,6 +39,7 @@ class FilterInput(Input):
         values["tags"] = tuple(self.tags or ())
         values["scope"] = None if self.scope is None else check_scope(self.scope)
         values["metadata"] = self.metadata or {}
+        values["agent_id"] = self.written_by
         return Filter(
             **values,
             include_turns=turns,

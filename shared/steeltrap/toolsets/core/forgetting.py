@@ -25,7 +25,7 @@ class DeleteInput(Input):
     scope: Scope | None = Field(None, description="Delete memories in this scope.")
     include_child_scopes: bool = Field(False, description="With `scope`: also in the scopes below it.")
     tags: Tags | None = Field(None, description="Delete memories that have all of these tags.")
-    agent_id: str | None = Field(None, max_length=256, description="Delete memories that this agent wrote.")
+    written_by: str | None = Field(None, max_length=256, description="Delete memories that this agent wrote.")
     untrusted: bool | None = Field(None, description="true: delete memories that untrusted agents wrote.")
 
     def criteria(self) -> deleting.Criteria:
@@ -35,7 +35,7 @@ class DeleteInput(Input):
             scope=self.scope,
             include_child_scopes=self.include_child_scopes,
             tags=tuple(self.tags or ()),
-            agent_id=self.agent_id,
+            agent_id=self.written_by,
             untrusted=self.untrusted,
         )
 
