@@ -1,5 +1,6 @@
 """The door for agents of AWS's own platforms: one function for AgentCore gateways and Bedrock agents, and a gateway."""
 
+from dataclasses import fields
 from typing import Any, Final
 
 from aws_cdk import ArnFormat, CfnOutput, Stack
@@ -10,6 +11,7 @@ from constructs import Construct
 
 from steeltrap.model import JsonObject
 from steeltrap.surfaces import aws_schemas
+from steeltrap.surfaces.auth.identity import ClaimNames
 from steeltrap.surfaces.aws_lambda.agentcore import CALLER_HEADER
 from steeltrap.tools import Catalogue, Toolset
 
@@ -22,7 +24,7 @@ TARGET: Final = "memory"
 """The gateway's target: its tools are called `memory___NAME`."""
 _INTERCEPTOR: Final = "interceptor"
 _INTERCEPTOR_SECONDS: Final = 10
-_CLAIMS: Final = ("user_claim", "agent_claim", "conversation_claim", "tenant_claim")
+_CLAIMS: Final = tuple(f"{field.name}_claim" for field in fields(ClaimNames))
 _COGNITO: Final = "https://cognito-idp."
 
 

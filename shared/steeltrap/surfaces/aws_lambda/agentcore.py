@@ -7,19 +7,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...errors import AccessDenied, IdentityMissing, InvalidInput, NotFound, SteeltrapError
-from ...invoke import identified
-from ...model import Caller, UserRef
+from ...errors import AccessDenied, IdentityMissing, NotFound, SteeltrapError
+from ...model import Caller
 from ...tools import Tool, Toolset
-from ..auth.identity import trust
 from ..bounded import ROOM, bounded, with_note
-from .direct import error_object
+from .direct import NAMED, error_object, named_caller
 from .opening import Open, flush_usage, open_safely
 
 CALLER_HEADER: Final = "X-Steeltrap-Caller"
 """The header that the gateway's request interceptor sets, and clients can't."""
-CALLER_FIELDS: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
-"""What the header's JSON object may hold; only the first is required."""
 
 _TOOL: Final = "bedrockAgentCoreToolName"
 _GATEWAY: Final = "bedrockAgentCoreGatewayId"
@@ -86,20 +82,11 @@ def _header(headers: object) -> object:
 
 def _read(header: object) -> Caller:
     fields = _json(header) if isinstance(header, str) else None
-    if (
-        not isinstance(fields, dict)
-        or not fields.keys() <= set(CALLER_FIELDS)
-        or not all(map(_is_text, fields.values()))
-    ):
+    if not isinstance(fields, dict) or not fields.keys() <= set(NAMED) or not all(map(_is_text, fields.values())):
         raise IdentityMissing(
             f'The header `{CALLER_HEADER}` must be a JSON object of strings, such as {{"user_id": "ana"}}.'
         )
-    user = UserRef(fields.get("user_id", ""), fields.get("tenant", ""))
-    try:
-        permissions = trust(fields.get("untrusted"))
-        return identified(Caller(user, fields.get("agent_id"), fields.get("conversation_id"), permissions=permissions))
-    except InvalidInput as error:
-        raise IdentityMissing(error.message) from None
+    return named_caller(fields)
 
 
 def _is_text(value: object) -> bool:

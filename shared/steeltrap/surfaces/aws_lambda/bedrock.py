@@ -7,23 +7,19 @@ import json
 from typing import Any, Final
 
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, NotFound, SteeltrapError
-from ...invoke import identified
-from ...model import Caller, JsonObject, UserRef
+from ...model import Caller, JsonObject
 from ...rules.wording import cut
 from ...tools import Tool, Toolset
-from ..auth.identity import trust
 from ..bounded import bounded, with_note
 from ..http.problem import STATUS
 from ..http.reply import compact
-from .direct import error_object
+from .direct import NAMED, error_object, named_caller
 from .opening import Open, flush_usage, open_safely
 
 MOST_BYTES: Final = 25_000
 """Bedrock takes a response of at most 25 KB."""
 
 _JSON: Final = "application/json"
-_IDENTITY: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
-"""The session attributes that name the caller; only the first is required."""
 
 
 def is_bedrock(event: Any) -> bool:
@@ -89,7 +85,7 @@ def _caller(event: JsonObject, agents: tuple[str, ...]) -> Caller:
             "STEELTRAP_BEDROCK_AGENTS."
         )
     attributes = event.get("sessionAttributes") or {}
-    named = {name: attributes.get(name) for name in _IDENTITY} if isinstance(attributes, dict) else {}
+    named = {name: attributes.get(name) for name in NAMED} if isinstance(attributes, dict) else {}
     given = {name: value for name, value in named.items() if value is not None}
     if not isinstance(given.get("user_id"), str) or not all(isinstance(value, str) for value in given.values()):
         raise IdentityMissing(
@@ -97,17 +93,10 @@ def _caller(event: JsonObject, agents: tuple[str, ...]) -> Caller:
             "sessionAttributes` when it invokes the agent; a parameter can't name a user."
         )
     conversation = given.get("conversation_id") or event.get("sessionId")
-    try:
-        return identified(
-            Caller(
-                UserRef(given["user_id"], given.get("tenant", "")),
-                given.get("agent_id") or agent_id,
-                conversation if isinstance(conversation, str) else None,
-                permissions=trust(given.get("untrusted")),
-            )
-        )
-    except InvalidInput as error:
-        raise IdentityMissing(error.message) from None
+    given["agent_id"] = given.get("agent_id") or agent_id
+    if isinstance(conversation, str):
+        given["conversation_id"] = conversation
+    return named_caller(given)
 
 
 def _arguments(tool: Tool, event: JsonObject) -> JsonObject:

@@ -4,12 +4,14 @@ Someone who invokes with credentials of a Cognito identity pool is the identity 
 another user.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ...errors import AccessDenied, InvalidInput, SteeltrapError
-from ...invoke import Result
+from ...errors import AccessDenied, IdentityMissing, InvalidInput, SteeltrapError
+from ...invoke import Result, identified
 from ...model import Caller, JsonObject, UserRef
+from ..auth.identity import trust
 from ..http.reply import outcome_object
 from .opening import Open, flush_usage, open_safely, served
 
@@ -79,6 +81,20 @@ def _caller(given: object) -> Caller | None:
         raise InvalidInput("each field of `caller` must be a string.")
     user = UserRef(values.pop("user_id", ""), values.pop("tenant", ""))
     return Caller(user, **values)
+
+
+NAMED: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
+"""What names a caller on other platforms, each a text; only the first is required."""
+
+
+def named_caller(named: Mapping[str, str]) -> Caller:
+    """The caller of some of `NAMED`. Raises IdentityMissing."""
+    user = UserRef(named.get("user_id", ""), named.get("tenant", ""))
+    permissions = trust(named.get("untrusted"))
+    try:
+        return identified(Caller(user, named.get("agent_id"), named.get("conversation_id"), permissions=permissions))
+    except InvalidInput as error:
+        raise IdentityMissing(error.message) from None
 
 
 def _of_pool(identity: str, named: Caller | None) -> Caller:

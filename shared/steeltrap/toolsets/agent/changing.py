@@ -1,11 +1,14 @@
 """agent: revise_memory, forget_memory, undo_memory_change."""
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from ...engine import delete as deleting
 from ...engine import revise as revising
 from ...engine import undo as undoing
 from ...engine.call import Call
+from ...model import Memory
 from ...tools import Input
 from ..fields import AnyText
 from .ids import MemoryId, resolved
@@ -51,9 +54,12 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
         else f"Deleted; undo_memory_change brings it back within {retention.days:,} days:",
         fenced([line]),
     ]
-    if revived:
-        answer += ["What it had replaced is recalled again:", fenced(memory_lines(call, revived))]
-    return "\n".join(answer)
+    return "\n".join([*answer, *_recalled_again(call, revived)])
+
+
+def _recalled_again(call: Call, revived: Sequence[Memory]) -> list[str]:
+    """What to say of the memories that a deleted one had superseded."""
+    return ["What it had replaced is recalled again:", fenced(memory_lines(call, revived))] if revived else []
 
 
 class UndoInput(Input):
@@ -69,7 +75,4 @@ def undo_memory_change(call: Call, input: UndoInput) -> str:
     [line] = memory_lines(call, [memory])
     if call.space.get([id]):
         return f"Undone. It is stored as:\n{fenced([line])}"
-    answer = ["Undone. It is deleted:", fenced([line])]
-    if revived:
-        answer += ["What it had replaced is recalled again:", fenced(memory_lines(call, revived))]
-    return "\n".join(answer)
+    return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, revived)])

@@ -16,13 +16,14 @@ from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, inert, memory_lines,
 from .toolset import AGENT
 
 MAX_RESULTS: Final = 20
+TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
 NOTHING: Final = "Nothing about this is stored."
 
 
 class RecallInput(Input):
     query: AnyText = Field(description="What to look for, in plain language")
-    max_tokens: int = Field(2000, ge=200, le=MAX_TOKENS, description="Size limit of the answer")
+    max_tokens: int = Field(TOKENS, ge=200, le=MAX_TOKENS, description="Size limit of the answer")
 
 
 @AGENT.tool("search", "read", needs="index", media="text/plain", examples=({"query": "What does the user eat?"},))
@@ -73,14 +74,11 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     page = listing.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     if not page.memories:
         return f"No memories here; {page.total:,} are stored." if page.total else "Nothing is stored yet."
-    shown, in_part = fitting(call, page.memories, _TOKENS)
+    shown, in_part = fitting(call, page.memories, TOKENS)
     parts = [today(call), *apart(page.memories, shown)]
     if in_part:
-        parts.append(f"Left out: parts of {in_part} of these (…), to fit {_TOKENS:,} tokens; recall shows more.")
+        parts.append(f"Left out: parts of {in_part} of these (…), to fit {TOKENS:,} tokens; recall shows more.")
     behind = input.offset + len(shown)
     if behind < page.total:
         parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")
     return "\n".join(parts)
-
-
-_TOKENS: Final = 2000
