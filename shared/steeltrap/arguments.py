@@ -46,13 +46,18 @@ def decode(body: bytes | bytearray | str) -> JsonObject:
     return value
 
 
+def decode_for(tool: Tool, body: bytes | bytearray) -> JsonObject:
+    """The JSON object of a tool's arguments. Raises InvalidInput, and TooLarge before too many values are made."""
+    tool.bounds.check_values(body, f"`{tool.full_name}`")
+    return decode(body)
+
+
 def read(tool: Tool, arguments: object) -> BaseModel:
     """The input model of a tool's arguments, which may be their JSON. Raises InvalidInput, TooLarge."""
     if isinstance(arguments, str):
         arguments = arguments.encode(errors="replace")
     if isinstance(arguments, bytes | bytearray):
-        tool.bounds.check_values(arguments, f"`{tool.full_name}`")
-        arguments = decode(arguments)
+        arguments = decode_for(tool, arguments)
     if not isinstance(arguments, dict):
         raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
     given = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))

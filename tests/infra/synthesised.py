@@ -46,7 +46,7 @@ STAGES = {
         issuer="https://issuer.example/",
         audience=("app",),
         snap_start=("agent",),
-        settings={"user_claim": "username"},
+        settings={"user_claim": "username", "untrusted_claim": "reads_mail"},
         agent={
             "gateway": True,
             "gateways": ("other-0123456789",),

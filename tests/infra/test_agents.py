@@ -117,6 +117,7 @@ def test_the_interceptor_knows_the_issuer_and_its_claims_and_no_store() -> None:
         "STEELTRAP_SERVICE": "steeltrap-agents",
         "STEELTRAP_OIDC_ISSUER": "https://issuer.example/",
         "STEELTRAP_USER_CLAIM": "username",
+        "STEELTRAP_UNTRUSTED_CLAIM": "reads_mail",
     }
 
 

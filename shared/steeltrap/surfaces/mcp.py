@@ -13,7 +13,7 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
-from ..arguments import decode
+from ..arguments import decode_for
 from ..errors import NotFound, SteeltrapError
 from ..invoke import Door, Result, refusal
 from ..model import EVERYTHING, Caller, JsonObject
@@ -130,8 +130,7 @@ def create_server(
 def _decoded(tool: Tool, arguments: str) -> JsonObject:
     """The arguments that a model wrote as a text of JSON instead of an object. Raises MCPError."""
     try:
-        tool.bounds.check_values(arguments.encode(errors="replace"), f"`{tool.name}`")
-        return decode(arguments)
+        return decode_for(tool, arguments.encode(errors="replace"))
     except SteeltrapError as error:
         raise MCPError(types.INVALID_PARAMS, error.message) from None
 
