@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from clock import NOON, SettableClock
+from steeltrap.model import UserRef
+from steeltrap.ports import Deadline
 
 Ask = Callable[..., Any]
 
@@ -47,3 +49,39 @@ def closed(ana: Ask, clock: SettableClock) -> list[str]:
 
 def contents(ana: Ask, id: str) -> list[str]:
     return [message["content"] for message in told(ana("core.get", id=id))["messages"]]
+
+
+class Around:
+    """A space that does what another does, but for what a subclass changes."""
+
+    def __init__(self, space: Any) -> None:
+        self._space = space
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+    def until(self, deadline: Deadline) -> Any:
+        self._space = self._space.until(deadline)
+        return self
+
+
+class NoEpisodes(Around):
+    """A space that writes turns and no episodes."""
+
+    def __init__(self, space: Any, failure: Exception) -> None:
+        super().__init__(space)
+        self._failure = failure
+
+    def commit(self, changes: Any) -> None:
+        if any(getattr(change, "turn_ids", ()) for change in changes):
+            raise self._failure
+        self._space.commit(changes)
+
+
+class Wrapped:
+    def __init__(self, store: Any, wrap: Callable[[Any], Any]) -> None:
+        self._store = store
+        self._wrap = wrap
+
+    def space(self, user: UserRef, deadline: Deadline) -> Any:
+        return self._wrap(self._store.space(user, deadline))

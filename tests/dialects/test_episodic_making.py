@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from clock import NOON, SettableClock
-from dialects.episodes import Ask, closed, contents, episode, say, told
+from dialects.episodes import Around, Ask, NoEpisodes, Wrapped, closed, contents, episode, say, told
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Candidates, Matches, UserRef
-from steeltrap.ports import Deadline
 
 
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
@@ -217,47 +216,11 @@ def test_a_repeated_idempotency_key_adds_nothing_twice(door: Door, ana: Ask, clo
 # What fails: nothing said is lost, no read or append fails for an episode
 
 
-class _Around:
-    """A space that does what another does, but for what a subclass changes."""
-
-    def __init__(self, space: Any) -> None:
-        self._space = space
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._space, name)
-
-    def until(self, deadline: Deadline) -> Any:
-        self._space = self._space.until(deadline)
-        return self
-
-
-class _NoEpisodes(_Around):
-    """A space that writes turns and no episodes."""
-
-    def __init__(self, space: Any, failure: Exception) -> None:
-        super().__init__(space)
-        self._failure = failure
-
-    def commit(self, changes: Any) -> None:
-        if any(getattr(change, "turn_ids", ()) for change in changes):
-            raise self._failure
-        self._space.commit(changes)
-
-
-class _Store:
-    def __init__(self, store: Any, wrap: Callable[[Any], Any]) -> None:
-        self._store = store
-        self._wrap = wrap
-
-    def space(self, user: UserRef, deadline: Deadline) -> Any:
-        return self._wrap(self._store.space(user, deadline))
-
-
 @pytest.mark.parametrize("failure", [Unavailable("gone", part="store"), RuntimeError("a fault")])
 def test_an_episode_that_can_not_be_made_fails_neither_append_nor_retrieval_and_is_made_next_time(
     door: Door, ana: Ask, clock: SettableClock, failure: Exception
 ) -> None:
-    failing: Any = _Store(door.store, lambda space: _NoEpisodes(space, failure))
+    failing: Any = Wrapped(door.store, lambda space: NoEpisodes(space, failure))
     broken, caller = replace(door, store=failing), Caller(UserRef("ana"), "assistant")
     said = {"conversation_id": "chat", "message": {"role": "user", "content": "The heron fishes."}}
     for _ in range(50):
@@ -273,7 +236,7 @@ def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: Set
     say(ana, "The heron fishes.", "The heron sleeps.")
     clock.advance(minutes=15)
 
-    class Late(_Around):
+    class Late(Around):
         """A space that another closer is ahead of, once."""
 
         def __init__(self, space: Any) -> None:
@@ -286,7 +249,7 @@ def test_two_who_close_at_once_make_one_episode(door: Door, ana: Ask, clock: Set
                 self._space.commit(changes)
             self._space.commit(changes)
 
-    late: Any = _Store(door.store, Late)
+    late: Any = Wrapped(door.store, Late)
     result = replace(door, store=late).invoke(
         "episodic.retrieve_memory_raw", {"query": "heron"}, Caller(UserRef("ana"))
     )
@@ -312,11 +275,11 @@ def test_what_an_import_brings_is_not_summed_up_again(
 
 
 def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Door) -> None:
-    class Degraded(_Around):
+    class Degraded(Around):
         def search(self, query: Any) -> Matches:
             return Matches(candidates=Candidates.of([]), stored=1, admitted=1, degraded="the index does not answer.")
 
-    broken: Any = _Store(door.store, Degraded)
+    broken: Any = Wrapped(door.store, Degraded)
     for tool in ("episodic.retrieve_memory", "episodic.retrieve_memory_raw", "core.retrieve_memory"):
         result = replace(door, store=broken).invoke(tool, {"query": "heron"}, Caller(UserRef("ana")))
         assert isinstance(result.error, Unavailable)
@@ -326,11 +289,11 @@ def test_a_search_that_is_broken_is_an_error_and_never_an_empty_memory(door: Doo
 def test_a_grade_that_can_not_be_kept_is_not_acknowledged(door: Door, ana: Ask) -> None:
     id = episode(ana, "heron")
 
-    class Refusing(_Around):
+    class Refusing(Around):
         def keep_review(self, *_: Any, **__: Any) -> bool:
             raise Unavailable("The usage table refuses writes.", part="store")
 
-    refusing: Any = _Store(door.store, Refusing)
+    refusing: Any = Wrapped(door.store, Refusing)
     result = replace(door, store=refusing).invoke("core.review", {"id": id, "grade": "good"}, Caller(UserRef("ana")))
     assert isinstance(result.error, Unavailable)
 
@@ -339,7 +302,7 @@ def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: A
     id = episode(ana, "heron", surprise=0)
     clock.advance(days=5)
 
-    class Overtaken(_Around):
+    class Overtaken(Around):
         def __init__(self, space: Any) -> None:
             super().__init__(space)
             self._ahead = True
@@ -350,7 +313,7 @@ def test_a_grade_is_given_again_when_a_retrieval_came_between(door: Door, ana: A
                 told(ana("episodic.retrieve_memory", query="heron"))
             return self._space.keep_review(*arguments, **options)
 
-    overtaken: Any = _Store(door.store, Overtaken)
+    overtaken: Any = Wrapped(door.store, Overtaken)
     told(replace(door, store=overtaken).invoke("core.review", {"id": id, "grade": "again"}, Caller(UserRef("ana"))))
     month = (clock.now() + timedelta(days=30)).isoformat()
     assert told(ana("core.simulate_decay", id=id, at=month))["retrievability"] < 0.75

@@ -49,12 +49,11 @@ def core(run: Run) -> None:
     assert run("core.append_messages", messages=said, conversation_id="chat-7")["conversation_id"] == "chat-7"
     heard = run("core.search", query="cat", include_conversation=True, conversation_id="chat-7")
     assert heard["results"][0]["source"] == "conversation"
-    told = [
-        {"role": "user", "content": text, "time": f"2024-05-01T{9 + i // 3:02}:00:00Z"}
-        for i, text in enumerate(["I bake bread.", "Rye is my favourite.", "It takes a day.", "Good morning!"])
-    ]
-    [episode] = run("core.append_messages", messages=told, conversation_id="chat-8")["episodes"]
-    assert run("core.get", id=episode)["content"] == "User: I bake bread. Rye is my favourite. It takes a day."
+    told = [{"role": "user", "content": text, "id": text} for text in ("I bake bread.", "It takes a day.")]
+    over = run("core.append_messages", messages=told, conversation_id="chat-8", ended=True)
+    [episode] = over["episodes"]
+    assert run("core.get", id=episode)["content"] == "User: I bake bread. It takes a day."
+    assert run("core.append_messages", messages=told, conversation_id="chat-8")["existed"] == over["ids"]
     reviewed = run("core.review", id=episode, grade="easy")
     faded = run("core.simulate_decay", id=episode, at=reviewed["below_50_percent_at"])
     assert (reviewed["retrievability"], round(faded["retrievability"], 2)) == (1, 0.5)

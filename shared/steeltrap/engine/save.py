@@ -22,7 +22,7 @@ from ..model import (
     Surroundings,
     Tier,
 )
-from ..ports import Create, Entry, Guard, Probe, Replace
+from ..ports import Create, Guard, Probe, Replace
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
 from ..rules.vectors import has_direction
@@ -194,11 +194,11 @@ def create_all(call: Call, changes: Sequence[Create], marks: Sequence[Replace] =
         # What was written before needs no room.
         if call.idempotency_key is None or len(call.space.get([memory.id for memory in memories])) < len(memories):
             raise
-        return [_written_before(call, change.entry) for change in changes]
+        return [written_before(call, change.entry.memory) for change in changes]
     except (AlreadyExists, Duplicate) as conflict:
         if conflict.id not in [memory.id for memory in memories]:
             raise
-        return [_written_before(call, change.entry) for change in changes]
+        return [written_before(call, change.entry.memory) for change in changes]
     return memories
 
 
@@ -214,9 +214,12 @@ def new_id(call: Call, source: Source, position: int) -> str:
     """The id of the memory at a position of this call: a new one, or the same again under one idempotency key."""
     if call.idempotency_key is None:
         return str(uuid4())
-    # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.
-    parts = (call.caller.user.tenant, call.caller.user.user_id, source, str(position), call.idempotency_key)
-    return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in parts)))
+    return _derived_id(call, source, str(position), call.idempotency_key)
+
+
+def message_id(call: Call, conversation_id: str, id: str) -> str:
+    """The id of the turn of a message that the client knows by `id` in a conversation: always the same one."""
+    return _derived_id(call, "message", conversation_id, id)
 
 
 def first_image(call: Call, memory: Memory) -> Memory:
@@ -225,8 +228,12 @@ def first_image(call: Call, memory: Memory) -> Memory:
     return earlier[0].memory if earlier else memory
 
 
-def _written_before(call: Call, entry: Entry) -> Memory:
-    id = entry.memory.id
+def written_before(call: Call, memory: Memory) -> Memory:
+    """What this call's idempotency key wrote before in the place of a memory.
+
+    Raises Conflict if that is another text, was deleted, or has expired.
+    """
+    id = memory.id
     existing = call.space.get([id], deleted=True).get(id)
     if existing is None or existing.deleted_at is not None:
         raise Conflict(
@@ -235,9 +242,15 @@ def _written_before(call: Call, entry: Entry) -> Memory:
         )
     if not existing.is_visible(call.now()):
         raise Conflict("This idempotency key saved a memory that has since expired; use another key.", id=id)
-    if text_digest(first_image(call, existing).content) != entry.fold:
+    if text_digest(first_image(call, existing).content) != text_digest(memory.content):
         raise Conflict("This idempotency key was used for another text; use a new key for a new memory.", id=id)
     return existing
+
+
+def _derived_id(call: Call, *parts: str) -> str:
+    # Turns have ids of their own, and each part is marked off, so that no two calls meet by accident.
+    user = call.caller.user
+    return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in (user.tenant, user.user_id, *parts))))
 
 
 def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:

@@ -248,12 +248,25 @@ class CoreMovedView(TypedDict):
     moved: builtins.list[str]
     failed: builtins.list[CoreItemError]
 
+class CoreAppendedMessage(TypedDict):
+    """A message to append."""
+
+    role: str
+    content: str
+    time: NotRequired[str | datetime | None]
+    speaker: NotRequired[str | None]
+    id: NotRequired[str | None]
+
 class CoreAppendedView(TypedDict):
-    """The ids of the stored messages, and of episodes made now, also from other conversations."""
+    """The ids of the stored messages, in order; those that were stored before; and episodes made now, also from other
+    conversations. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with `ended`.
+    """
 
     conversation_id: str
     ids: builtins.list[str]
+    existed: NotRequired[builtins.list[str]]
     episodes: NotRequired[builtins.list[str]]
+    closed: NotRequired[bool]
 
 class CoreDeletedView(TypedDict):
     """The ids of the deleted memories. `more` is true if time ran out: call again to continue."""
@@ -559,12 +572,13 @@ class Core:
         """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
 
     def append_messages(
-        self, *, messages: Sequence[CoreMessageInput], conversation_id: str | None = None
+        self, *, messages: Sequence[CoreAppendedMessage] = ..., conversation_id: str | None = None, ended: bool = False
     ) -> CoreAppendedView:
         """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-        Related messages become an episode, a memory like any other: when the topic changes, after 50 messages, or after 15
-        minutes without a message.
+        A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. Related
+        messages become an episode, a memory like any other: when the topic changes, after 50 messages, after 15 minutes
+        without a message, or at once with `ended`.
         """
 
     def delete(

@@ -159,9 +159,8 @@ class AcceptedView(Answer):
 def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
     """Add a message to a conversation. Related messages become an episode, which retrieve_memory finds."""
     said = input.message
-    appending.append_messages(
-        call, [Message(role=said.role, content=said.content, time=said.timestamp)], input.conversation_id
-    )
+    message = Message(role=said.role, content=said.content, time=said.timestamp)
+    appending.append_messages(call, [appending.Said(message=message)], input.conversation_id)
     return AcceptedView(accepted=True)
 
 

@@ -31,9 +31,9 @@ _TURNS_AT_ONCE: Final = EPISODES_PER_CALL * segmentation.MAX_MESSAGES
 _log = logging.getLogger("steeltrap")
 
 
-def close_idle_conversations(call: Call, conversation_id: str | None = None) -> list[Memory]:
+def close_idle_conversations(call: Call, conversation_id: str | None = None, *, ended: bool = False) -> list[Memory]:
     """Make the episodes that are due beside another operation: of this conversation, and of up to 20 that
-    have been idle for 15 minutes; at most 20 episodes, the others next time.
+    have been idle for 15 minutes; at most 20 episodes, the others next time. All of a conversation that has `ended`.
 
     Never fails that operation and leaves it half of its time; what can't be done now is logged.
     """
@@ -42,7 +42,8 @@ def close_idle_conversations(call: Call, conversation_id: str | None = None) -> 
         half = call.deadline.within(call.deadline.left() / 2)
         hurried = replace(call, deadline=half, space=call.space.until(half))
         if conversation_id is not None:
-            made += close_conversation(hurried, conversation_id)
+            close = end_conversation if ended else close_conversation
+            made += close(hurried, conversation_id)
         made += close_idle(hurried, episodes=EPISODES_PER_CALL - len(made))
     except SteeltrapError as error:
         _log.warning("an episode was not made (%s), it will be next time", error.code)
@@ -82,6 +83,14 @@ def close_conversation(
             made.append(memory)
         else:
             break
+    return made
+
+
+def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
+    """Make all episodes of a conversation that has ended. Raises Unavailable."""
+    made: list[Memory] = []
+    while more := close_conversation(call, conversation_id, ended=True):
+        made += more
     return made
 
 

@@ -4,24 +4,46 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...engine.conversations import append_messages as appending
+from ...engine.conversations.append_messages import Said
+from ...errors import InvalidInput
 from ...tools import Answer, Input
 from .inputs import MessageInput
 from .toolset import CORE
 
 
+class AppendedMessage(MessageInput):
+    """A message to append."""
+
+    id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="Your id of this message, unique in the conversation. A repeated id is stored once.",
+    )
+
+    def to_said(self) -> Said:
+        return Said(message=self.to_message(), id=self.id)
+
+
 class AppendInput(Input):
-    messages: list[MessageInput] = Field(min_length=1, max_length=100, description="The messages, in order.")
+    messages: list[AppendedMessage] = Field(
+        [], max_length=100, description="The messages, in order. May be omitted with `ended`."
+    )
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="The conversation. Default: the current one."
     )
+    ended: bool = Field(False, description="true: the conversation is over; make its episodes now.")
 
 
 class AppendedView(Answer):
-    """The ids of the stored messages, and of episodes made now, also from other conversations."""
+    """The ids of the stored messages, in order; those that were stored before; and episodes made now, also from other
+    conversations. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with `ended`."""
 
     conversation_id: str
     ids: list[str]
+    existed: list[str] | None = None
     episodes: list[str] | None = None
+    closed: bool | None = None
 
 
 @CORE.tool(
@@ -36,18 +58,28 @@ class AppendedView(Answer):
             ],
             "conversation_id": "chat-42",
         },
+        {
+            "messages": [{"role": "user", "content": "Very much.", "id": "msg-7"}],
+            "conversation_id": "chat-42",
+            "ended": True,
+        },
     ),
 )
 def append_messages(call: Call, input: AppendInput) -> AppendedView:
     """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-    Related messages become an episode, a memory like any other: when the topic changes, after 50 messages, or after 15
-    minutes without a message.
+    A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. Related
+    messages become an episode, a memory like any other: when the topic changes, after 50 messages, after 15 minutes
+    without a message, or at once with `ended`.
     """
-    said = [message.to_message() for message in input.messages]
-    appended = appending.append_messages(call, said, input.conversation_id)
+    if not input.messages and not input.ended:
+        raise InvalidInput("give at least one message in `messages`, or `ended: true` to end the conversation.")
+    said = [message.to_said() for message in input.messages]
+    appended = appending.append_messages(call, said, input.conversation_id, ended=input.ended)
     return AppendedView(
         conversation_id=appended.conversation_id,
-        ids=[turn.id for turn in appended.turns],
+        ids=appended.ids,
+        existed=appended.existed or None,
         episodes=[episode.id for episode in appended.episodes] or None,
+        closed=appended.closed,
     )

@@ -1,0 +1,163 @@
+"""`core.append_messages`: messages that are sent again, and conversations that end."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from dialects.episodes import Ask, NoEpisodes, Wrapped, closed, contents, told
+from steeltrap.errors import Unavailable
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, UserRef
+
+USER, ASSISTANT = "I moved to Lisbon.", "How is it?"
+
+
+def message(content: str, id: str | None = None, role: str = "user") -> dict[str, Any]:
+    return {"role": role, "content": content} | ({} if id is None else {"id": id})
+
+
+def append(ana: Ask, *messages: dict[str, Any], conversation: str = "chat", **more: Any) -> Any:
+    return told(ana("core.append_messages", messages=list(messages), conversation_id=conversation, **more))
+
+
+def turns(ana: Ask) -> int:
+    stored = told(ana("core.stats"))["turns"]
+    assert isinstance(stored, int)
+    return stored
+
+
+# Messages with ids
+
+
+def test_a_message_that_is_sent_again_is_stored_once(ana: Ask) -> None:
+    first = append(ana, message(USER, "m1"), message(ASSISTANT, "m2", "assistant"))
+    again = append(ana, message(USER, "m1"), message(ASSISTANT, "m2", "assistant"), message("Sunny.", "m3"))
+    assert "existed" not in first
+    assert again["ids"][:2] == first["ids"]
+    assert again["existed"] == first["ids"]
+    assert turns(ana) == 3
+
+
+def test_a_message_that_one_call_has_twice_is_stored_once(ana: Ask) -> None:
+    answer = append(ana, message(USER, "m1"), message(ASSISTANT, "m2"), message(USER, "m1"))
+    one, other, last = answer["ids"]
+    assert (one, answer["existed"]) == (last, [one])
+    assert one != other
+    assert turns(ana) == 2
+
+
+def test_messages_without_ids_are_stored_as_often_as_they_are_sent(ana: Ask) -> None:
+    append(ana, message("yes"), message("yes"))
+    append(ana, message("yes"))
+    assert turns(ana) == 3
+
+
+def test_an_id_belongs_to_its_conversation_and_its_user(ana: Ask, agent: Callable[..., Ask]) -> None:
+    ids = [append(ana, message(USER, "m1"), conversation=name)["ids"][0] for name in ("chat", "chat-2")]
+    ids += append(agent("ben"), message(USER, "m1"))["ids"]
+    assert len(set(ids)) == 3
+
+
+def test_calls_at_the_same_time_store_a_message_once(ana: Ask) -> None:
+    sent = [message(f"Heron number {i}.", f"m{i}") for i in range(8)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda first: append(ana, *sent[first:], *sent[:first]), range(6)))
+    assert len({frozenset(answer["ids"]) for answer in answers}) == 1
+    assert turns(ana) == 8
+    assert sum(8 - len(answer.get("existed", [])) for answer in answers) == 8
+
+
+def test_a_message_stays_in_its_episode_when_it_is_sent_again(ana: Ask, clock: SettableClock) -> None:
+    sent = [message(USER, "m1"), message(ASSISTANT, "m2", "assistant")]
+    append(ana, *sent)
+    [episode] = closed(ana, clock)
+    assert len(append(ana, *sent)["existed"]) == 2
+    assert closed(ana, clock) == []
+    assert contents(ana, episode) == [USER, ASSISTANT]
+
+
+def test_a_deleted_message_does_not_come_back(ana: Ask, clock: SettableClock) -> None:
+    [gone, kept] = append(ana, message(USER, "m1"), message(ASSISTANT, "m2"))["ids"]
+    told(ana("core.delete", id=gone))
+    assert append(ana, message(USER, "m1"), message(ASSISTANT, "m2"))["existed"] == [gone, kept]
+    assert ana("core.get", id=gone).error.code == "not_found"
+    [episode] = closed(ana, clock)
+    assert contents(ana, episode) == [ASSISTANT]
+
+
+def test_an_edited_message_stays_as_it_was_edited(ana: Ask) -> None:
+    [id] = append(ana, message(USER, "m1"))["ids"]
+    told(ana("core.update", id=id, content="I moved to Porto."))
+    append(ana, message(USER, "m1"))
+    assert told(ana("core.get", id=id))["content"] == "I moved to Porto."
+
+
+def test_an_idempotency_key_and_ids_go_together(door: Door, ana: Ask) -> None:
+    arguments = {"conversation_id": "chat", "messages": [message(USER, "m1"), message("yes")]}
+    caller = Caller(UserRef("ana"), "assistant")
+    first, again = [told(door.invoke("core.append_messages", arguments, caller, idempotency_key="k")) for _ in range(2)]
+    assert again["ids"] == again["existed"] == first["ids"]
+    assert append(ana, message(USER, "m1"))["existed"] == first["ids"][:1]
+    assert turns(ana) == 2
+
+
+@pytest.mark.parametrize("id", ["", "x" * 513, "\x00"])
+def test_an_id_that_does_not_fit_is_refused_and_nothing_is_kept(ana: Ask, id: str) -> None:
+    refused = ana("core.append_messages", messages=[message(USER), message(USER, id)], conversation_id="chat")
+    assert refused.error.code == "invalid_input"
+    assert "`messages" in refused.error.message
+    assert turns(ana) == 0
+
+
+# Conversations that end
+
+
+def test_a_conversation_that_ended_is_an_episode_at_once(ana: Ask) -> None:
+    answer = append(ana, message(USER), message(ASSISTANT, role="assistant"), ended=True)
+    [episode] = answer["episodes"]
+    assert answer["closed"] is True
+    assert contents(ana, episode) == [USER, ASSISTANT]
+
+
+def test_a_conversation_ends_without_another_message(ana: Ask) -> None:
+    append(ana, message(USER))
+    append(ana, message("Something else."), conversation="other")
+    answer = append(ana, ended=True)
+    assert answer["ids"] == []
+    assert contents(ana, answer["episodes"][0]) == [USER]
+    assert append(ana, ended=True) == {"conversation_id": "chat", "ids": [], "closed": True}
+
+
+def test_a_long_conversation_ends_in_as_many_episodes_as_it_takes(ana: Ask) -> None:
+    for block in range(12):
+        append(ana, *(message(f"heron {block} {i}") for i in range(99)))
+    made = append(ana, ended=True)["episodes"]
+    episodes = told(ana("core.list", limit=100))["memories"]
+    assert sum(len(memory["messages"]) for memory in episodes) == 12 * 99
+    assert {memory["id"] for memory in episodes} >= set(made)
+
+
+def test_what_is_said_after_the_end_begins_anew(ana: Ask) -> None:
+    append(ana, message(USER, "m1"), ended=True)
+    answer = append(ana, message(USER, "m1"), message(ASSISTANT, "m2"), ended=True)
+    assert contents(ana, answer["episodes"][0]) == [ASSISTANT]
+
+
+def test_an_end_that_makes_no_episode_says_so_and_can_be_repeated(door: Door, ana: Ask) -> None:
+    failing: Any = Wrapped(door.store, lambda space: NoEpisodes(space, Unavailable("gone", part="store")))
+    broken, caller = replace(door, store=failing), Caller(UserRef("ana"), "assistant")
+    said = {"conversation_id": "chat", "messages": [message(USER, "m1")], "ended": True}
+    assert told(broken.invoke("core.append_messages", said, caller))["closed"] is False
+    failed = broken.invoke("core.append_messages", {"conversation_id": "chat", "ended": True}, caller)
+    assert isinstance(failed.error, Unavailable)
+    assert append(ana, message(USER, "m1"), ended=True)["closed"] is True
+
+
+def test_a_call_with_neither_messages_nor_an_end_is_refused(ana: Ask) -> None:
+    refused = ana("core.append_messages", conversation_id="chat")
+    assert refused.error.code == "invalid_input"
+    assert "`ended: true`" in refused.error.message
