@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(surprise)
     bench.command()(speed)
     bench.command()(http)
+    bench.command()(workers)
     bench.command()(cold)
     bench.command()(warm)
     app.add_typer(bench, name="bench")
@@ -138,6 +139,25 @@ def http(
     from .report import show
 
     show(measure(size, calls, seconds), as_json, TITLES)
+
+
+def workers(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 1000,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=2, help="Workers to compare with one.")] = 2,
+    clients: Annotated[int, typer.Option("--clients", metavar="N", min=1, help="Number of connections.")] = 64,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="N", min=1, help="How long each round lasts.")] = 5,
+    rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds of each, in turn.")] = 5,
+    as_json: options.Json = False,
+) -> None:
+    """Measure how many searches several workers of `steeltrap serve` answer, against one.
+
+    wrk must be installed; it plays the clients. The server's processor time per request is measured beside it. The
+    folder is removed afterwards.
+    """
+    from .report import show
+    from .workers import TITLES, measure
+
+    show(measure(size, workers, clients, seconds, rounds), as_json, TITLES)
 
 
 def cold(

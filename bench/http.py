@@ -66,7 +66,7 @@ def measure(size: int, calls: int, seconds: float) -> JsonObject:
         for name in ("here", "served", "piped"):
             shutil.copytree(folder / "loaded", folder / name)
         door = stack.enter_context(opened(folder / "here", Store.SQLITE)).door
-        port = stack.enter_context(http_server(folder / "served", _CALLER))
+        port = stack.enter_context(http_server(folder / "served", _CALLER)).port
         client = stack.enter_context(http_client(port))
         pipe = stack.enter_context(stdio_server(folder / "piped", _CALLER))
         searches = _latencies(

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from steeltrap.errors import Unavailable
 from steeltrap.model import Caller
@@ -19,10 +19,17 @@ _HELLO: Final = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInf
 _STOP_SECONDS: Final = 10
 
 
+class HttpServer(NamedTuple):
+    """Where a server answers, and its process."""
+
+    port: int
+    pid: int
+
+
 @contextmanager
-def http_server(folder: Path, caller: Caller) -> Iterator[int]:
-    """The port on which `steeltrap serve` answers the caller from a folder. Raises Unavailable."""
-    command = [*_COMMAND, "serve", "--port", "0", "--auth", "local"]
+def http_server(folder: Path, caller: Caller, workers: int = 1) -> Iterator[HttpServer]:
+    """`steeltrap serve`, which answers the caller from a folder. Raises Unavailable."""
+    command = [*_COMMAND, "serve", "--port", "0", "--auth", "local", "--workers", str(workers)]
     with _running(command, folder, caller, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = []
@@ -32,7 +39,7 @@ def http_server(folder: Path, caller: Caller) -> Iterator[int]:
                 break
         else:
             raise Unavailable("`steeltrap serve` did not start: " + "".join(said), part="server")
-        yield int(said[0].split(" on ")[1].split(" ")[0].rpartition(":")[2])
+        yield HttpServer(int(said[0].split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid)
 
 
 class HttpClient:

@@ -159,7 +159,7 @@ def _baseline(
 
 def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -> dict[str, Any]:
     """What a client of `steeltrap serve` sees of the first user's searches, beside the same searches here."""
-    with http_server(folder, caller) as port, http_client(port) as client:
+    with http_server(folder, caller) as server, http_client(server.port) as client:
 
         def ask(_: Caller, question: str) -> None:
             client.post("/v1/core/search", json.dumps({"query": question, "limit": _LIMIT}))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -201,3 +202,24 @@ def test_cold_measures_every_start_and_its_imports():
     assert figures["restored_ms"] > 0
     assert figures["imports_ms"]["steeltrap"].keys() == {"baseline", "search", "static"}
     assert figures["imports_ms"]["botocore"]["baseline"] > 0
+
+
+@pytest.mark.slow
+def test_workers_compares_several_with_one(tmp_path):
+    if shutil.which("wrk") is None:
+        pytest.skip("wrk is not installed")
+    command = [*COMMAND, "bench", "workers", "--size", "20", "--seconds", "1", "--rounds", "1", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    figures = json.loads(done.stdout)
+    assert set(figures) == {"size", "clients", "load", "per_second", "server_ms", "ratio"}
+    for by_workers in (figures["per_second"], figures["server_ms"]):
+        assert set(by_workers) == {"1", "2"}
+        assert all(0 < row["least"] <= row["median"] <= row["most"] for row in by_workers.values())
+    assert figures["ratio"] > 0
+
+
+def test_a_missing_wrk_is_named_with_how_to_install_it(run, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    result = run("bench", "workers")
+    assert result.exit_code == 5
+    assert "apt-get install wrk" in result.stderr

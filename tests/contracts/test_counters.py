@@ -1,8 +1,9 @@
-"""Counters of a process, and in DynamoDB's table of usage, emulated and as DynamoDB Local, earn their contract."""
+"""Counters in memory, in a data folder, and in DynamoDB's table of usage, emulated and real, earn their contract."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import cache
+from pathlib import Path
 
 import pytest
 from counters_contract import *  # noqa: F403 - the suite
@@ -12,11 +13,12 @@ from memory_index import MemoryIndex
 from clock import SettableClock
 from components import dynamodb_url
 from contracts.dynamodb_stores import emulated, local, tables
+from counting import ProcessCounters
 from embedding import HashedWords
 from spaces import space_of
 from steeltrap.adapters.dynamodb import DynamoCounters, DynamoStore
 from steeltrap.adapters.dynamodb.client.table import Connect, Tables
-from steeltrap.adapters.process import ProcessCounters
+from steeltrap.adapters.sqlite import SqliteCounters, SqliteStore
 from steeltrap.engine.quota import Quotas
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
@@ -28,10 +30,14 @@ from steeltrap.toolsets import CATALOGUE
 EMBEDDER = HashedWords()
 
 
-@pytest.fixture(params=["process", "moto", "local"])
-def counters(request: pytest.FixtureRequest) -> Iterator[Counters]:
+@pytest.fixture(params=["process", "sqlite", "moto", "local"])
+def counters(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Counters]:
     if request.param == "process":
         yield ProcessCounters()
+        return
+    if request.param == "sqlite":
+        with closing(SqliteCounters(tmp_path / "data")) as in_folder:
+            yield in_folder
         return
     if request.param == "moto" and "at_once" in request.node.name:
         pytest.skip("moto's updates are not atomic among threads; those of DynamoDB Local are")
@@ -41,6 +47,33 @@ def counters(request: pytest.FixtureRequest) -> Iterator[Counters]:
         found = Tables(connect, *names, SystemClock())
         stack.callback(found.close)
         yield DynamoCounters(found)
+
+
+def test_processes_that_serve_a_folder_count_together(tmp_path: Path) -> None:
+    with closing(SqliteCounters(tmp_path)) as one, closing(SqliteCounters(tmp_path)) as other:
+        assert [counters.count_call(ANA, MINUTE) for counters in (one, other, one)] == [1, 2, 3]
+        one.set_amount(ANA, Amount(memories=3, bytes=1000, measured_at=NOON))
+        other.add_amount(ANA, memories=1, bytes=5)
+        assert one.amount(ANA) == Amount(memories=4, bytes=1005, measured_at=NOON)
+
+
+def test_a_forgotten_user_leaves_no_count_in_the_folder(tmp_path: Path, clock: SettableClock) -> None:
+    bob = UserRef("bob")
+    with closing(SqliteStore(tmp_path, EMBEDDER, clock)) as store, closing(SqliteCounters(tmp_path)) as counters:
+        for user in (ANA, bob):
+            counters.count_call(user, MINUTE)
+            counters.set_amount(user, Amount(memories=3, bytes=1000, measured_at=NOON))
+        store.forget_user(ANA)
+        assert counters.amount(ANA) is None
+        assert counters.count_call(bob, MINUTE) == 2
+    assert ANA.key.encode() not in (tmp_path / "counters.db").read_bytes()
+    assert bob.key.encode() in (tmp_path / "counters.db").read_bytes()
+
+
+def test_counters_of_a_folder_that_is_gone_are_an_outage(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file, not a folder")
+    with pytest.raises(Unavailable):
+        SqliteCounters(tmp_path / "data").count_call(ANA, MINUTE)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clock import NOON, SettableClock
 from contracts.entries import entry, memory, replacement
-from steeltrap.adapters.process import ProcessCounters
+from counting import ProcessCounters
 from steeltrap.engine.quota import MEASURED_AGAIN, MEASURED_FOR, Growth, Quota, Quotas, growth_of
 from steeltrap.errors import Throttled, Unavailable
 from steeltrap.model import Link, UserRef

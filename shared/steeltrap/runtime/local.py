@@ -85,14 +85,14 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 
 
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
-    """What counts what users use: shared by all processes in the tables of `aws`, else in this process."""
+    """What counts what users use: shared by all processes, in the tables of `aws` or in the data folder."""
     if settings.store == "aws":
         from . import aws
 
         return aws.open_counters(store)
-    from ..adapters.process import ProcessCounters
+    from ..adapters.sqlite import SqliteCounters
 
-    return ProcessCounters()
+    return SqliteCounters(settings.data)
 
 
 def open_indexer(settings: Settings) -> "Following":

@@ -4,6 +4,7 @@ Here: SQL, files, locks, and the numpy arrays that both legs are scored on. Not 
 or which memory matters. Only `runtime` makes a `SqliteStore`; everyone else holds it as a port.
 """
 
+from .counters import SqliteCounters
 from .store import SqliteStore
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteCounters", "SqliteStore"]

@@ -14,6 +14,7 @@ from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
 from ..data_folder import DataFolder
 from .connection import select, translated
+from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
 from .header import Header, not_the_users, owner
 from .opening import open_file
@@ -93,7 +94,13 @@ class SqliteStore:
             raise damaged
 
     def forget_user(self, user: UserRef) -> bool:
-        return self._file(user).wipe(Deadline.after(_WIPE_SECONDS, self._clock))
+        there = self._file(user).wipe(Deadline.after(_WIPE_SECONDS, self._clock))
+        counters = SqliteCounters(self.folder)
+        try:
+            counters.forget(user)
+        finally:
+            counters.close()
+        return there
 
     def check(self) -> None:
         """Raises Unavailable when the folder is gone, or could not be written to in the last 10 s.

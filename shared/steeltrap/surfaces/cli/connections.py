@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from socket import socket
 from typing import Any, Final
 
 import httptools
@@ -56,7 +57,15 @@ class _Phase(Enum):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which also looks for slow clients once a second."""
+    """uvicorn's server, which also says when it serves, and looks for slow clients once a second."""
+
+    def __init__(self, config: uvicorn.Config, serves: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._serves = serves
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._serves()
 
     async def on_tick(self, counter: int) -> bool:
         if counter % _SWEEP_TICKS == 0:
@@ -70,15 +79,19 @@ class Server(uvicorn.Server):
 
 
 def create_server(
-    app: ASGIApp, limits: Limits | None = None, *, clock: Callable[[], float] = time.monotonic, **options: Any
+    app: ASGIApp,
+    limits: Limits | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    serves: Callable[[], None] = lambda: None,
+    **options: Any,
 ) -> Server:
-    """A server of the app with uvicorn's `options`; `clock` tells seconds."""
+    """A server of the app with uvicorn's `options`; `clock` tells seconds, `serves` is called once it serves."""
     limits = limits or Limits()
     protocol: Any = partial(Connection, limits=limits, clock=clock)
     idle = int(limits.idle_seconds)
-    return Server(
-        uvicorn.Config(app, http=protocol, ws="none", timeout_keep_alive=idle, server_header=False, **options)
-    )
+    config = uvicorn.Config(app, http=protocol, ws="none", timeout_keep_alive=idle, server_header=False, **options)
+    return Server(config, serves)
 
 
 class Connection(HttpToolsProtocol):

@@ -4,24 +4,61 @@ import errno
 import ipaddress
 import socket
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput, SteeltrapError, Unavailable
+from .authentication import Auth, Authentication, authentication
 from .opening import log_to_stderr
 from .output import complain, say
 
 if TYPE_CHECKING:
     from ...invoke import Door
     from ...settings import Settings
-    from .authentication import Authentication
 
 _MOST_CONNECTIONS: Final = 1000
-_GRACE_SECONDS: Final = 5
+_GRACE_SECONDS: Final = 4
+"""How long calls that are running may go on after SIGTERM."""
 _EMBEDDER_SECONDS: Final = 10.0
 
 
-def refuse_open_door(host: str, known_by: "Authentication") -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is served, how callers authenticate, and by how many processes. Each process gets one."""
+
+    settings: "Settings"
+    auth: Auth | None
+    headers: dict[str, str | None]
+    host: str
+    toolset: str | None
+    workers: int
+
+
+def run(plan: Plan, port: int) -> None:
+    """Serve until Ctrl-C or SIGTERM. Raises InvalidInput, and Unavailable when the address can't be had."""
+    known_by = authentication(plan.settings, plan.auth, plan.headers)
+    refuse_open_door(plan.host, known_by)
+    raise_descriptor_limit()
+    with listen(plan.host, port) as listener:
+        log_to_stderr(plan.settings.log, tracebacks=True)
+        announce = partial(_announce, listener, plan, known_by)
+        if plan.workers == 1:
+            _serve(plan, known_by, listener, announce)
+            return
+        from ...runtime import local as runtime
+        from .workers import supervise
+
+        # What keeps every worker from serving is said once, before there are any.
+        store = runtime.open_door(plan.settings).store
+        store.check()
+        store.close()
+        supervise(_work, (plan, listener), count=plan.workers, all_serve=announce)
+
+
+def refuse_open_door(host: str, known_by: Authentication) -> None:
     """Raises InvalidInput for an address that others can reach while nobody says who they are."""
     if known_by.local and not _is_loopback(host):
         raise InvalidInput(
@@ -30,46 +67,52 @@ def refuse_open_door(host: str, known_by: "Authentication") -> None:
         )
 
 
-def run(settings: "Settings", known_by: "Authentication", *, host: str, port: int, toolset: str | None) -> None:
-    """Serve until Ctrl-C or SIGTERM. Raises Unavailable when the address can't be had."""
-    descriptors = raise_descriptor_limit()
-    listener = listen(host, port)
-    with listener:
-        from ...runtime import local as runtime
-        from ..asgi.admission import MAX_CALLS_AT_ONCE
-        from ..asgi.app import create_app
-        from .connections import Limits, create_server
+def _work(plan: Plan, listener: socket.socket, serves: Callable[[], None]) -> None:
+    """Serve in a worker's process."""
+    settings = plan.settings
+    log_to_stderr(settings.log, tracebacks=True)
+    share = settings.model_copy(update={"cache_mb": max(1, settings.cache_mb // plan.workers)})
+    try:
+        _serve(replace(plan, settings=share), authentication(settings, plan.auth, plan.headers), listener, serves)
+    except SteeltrapError as error:
+        complain(error.message)
+        raise SystemExit(1) from None
 
-        log_to_stderr(settings.log, tracebacks=True)
-        door = runtime.open_door(settings)
-        door.store.check()
-        app = create_app(
-            door,
-            known_by.identity,
-            toolset=toolset,
-            local=known_by.local,
-            resource=known_by.resource,
-            public_url=settings.public_url,
-            calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
-        )
-        access = settings.log in ("debug", "info")
-        it = create_server(
-            app,
-            Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
-            log_level=settings.log,
-            access_log=access,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        if known_by.resource and not settings.public_url and not _is_loopback(host):
-            complain("Set STEELTRAP_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
-        _load_embedder(door)
-        _announce(listener, settings, known_by)
-        try:
-            it.run(sockets=[listener])
-        except KeyboardInterrupt:
-            pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
-        finally:
-            door.store.close()
+
+def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves: Callable[[], None]) -> None:
+    """Serve in this process until it is told to stop."""
+    from ...runtime import local as runtime
+    from ..asgi.admission import MAX_CALLS_AT_ONCE
+    from ..asgi.app import create_app
+    from .connections import Limits, create_server
+
+    settings, descriptors = plan.settings, raise_descriptor_limit()
+    door = runtime.open_door(settings)
+    door.store.check()
+    app = create_app(
+        door,
+        known_by.identity,
+        toolset=plan.toolset,
+        local=known_by.local,
+        resource=known_by.resource,
+        public_url=settings.public_url,
+        calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
+    )
+    it = create_server(
+        app,
+        Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
+        serves=serves,
+        log_level=settings.log,
+        access_log=settings.log in ("debug", "info"),
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    _load_embedder(door)
+    try:
+        it.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
+    finally:
+        door.store.close()
 
 
 def raise_descriptor_limit() -> int:
@@ -132,11 +175,13 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _announce(listener: socket.socket, settings: "Settings", known_by: "Authentication") -> None:
+def _announce(listener: socket.socket, plan: Plan, known_by: Authentication) -> None:
+    if known_by.resource and not plan.settings.public_url and not _is_loopback(plan.host):
+        complain("Set STEELTRAP_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     say((f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.", "bold"), error=True)
-    say(f"Memories are stored in {settings.data}.", error=True)
+    say(f"Memories are stored in {plan.settings.data}.", error=True)
     header = f' -H "{known_by.header}"' if known_by.header else ""
     say("Try:", error=True)
     body = """-H 'Content-Type: application/json' -d '{"content": "User prefers dark mode."}'"""

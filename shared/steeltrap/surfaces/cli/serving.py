@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .authentication import Auth, authentication
+from .authentication import Auth
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +36,10 @@ def serve(
     auth: Annotated[
         Auth | None, typer.Option("--auth", help="How callers authenticate (STEELTRAP_AUTH, else local).")
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", min=1, max=64, help="Number of processes; use one per processor core."),
+    ] = 1,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
@@ -51,9 +55,7 @@ def serve(
 
     settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
     headers = {"user_header": user_header, "agent_header": agent_header, "conversation_header": conversation_header}
-    known_by = authentication(settings, auth, headers)
-    server.refuse_open_door(host, known_by)
-    server.run(settings, known_by, host=host, port=port, toolset=toolset)
+    server.run(server.Plan(settings, auth, headers, host, toolset, workers), port)
 
 
 def mcp(

@@ -1,17 +1,17 @@
-"""Counters in this process: right for one server, gone with it."""
+"""Counters in memory, which earn the contract of counters."""
 
 import threading
 from dataclasses import replace
 from typing import Final
 
-from ...model import UserRef
-from ...ports import Amount
+from steeltrap.model import UserRef
+from steeltrap.ports import Amount
 
 _MOST_USERS: Final = 100_000
 
 
 class ProcessCounters:
-    """Calls of the current minute and the amount of each user. Safe for threads."""
+    """Calls of the current minute and the amount of each user, in this process. Safe for threads."""
 
     def __init__(self) -> None:
         self._minute = 0

@@ -1,0 +1,108 @@
+"""What more processes of `steeltrap serve` bring: searches per second, driven by wrk, and the server's processor time.
+
+One worker and several are measured in turn, over the same memories, so that both meet the same load of the machine.
+The ratio is the median of the rounds'. wrk takes its share of the same processors.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+from steeltrap.engine.save import Draft
+from steeltrap.errors import Unavailable
+from steeltrap.model import Caller, JsonObject, UserRef
+
+from .corpus import Corpus
+from .place import fill, opened
+from .servers import http_server
+from .stores import Store
+
+TITLES: Final = {
+    "size": "memories",
+    "clients": "clients, each on a kept connection",
+    "load": "load of the machine before the run, 1 min",
+    "per_second": "searches per second, by workers",
+    "server_ms": "processor time of the server per request, ms",
+    "ratio": "several workers against one (>= 1.5 is good)",
+}
+_CALLER: Final = Caller(UserRef("bench"), "default")
+_QUESTIONS: Final = 200
+_WARM_SECONDS: Final = 2.0
+_SCRIPT: Final = """
+local at = 0
+wrk.method, wrk.headers["Content-Type"] = "POST", "application/json"
+function request() at = at %% #bodies + 1; return wrk.format(nil, nil, nil, bodies[at]) end
+"""
+
+
+class _Round(NamedTuple):
+    per_second: float
+    server_ms: float
+
+
+def measure(size: int, workers: int, clients: int, seconds: float, rounds: int) -> JsonObject:
+    """The figures of so many rounds of `seconds` each. Raises Unavailable without wrk."""
+    if shutil.which("wrk") is None:
+        raise Unavailable("wrk is not installed; run `apt-get install wrk`.", part="wrk")
+    corpus, load = Corpus(), os.getloadavg()[0]
+    texts = list(corpus.texts(size))
+    found: dict[int, list[_Round]] = {1: [], workers: []}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="steeltrap-bench-")))
+        with opened(folder / "data", Store.SQLITE) as place:
+            fill(place.door, _CALLER, [Draft(content=text) for text in texts])
+        script = folder / "search.lua"
+        script.write_text(_lua(corpus.questions(texts, _QUESTIONS)), encoding="utf-8")
+        servers = {count: stack.enter_context(http_server(folder / "data", _CALLER, count)) for count in found}
+        for server in servers.values():
+            _wrk(script, server.port, clients, _WARM_SECONDS)
+        for _ in range(rounds):
+            for count, server in servers.items():
+                before = _processor_seconds(server.pid)
+                requests, taken = _wrk(script, server.port, clients, seconds)
+                used = _processor_seconds(server.pid) - before
+                found[count].append(_Round(requests / taken, used / requests * 1000))
+    ratios = [many.per_second / one.per_second for one, many in zip(found[1], found[workers], strict=True)]
+    return {
+        "size": size,
+        "clients": clients,
+        "load": round(load, 2),
+        "per_second": {str(count): _spread([each.per_second for each in done], 0) for count, done in found.items()},
+        "server_ms": {str(count): _spread([each.server_ms for each in done], 3) for count, done in found.items()},
+        "ratio": _spread(ratios, 2)["median"],
+    }
+
+
+def _lua(questions: list[str]) -> str:
+    bodies = ", ".join(json.dumps(json.dumps({"query": question, "limit": 10})) for question in questions)
+    return f"local bodies = {{{bodies}}}" + _SCRIPT.replace("%%", "%")
+
+
+def _wrk(script: Path, port: int, clients: int, seconds: float) -> tuple[int, float]:
+    """How many searches were answered in how many seconds. Raises Unavailable when any failed."""
+    url = f"http://127.0.0.1:{port}/v1/core/search"
+    command = ["wrk", "-t1", f"-c{clients}", f"-d{max(1, round(seconds))}s", "--timeout", "30", "-s", str(script), url]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"(\d+) requests in ([\d.]+)(m?s|m),", said)
+    if found is None or "Non-2xx" in said or "Socket errors" in said:
+        raise Unavailable(f"wrk says: {said}", part="server")
+    return int(found[1]), float(found[2]) * {"ms": 0.001, "s": 1, "m": 60}[found[3]]
+
+
+def _processor_seconds(pid: int) -> float:
+    """What a process and its children have used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_processor_seconds(int(child)) for child in children)
+
+
+def _spread(values: list[float], digits: int) -> JsonObject:
+    return {name: round(figure(values), digits) for name, figure in (("least", min), ("median", median), ("most", max))}
