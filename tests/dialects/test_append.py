@@ -30,6 +30,21 @@ def turns(ana: Ask) -> int:
     return stored
 
 
+def test_messages_and_their_episodes_are_in_the_scope_that_is_given(ana: Ask) -> None:
+    append(ana, message(USER, "m1"), scope="project/shop")
+    append(ana, message(ASSISTANT, "m2"))
+    append(ana, ended=True)
+    for scope, text in (("project/shop", USER), ("user/default", ASSISTANT)):
+        [episode] = told(ana("core.list", scope=scope))["memories"]
+        assert [said["content"] for said in episode["messages"]] == [text]
+
+
+def test_a_scope_that_is_none_is_refused(ana: Ask) -> None:
+    refused = ana("core.append_messages", messages=[message(USER)], conversation_id="chat", scope="../x")
+    assert refused.error is not None
+    assert "scope" in refused.error.message
+
+
 # Messages with ids
 
 

@@ -572,7 +572,12 @@ class Core:
         """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
 
     def append_messages(
-        self, *, messages: Sequence[CoreAppendedMessage] = ..., conversation_id: str | None = None, ended: bool = False
+        self,
+        *,
+        messages: Sequence[CoreAppendedMessage] = ...,
+        conversation_id: str | None = None,
+        scope: str = "user/default",
+        ended: bool = False,
     ) -> CoreAppendedView:
         """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import AlreadyExists, IdentityMissing
-from ...model import Memory, Message
+from ...model import DEFAULT_SCOPE, Memory, Message
 from ...ports import Create
 from .. import save as saving
 from ..call import Call
@@ -34,9 +34,14 @@ class Appended:
 
 
 def append_messages(
-    call: Call, messages: Sequence[Said], conversation_id: str | None = None, *, ended: bool = False
+    call: Call,
+    messages: Sequence[Said],
+    conversation_id: str | None = None,
+    *,
+    scope: str = DEFAULT_SCOPE,
+    ended: bool = False,
 ) -> Appended:
-    """Save turns in order, all or nothing. They are seen only by searches that ask for the conversation.
+    """Save turns in order, all or nothing, in a scope. They are seen only by searches that ask for the conversation.
 
     A message with an id is kept once: repeated, also after it was edited, deleted or closed into an episode, it changes
     nothing. Turns are not looked around at: no surprise and no links. Episodes are made behind that, in a commit
@@ -49,7 +54,7 @@ def append_messages(
         raise IdentityMissing(
             "No conversation is known: send the conversation's id with the call, or give `conversation_id`."
         )
-    turns = [_turn(call, said, conversation, position) for position, said in enumerate(call.in_time(messages))]
+    turns = [_turn(call, said, conversation, scope, position) for position, said in enumerate(call.in_time(messages))]
     existed = _keep(call, turns, {turn.id for turn, said in zip(turns, messages, strict=True) if said.id is not None})
     if messages:
         episodes = close_idle_conversations(call, conversation, ended=ended)
@@ -64,11 +69,12 @@ def append_messages(
     )
 
 
-def _turn(call: Call, said: Said, conversation: str, position: int) -> Memory:
+def _turn(call: Call, said: Said, conversation: str, scope: str, position: int) -> Memory:
     draft = Draft(
         content=said.message.content,
         messages=(said.message,),
         source="conversation",
+        scope=scope,
         conversation_id=conversation,
         occurred_at=said.message.time,
         associate=False,

@@ -69,7 +69,7 @@ def close_conversation(
     """Make the episodes of a conversation that are over, at most so many. Raises Unavailable.
 
     The last of them is over after 15 minutes, or at once in a conversation that has `ended`. Agents that use one
-    conversation id each have their own episodes.
+    conversation id each have their own episodes, and so has each scope.
     """
     made: list[Memory] = []
     tries = episodes
@@ -95,10 +95,10 @@ def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
 
 
 def _due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
-    by_agent: dict[str | None, list[Memory]] = {}
+    apart: dict[tuple[str | None, str], list[Memory]] = {}
     for turn in call.space.open_turns(conversation_id):
-        by_agent.setdefault(turn.agent_id, []).append(turn)
-    return [episode for turns in by_agent.values() for episode in _split(call, turns, ended)]
+        apart.setdefault((turn.agent_id, turn.scope), []).append(turn)
+    return [episode for turns in apart.values() for episode in _split(call, turns, ended)]
 
 
 def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
@@ -156,7 +156,8 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     """Close the turns that an episode sums up which is there already, if nobody did."""
     first = turns[0]
     there = call.space.get([id], deleted=True).get(id)
-    still = [turn for turn in call.space.open_turns(first.conversation_id or "") if turn.agent_id == first.agent_id]
+    open_turns = call.space.open_turns(first.conversation_id or "")
+    still = [turn for turn in open_turns if (turn.agent_id, turn.scope) == (first.agent_id, first.scope)]
     if there is None or not still or still[0].id != first.id:
         return
     pairs = zip(still, there.messages, strict=False)

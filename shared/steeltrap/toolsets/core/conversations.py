@@ -6,7 +6,9 @@ from ...engine.call import Call
 from ...engine.conversations import append_messages as appending
 from ...engine.conversations.append_messages import Said
 from ...errors import InvalidInput
+from ...model import DEFAULT_SCOPE
 from ...tools import Answer, Input
+from ..fields import Scope
 from .inputs import MessageInput
 from .toolset import CORE
 
@@ -32,6 +34,7 @@ class AppendInput(Input):
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="The conversation. Default: the current one."
     )
+    scope: Scope = Field(DEFAULT_SCOPE, description="Where the messages belong; episodes are made per scope.")
     ended: bool = Field(False, description="true: the conversation is over; make its episodes now.")
 
 
@@ -75,7 +78,7 @@ def append_messages(call: Call, input: AppendInput) -> AppendedView:
     if not input.messages and not input.ended:
         raise InvalidInput("give at least one message in `messages`, or `ended: true` to end the conversation.")
     said = [message.to_said() for message in input.messages]
-    appended = appending.append_messages(call, said, input.conversation_id, ended=input.ended)
+    appended = appending.append_messages(call, said, input.conversation_id, scope=input.scope, ended=input.ended)
     return AppendedView(
         conversation_id=appended.conversation_id,
         ids=appended.ids,
