@@ -219,6 +219,9 @@ class Settings(BaseModel):
         True,
         description="Whether the `agent` toolset shows what untrusted agents wrote. It shows it apart, with a label.",
     )
+    hooks: Literal["on", "off"] = Field(
+        "on", description="`off` makes `steeltrap hook` do nothing: nothing is stored, and nothing is added to prompts."
+    )
     timezone: str = Field(
         "",
         description="Time zone of the dates that the `agent` toolset shows, such as Europe/Lisbon. Default: the "

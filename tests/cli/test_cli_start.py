@@ -45,7 +45,7 @@ def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
     )
     assert result.stderr == "[]\n"
     assert "Exit codes: 0 success" in result.stdout
-    for name in ("serve", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
+    for name in ("serve", "hook", "mcp", "tools", "call", "remember", "recall", "import", "export", "bench", "doctor"):
         assert f"  {name} " in result.stdout
 
 

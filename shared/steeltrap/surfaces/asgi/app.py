@@ -1,7 +1,7 @@
 """HTTP: a route for every tool of the catalogue, MCP beside them, probes, problems, OpenAPI."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any, Final
@@ -41,13 +41,16 @@ def create_app(
     closes_store: bool = True,
     calls_of_user: int = MAX_CALLS_AT_ONCE,
     public_url: str | None = None,
+    routes: Sequence[BaseRoute] = (),
+    on_close: Callable[[], None] = lambda: None,
 ) -> FastAPI:
     """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `agent` if not said.
 
     `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must. With a
     `public_url`, which may be "", pages of other sites are refused; without one a gateway in front decides that.
     `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
-    it is needed again. At most `calls_of_user` calls of each user run at once. Raises NotFound.
+    it is needed again. At most `calls_of_user` calls of each user run at once. `routes` are further ones.
+    `on_close` is called when it shuts down. Raises NotFound.
     """
     admission = Admission(identity, calls_of_user)
     endpoints = mcp_endpoints(door, admission, toolset or TOOLSET)
@@ -58,6 +61,7 @@ def create_app(
             async with all_running(endpoints):
                 yield
         finally:
+            on_close()
             if closes_store:
                 door.store.close()
 
@@ -70,6 +74,7 @@ def create_app(
         app.router.routes.extend(Route(path, call, methods=["POST"], name=tool.full_name) for path in paths(tool))
     app.router.routes.extend(_probes(door))
     app.router.routes.extend(mcp_routes(endpoints))
+    app.router.routes.extend(routes)
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, partial(_not_routed, door))
     if resource is not None:

@@ -10,6 +10,12 @@ def main() -> None:
     import os
     import sys
 
+    if sys.argv[1:2] == ["hook"]:
+        # A client waits for it at every prompt: it ends here, before anything else is imported.
+        from ..hooks.command import run_as_hook
+
+        run_as_hook(sys.argv[2:])
+
     from .app import app
 
     for stream in (sys.stdout, sys.stderr):

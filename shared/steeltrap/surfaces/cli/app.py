@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 
 from ...errors import SteeltrapError
 from ...version import VERSION
-from . import benches, embedders, indexing, keys, looking, memories, moving, serving, upkeep
+from . import benches, embedders, hooking, indexing, keys, looking, memories, moving, serving, upkeep
 from .exits import EPILOG, Exit, exit_code
 from .output import complain, say
 
@@ -72,6 +72,7 @@ def options(
 
 for register in (
     serving.register,
+    hooking.register,
     keys.register,
     looking.register,
     memories.register,

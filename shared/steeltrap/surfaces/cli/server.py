@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput, SteeltrapError, Unavailable
+from ..hooks import server_file
 from .authentication import Auth, Authentication, authentication
 from .opening import log_to_stderr
 from .output import complain, say
@@ -27,7 +28,8 @@ _EMBEDDER_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is served, how callers authenticate, and by how many processes. Each process gets one."""
+    """What is served, how callers authenticate, and by how many processes. Each process gets one. `hooks` is what
+    hooks are told of the server, once it listens."""
 
     settings: "Settings"
     auth: Auth | None
@@ -35,6 +37,7 @@ class Plan:
     host: str
     toolset: str | None
     workers: int
+    hooks: server_file.RunningServer | None = None
 
 
 def run(plan: Plan, port: int) -> None:
@@ -44,6 +47,9 @@ def run(plan: Plan, port: int) -> None:
     raise_descriptor_limit()
     with listen(plan.host, port) as listener:
         log_to_stderr(plan.settings.log, tracebacks=True)
+        address, its_port = listener.getsockname()[:2]
+        running = server_file.of_this_process(address, its_port, plan.settings.user)
+        plan = replace(plan, hooks=running)
         announce = partial(_announce, listener, plan, known_by)
         if plan.workers == 1:
             _serve(plan, known_by, listener, announce)
@@ -55,7 +61,10 @@ def run(plan: Plan, port: int) -> None:
         store = runtime.open_door(plan.settings).store
         store.check()
         store.close()
-        supervise(_work, (plan, listener), count=plan.workers, all_serve=announce)
+        try:
+            supervise(_work, (plan, listener), count=plan.workers, all_serve=announce)
+        finally:
+            server_file.remove(str(plan.settings.data), running)
 
 
 def refuse_open_door(host: str, known_by: Authentication) -> None:
@@ -84,11 +93,13 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     from ...runtime import local as runtime
     from ..asgi.admission import MAX_CALLS_AT_ONCE
     from ..asgi.app import create_app
+    from ..asgi.hooks import hook_routes
     from .connections import Limits, create_server
 
     settings, descriptors = plan.settings, raise_descriptor_limit()
     door = runtime.open_door(settings)
     door.store.check()
+    assert plan.hooks is not None
     app = create_app(
         door,
         known_by.identity,
@@ -97,6 +108,9 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         resource=known_by.resource,
         public_url=settings.public_url,
         calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
+        routes=hook_routes(door, plan.hooks, settings.data),
+        # Not behind the run: uvicorn ends the process by the signal that stopped it.
+        on_close=partial(server_file.remove, str(settings.data), plan.hooks),
     )
     it = create_server(
         app,
@@ -175,7 +189,18 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _let_hooks_in(plan: Plan) -> None:
+    """Hooks work without it too, only slower."""
+    assert plan.hooks is not None
+    try:
+        server_file.write(str(plan.settings.data), plan.hooks)
+    except OSError as error:
+        if plan.settings.store == "sqlite":  # with the cloud's, there may be no folder to write to, and no hooks
+            complain(f"`steeltrap hook` won't find this server ({error.strerror}: {error.filename}).")
+
+
 def _announce(listener: socket.socket, plan: Plan, known_by: Authentication) -> None:
+    _let_hooks_in(plan)
     if known_by.resource and not plan.settings.public_url and not _is_loopback(plan.host):
         complain("Set STEELTRAP_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
     host, port = listener.getsockname()[:2]
