@@ -28,6 +28,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(workers)
     bench.command()(cold)
     bench.command()(warm)
+    bench.command()(backup)
     app.add_typer(bench, name="bench")
 
 
@@ -190,3 +191,18 @@ def warm(
     from .warm import TITLES, measure
 
     show(measure(calls), as_json, TITLES)
+
+
+def backup(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 100_000,
+    as_json: options.Json = False,
+) -> None:
+    """Measure a backup of a served folder.
+
+    One client searches and saves, first alone, then while backups are made: the ratio compares the 95th percentiles.
+    The folders are removed afterwards.
+    """
+    from .backup import TITLES, measure
+    from .report import show
+
+    show(measure(size), as_json, TITLES)

@@ -14,7 +14,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.model import Caller
 from steeltrap.settings import PREFIX
 
-_COMMAND: Final = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
+COMMAND: Final = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
 _HELLO: Final = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 _STOP_SECONDS: Final = 10
 
@@ -29,7 +29,7 @@ class HttpServer(NamedTuple):
 @contextmanager
 def http_server(folder: Path, caller: Caller, workers: int = 1) -> Iterator[HttpServer]:
     """`steeltrap serve`, which answers the caller from a folder. Raises Unavailable."""
-    command = [*_COMMAND, "serve", "--port", "0", "--auth", "local", "--workers", str(workers)]
+    command = [*COMMAND, "serve", "--port", "0", "--auth", "local", "--workers", str(workers)]
     with _running(command, folder, caller, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = []
@@ -87,7 +87,7 @@ class StdioClient:
 
 @contextmanager
 def stdio_server(folder: Path, caller: Caller) -> Iterator[StdioClient]:
-    command = [*_COMMAND, "mcp", "--toolset", "core"]
+    command = [*COMMAND, "mcp", "--toolset", "core"]
     with _running(command, folder, caller, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,6 +1,9 @@
 """A folder of data that is made at most once: if it goes away later, that is an error and not an empty place."""
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import Unavailable
@@ -46,3 +49,39 @@ def _make_private(folder: Path) -> None:
     if not folder.is_dir():
         _make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def hold(folder: Path, *, alone: bool = False) -> int | None:
+    """Tell other processes, until the descriptor is closed, that this one uses a folder that is there.
+
+    None where that can't be told. Raises Unavailable while others use it and either side wants to be alone.
+    """
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        said = "is used by a server or by another command: stop it first" if alone else "is being restored; try again"
+        raise Unavailable(f"The data folder {folder} {said}.", part="store") from error
+    except OSError:
+        os.close(descriptor)  # a file system without such locks
+        return None
+    return descriptor
+
+
+@contextmanager
+def held(folder: Path, *, alone: bool = False) -> Iterator[None]:
+    """Hold a folder, if it is there, while the block runs. Raises Unavailable."""
+    descriptor = hold(folder, alone=alone) if folder.is_dir() else None
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)

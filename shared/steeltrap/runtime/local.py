@@ -1,6 +1,6 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +18,8 @@ from ..toolsets import CATALOGUE
 from .clock import SystemClock
 
 if TYPE_CHECKING:
+    from ..adapters.sqlite.manifest import Manifest
+    from ..adapters.sqlite.restoring import Restored
     from .aws import Following, Upkeep
 
 
@@ -125,6 +127,30 @@ def set_up(settings: Settings, embedder: Embedder | None = None) -> list[str]:
 def _needs_aws(settings: Settings) -> None:
     if settings.store != "aws":
         raise InvalidInput("This needs STEELTRAP_STORE=aws: SQLite has no separate search index.")
+
+
+def back_up(settings: Settings, target: Path, advance: Callable[[int, int], None]) -> "Manifest":
+    """Copy the data folder, also while it is served. Raises SteeltrapError: InvalidInput for `aws`."""
+    _needs_folder(settings)
+    from ..adapters.sqlite import backup
+
+    return backup.back_up(settings.data, target, SystemClock(), advance=advance)
+
+
+def restore(settings: Settings, source: Path, *, replace: bool, advance: Callable[[int, int], None]) -> "Restored":
+    """Restore a backup as the data folder. Raises SteeltrapError: InvalidInput for `aws`."""
+    _needs_folder(settings)
+    from ..adapters.sqlite import restoring
+
+    return restoring.restore(source, settings.data, SystemClock(), replace=replace, advance=advance)
+
+
+def _needs_folder(settings: Settings) -> None:
+    if settings.store == "aws":
+        raise InvalidInput(
+            "With STEELTRAP_STORE=aws, memories are in DynamoDB: use its point-in-time recovery, as docs/operate.md "
+            "shows under 'Restore a stage', or `steeltrap export` per user."
+        )
 
 
 def open_files(settings: Settings) -> FileStore | None:

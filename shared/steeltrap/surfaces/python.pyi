@@ -275,11 +275,12 @@ class CoreDeletedView(TypedDict):
     more: NotRequired[bool]
 
 class CoreReceiptView(TypedDict):
-    """Confirms that the memory is erased."""
+    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
 
     id: str
     forgotten_at: str
     verified: bool
+    outside: str
 
 class CoreWhyView(TypedDict):
     """Why a result was found: its raw scores, its scaled scores, and what ranking rules added."""
@@ -614,7 +615,10 @@ class Core:
         """
 
     def forget(self, *, id: str) -> CoreReceiptView:
-        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can."""
+        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
+
+        Backups and exports made before may still contain it.
+        """
 
     def search(
         self,

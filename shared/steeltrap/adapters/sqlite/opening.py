@@ -80,7 +80,7 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
     deadline = time.monotonic() + OPEN_SECONDS
     with translated(path):
         while True:
-            connection, file = _connect(path, new)
+            connection, file = connect(path, new=new)
             try:
                 _prepare(connection, cache_kib)
                 if identity(path) == file:
@@ -106,7 +106,8 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
             time.sleep(_PAUSE)
 
 
-def _connect(path: Path, new: bool) -> tuple[apsw.Connection, Identity]:
+def connect(path: Path, *, new: bool = False) -> tuple[apsw.Connection, Identity]:
+    """A bare connection, and which file it has open. Raises apsw.Error, OSError."""
     with _connecting:
         if new:
             with suppress(FileExistsError):

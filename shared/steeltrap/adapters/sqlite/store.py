@@ -1,6 +1,7 @@
 """Every user's file under a data folder, and which of them are open."""
 
 import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Final
 from ...errors import SteeltrapError, Unavailable
 from ...model import UserRef
 from ...ports import Clock, Deadline, Embedder
-from ..data_folder import DataFolder
+from ..data_folder import DataFolder, hold
 from .connection import select, translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
@@ -55,6 +56,7 @@ class SqliteStore:
         # The folder above may be the place that a disk is mounted to, which is there without the disk.
         self._data = DataFolder(folder / "users")
         self._reserve = Reserve(folder)
+        self._held: int | None = None
         self._written_at: datetime | None = None
         self._embedder = embedder
         self._clock = clock
@@ -108,6 +110,8 @@ class SqliteStore:
         Also keeps some room for forgetting, so that it works on a full disk.
         """
         self._data.make()
+        with self._lock:
+            self._hold()
         now = self._clock.now()
         if self._written_at is not None and timedelta(0) <= now - self._written_at < _PROBE_EVERY:
             return
@@ -162,9 +166,18 @@ class SqliteStore:
             self._bytes = 0
         for file in files:
             file.close()
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+
+    def _hold(self) -> None:
+        """Tell a restore that the folder is in use. Under the lock."""
+        if self._held is None and self.folder.is_dir():
+            self._held = hold(self.folder)
 
     def _file(self, user: UserRef) -> UserFile:
         with self._lock:
+            self._hold()
             file = self._open.get(user)
             if file is None:
                 header = Header(user, self._embedder.name, self._embedder.dimension)

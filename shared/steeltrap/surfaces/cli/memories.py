@@ -185,7 +185,7 @@ def forget(
         receipt = memory.ask("core.forget", id=id)
     if as_json:
         return write_json(receipt)
-    say(f"Forgotten: {receipt['id']}. No trace of it is left in the store.")
+    say(f"Forgotten: {receipt['id']}. No trace of it is left in the store. {receipt['outside']}")
     return None
 
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from .output import terminal
 
 Advance = Callable[[float, int], None]
-"""Says how far the work is (in the bar's own unit) and how many memories are done."""
+"""Says how far the work is (in the bar's own unit) and how many memories, or other units, are done."""
 
 
 @contextmanager
-def shown(title: str, total: float | None) -> Iterator[Advance]:
-    """A bar of this length while the block runs; None shows a count only."""
+def shown(title: str, total: float | None, *, unit: str = "memories") -> Iterator[Advance]:
+    """A bar of this length while the block runs, with a count of what is done; None shows the count only."""
     if not sys.stderr.isatty():
         yield _silent
         return
@@ -31,7 +31,7 @@ def shown(title: str, total: float | None) -> Iterator[Advance]:
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
             count, seconds = task.fields["count"], task.elapsed or 0
-            return Text(f"{count:,} memories, {count / seconds:,.0f}/s" if seconds else f"{count:,} memories")
+            return Text(f"{count:,} {unit}, {count / seconds:,.0f}/s" if seconds else f"{count:,} {unit}")
 
     columns = (
         TextColumn("{task.description}"),

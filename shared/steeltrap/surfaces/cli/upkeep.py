@@ -98,7 +98,7 @@ def forget_user(
     if not there:
         complain(f"Nothing is stored for {user}.")
         raise typer.Exit(Exit.NOT_FOUND)
-    say(f"Forgotten: all data of {user}.")
+    say(f"Forgotten: all data of {user}. Backups and exports made before may still contain it.")
 
 
 def doctor(as_json: options.Json = False, data: options.Data = None) -> None:

@@ -97,15 +97,19 @@ class ForgetInput(Input):
 
 
 class ReceiptView(Answer):
-    """Confirms that the memory is erased."""
+    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
 
     id: str
     forgotten_at: datetime
     verified: bool
+    outside: str = "Backups and exports made before may still contain the memory."
 
 
 @CORE.tool("forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def forget(call: Call, input: ForgetInput) -> ReceiptView:
-    """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can."""
+    """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
+
+    Backups and exports made before may still contain it.
+    """
     receipt = purging.forget(call, input.id)
     return ReceiptView(id=receipt.id, forgotten_at=receipt.forgotten_at, verified=receipt.verified)

@@ -1,0 +1,93 @@
+"""Putting a backup in place of a data folder: all of it, or nothing."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import Conflict, InvalidInput
+from ...ports import Clock
+from ..data_folder import held
+from .copying import beside, copy_file, make_folders, sync_all, sync_folder, translated_at
+from .manifest import Manifest, read_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored, and where the folder that was there before is kept."""
+
+    manifest: Manifest
+    kept: Path | None
+
+
+def restore(
+    source: Path,
+    folder: Path,
+    clock: Clock,
+    *,
+    replace: bool = False,
+    advance: Callable[[int, int], None] = lambda *_: None,
+) -> Restored:
+    """Restore a backup into a new or empty data folder, or with `replace` in place of the one that is there.
+
+    Every file is copied beside the folder and compared with its checksum before anything changes. `advance` is called
+    with the number of bytes that are copied, and of all. Raises NotFound, Conflict, InvalidInput, Unavailable.
+    """
+    source, folder = source.absolute(), folder.resolve()
+    manifest = read_manifest(source)
+    with translated_at(folder), held(folder, alone=True):
+        _check(source, folder, replace=replace)
+        make_folders(folder.parent)
+        with beside(folder) as part:
+            copied = 0
+            for file in manifest.files:
+                try:
+                    intact = copy_file(source / file.path, part / file.path, file.path) == file
+                except FileNotFoundError:
+                    intact = False
+                if not intact:
+                    raise InvalidInput(
+                        f"{source / file.path} is damaged or missing: use another backup. Nothing was restored."
+                    )
+                copied += file.size
+                advance(copied, manifest.size)
+            (part / "users").mkdir(mode=0o700, exist_ok=True)
+            sync_all(part)
+            kept = _swap(part, folder, f"{folder.name}.before-{clock.now():%Y%m%d-%H%M%S}")
+    return Restored(manifest, kept)
+
+
+def _check(source: Path, folder: Path, *, replace: bool) -> None:
+    if folder.resolve().is_relative_to(source.resolve()):
+        raise InvalidInput(f"{folder} is inside the backup: name a data folder outside it with --data.")
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is not a folder: name another one with --data.")
+    if folder.is_mount():
+        raise InvalidInput(
+            f"{folder} is where a disk is mounted, so it can't be replaced as a whole: restore into a folder below it, "
+            f"such as --data {folder / 'data'}, and set STEELTRAP_DATA to that."
+        )
+    if not replace and folder.is_dir() and any(folder.iterdir()):
+        raise Conflict(
+            f"{folder} is not empty: name a new folder with --data, or pass --replace to restore in its place. The "
+            "folder that is there is then kept beside it."
+        )
+
+
+def _swap(part: Path, folder: Path, aside: str) -> Path | None:
+    """Rename the folder that is there, unless it is empty, then the new one to its name."""
+    with suppress(FileNotFoundError):
+        if any(folder.iterdir()):
+            kept = folder.with_name(aside)
+            folder.rename(kept)
+            try:
+                part.rename(folder)
+            except BaseException:
+                kept.rename(folder)
+                raise
+            sync_folder(folder.parent)
+            return kept
+        folder.rmdir()
+    part.rename(folder)
+    sync_folder(folder.parent)
+    return None

@@ -1,0 +1,329 @@
+"""backup and restore: what is copied, what is refused, and what a damaged file changes."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+from steeltrap.adapters.folder import FolderFiles
+from steeltrap.model import UserRef
+from steeltrap.surfaces.auth.api_keys import ApiKeys
+
+MANIFEST = "steeltrap-backup.json"
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "backups" / "monday"
+
+
+@pytest.fixture
+def filled(run, data, target):
+    """A folder with two users, an exported file and an API key; the key's secret."""
+    target.parent.mkdir()
+    run("remember", "the heron stands in the reeds", "--user", "ana")
+    run("remember", "the otter swims", "--user", "bob")
+    FolderFiles(data).files(UserRef("ana")).write("kept/memories.json", b"[]")
+    return run("keys", "add", "--user", "ana").stdout.strip()
+
+
+def files(folder: Path):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def contents(run, folder, user):
+    exported = run("export", "--user", user, "-", data=folder)
+    assert exported.exit_code == 0, exported.stderr
+    records = [json.loads(line) for line in exported.stdout.splitlines()]
+    return {record["content"] for record in records if "content" in record}
+
+
+def file_of(folder, user):
+    key = UserRef(user).key
+    return folder / "users" / key[:2] / f"{key}.db"
+
+
+def test_memories_exports_and_keys_come_back(run, data, target, tmp_path, filled):
+    made = run("backup", target)
+    assert made.exit_code == 0, made.stderr
+    assert "2 users" in made.stdout
+    restored = run("restore", target, data=tmp_path / "new")
+    assert restored.exit_code == 0, restored.stderr
+    assert "2 users" in restored.stdout
+    assert contents(run, tmp_path / "new", "ana") == {"the heron stands in the reeds"}
+    assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
+    assert FolderFiles(tmp_path / "new").files(UserRef("ana")).read("kept/memories.json", most=9) == b"[]"
+    assert ApiKeys(tmp_path / "new" / "keys").find(filled).user_id == "ana"
+    assert run("doctor", data=tmp_path / "new").exit_code == 0
+
+
+def test_a_backup_has_every_file_of_the_folder_but_hidden_ones_counters_and_links(run, data, target, filled):
+    in_passing = {".reserve", ".writable", "keys/.unfinished", "counters.db", "counters.db-wal", "link"}
+    for name in in_passing - {"link"}:
+        (data / name).write_text("in passing")
+    (data / "secret").write_text("of a part that came later")
+    (data / "link").symlink_to("/etc/passwd")
+    run("backup", target)
+    expected = files(data) - in_passing
+    assert files(target) == expected | {MANIFEST}
+    assert "secret" in expected
+
+
+def test_a_backup_is_for_its_owner_only_and_holds_no_log(run, target, filled):
+    run("backup", target)
+    assert {path.stat().st_mode & 0o077 for path in (target, *target.rglob("*"))} == {0}
+    assert not [name for name in files(target) if name.endswith(("-wal", "-shm"))]
+
+
+def test_what_is_printed_as_json_counts_users_files_and_bytes(run, target, tmp_path, filled):
+    made = json.loads(run("backup", target, "--json").stdout)
+    size = sum((target / name).stat().st_size for name in files(target) - {MANIFEST})
+    assert made == {"users": 2, "files": 4, "bytes": size, "left_out": []}
+    done = json.loads(run("restore", target, "--json", data=tmp_path / "new").stdout)
+    assert done == {"users": 2, "files": 4, "bytes": size}
+
+
+def test_an_older_file_is_backed_up_as_it_is(run, data, target, filled):
+    connection = apsw.Connection(str(file_of(data, "ana")))
+    connection.execute("DROP TABLE staged; PRAGMA user_version = 3")
+    connection.close()
+    assert run("backup", target).exit_code == 0
+    connection = apsw.Connection(str(file_of(data, "ana")))
+    assert connection.pragma("user_version") == 3
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("where", "said", "code"),
+    [
+        ("monday", "exists, and a backup never overwrites", 4),
+        ("data/backup", "inside the data folder", 2),
+        ("backups/not/there", "create it, or mount its disk", 3),
+    ],
+)
+def test_a_target_that_does_not_do_is_refused_and_nothing_is_written(run, data, tmp_path, filled, where, said, code):
+    (tmp_path / "monday").mkdir()
+    before = files(tmp_path)
+    refused = run("backup", tmp_path / where)
+    assert refused.exit_code == code
+    assert said in refused.stderr
+    assert files(tmp_path) == before
+    assert not list((tmp_path / "monday").iterdir())
+
+
+def test_without_a_data_folder_there_is_nothing_to_back_up(run, data, tmp_path):
+    refused = run("backup", tmp_path / "monday")
+    assert refused.exit_code == 3
+    assert f"no data folder {data}" in refused.stderr
+
+
+def test_a_damaged_file_is_left_out_and_named_and_the_others_are_backed_up(run, data, target, tmp_path, filled):
+    damaged = file_of(data, "ana")
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
+    made = run("backup", target)
+    assert made.exit_code == 1
+    assert damaged.name in made.stderr
+    assert "is damaged" in made.stderr
+    assert file_of(target, "ana").relative_to(target).as_posix() not in files(target)
+    restored = run("restore", target, data=tmp_path / "new")
+    assert restored.exit_code == 0
+    assert "lacks 1 users' files" in restored.stderr
+    assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
+
+
+def test_another_programs_database_is_left_out(run, data, target, filled):
+    path = file_of(data, "ana")
+    path.unlink()
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE songs (title)")
+    connection.close()
+    made = run("backup", target)
+    assert made.exit_code == 1
+    assert "not a steeltrap database" in made.stderr
+
+
+def test_a_forgotten_user_is_not_in_the_backup(run, data, target, filled):
+    run("forget-user", "ana", "--yes")
+    assert file_of(data, "ana").exists()
+    run("backup", target)
+    assert files(target) == {MANIFEST} | {name for name in files(data) if UserRef("ana").key not in name}
+
+
+def test_what_lies_elsewhere_is_said(run, data, target, tmp_path, monkeypatch, filled):
+    monkeypatch.setenv("STEELTRAP_KEYS_FOLDER", str(tmp_path / "mounted"))
+    monkeypatch.setenv("STEELTRAP_EXPORT_BUCKET", "our-exports")
+    made = run("backup", target)
+    assert made.exit_code == 0
+    assert f"The API keys in {tmp_path / 'mounted'} are not in the backup." in made.stderr
+    assert "bucket our-exports are not in the backup" in made.stderr
+
+
+def test_on_aws_both_commands_name_what_to_use_instead(run, target, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_STORE", "aws")
+    for command in ("backup", "restore"):
+        refused = run(command, target)
+        assert refused.exit_code == 2
+        assert "point-in-time recovery" in refused.stderr
+
+
+@pytest.mark.parametrize("kind", ["empty", "unfinished", "missing"])
+def test_a_source_that_is_no_finished_backup_is_refused(run, target, tmp_path, filled, kind):
+    run("backup", target)
+    if kind == "missing":
+        shutil.rmtree(target)
+    else:
+        (target / MANIFEST).unlink()
+        if kind == "empty":
+            shutil.rmtree(target / "users")
+    refused = run("restore", target, data=tmp_path / "new")
+    assert refused.exit_code == (3 if kind == "missing" else 2)
+    assert "steeltrap undo" in refused.stderr if kind == "missing" else "not a finished backup" in refused.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def flip(path):
+    changed = bytearray(path.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    path.write_bytes(changed)
+
+
+def rewrite(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda target: flip(file_of(target, "ana")), "damaged or missing"),
+        (lambda target: file_of(target, "bob").unlink(), "damaged or missing"),
+        (lambda target: (target / MANIFEST).write_text("{"), "is damaged"),
+        (lambda target: rewrite(target / MANIFEST, format=2, steeltrap="9.0"), "newer steeltrap (9.0)"),
+        (
+            lambda target: rewrite(target / MANIFEST, files=[{"path": "../x", "size": 1, "sha256": ""}]),
+            "is damaged",
+        ),
+    ],
+    ids=["a bit", "a file", "the manifest", "newer", "a path that leads out"],
+)
+def test_a_damaged_backup_is_refused_and_the_folder_stays_as_it_is(run, data, target, tmp_path, filled, damage, said):
+    run("backup", target)
+    damage(target)
+    refused = run("restore", target, "--replace")
+    assert refused.exit_code == 2
+    assert said in refused.stderr
+    assert contents(run, data, "ana") == {"the heron stands in the reeds"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backups", "data"]
+
+
+def test_a_folder_that_is_not_empty_is_replaced_only_when_told_and_is_kept(run, data, target, filled):
+    run("backup", target)
+    run("remember", "after the backup", "--user", "ana")
+    refused = run("restore", target)
+    assert refused.exit_code == 4
+    assert "--replace" in refused.stderr
+    assert len(contents(run, data, "ana")) == 2
+    done = json.loads(run("restore", target, "--replace", "--json").stdout)
+    assert contents(run, data, "ana") == {"the heron stands in the reeds"}
+    assert len(contents(run, Path(done["kept"]), "ana")) == 2
+
+
+def test_an_empty_folder_is_filled(run, target, tmp_path, filled):
+    run("backup", target)
+    (tmp_path / "new").mkdir()
+    assert run("restore", target, data=tmp_path / "new").exit_code == 0
+    assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
+    assert not list(tmp_path.glob("new.*"))
+
+
+def test_a_folder_that_is_in_use_is_not_replaced(run, data, target, embedder, clock, filled):
+    from steeltrap.adapters.sqlite import SqliteStore
+
+    run("backup", target)
+    store = SqliteStore(data, embedder, clock)
+    store.check()
+    refused = run("restore", target, "--replace")
+    assert refused.exit_code == 5
+    assert "used by a server or by another command: stop it first" in refused.stderr
+    store.close()
+    assert run("restore", target, "--replace").exit_code == 0
+
+
+def test_a_folder_that_is_being_restored_is_not_served(run, data, filled):
+    import fcntl
+
+    descriptor = os.open(data, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    refused = run("recall", "heron", "--user", "ana")
+    os.close(descriptor)
+    assert refused.exit_code == 5
+    assert "is being restored; try again" in refused.stderr
+    assert run("recall", "heron", "--user", "ana").exit_code == 0
+
+
+def test_a_mounted_disk_is_not_replaced_as_a_whole(run, target, tmp_path, monkeypatch, filled):
+    run("backup", target)
+    monkeypatch.setattr(Path, "is_mount", lambda path: path == tmp_path / "volume")
+    (tmp_path / "volume").mkdir()
+    refused = run("restore", target, data=tmp_path / "volume")
+    assert refused.exit_code == 2
+    assert f"--data {tmp_path / 'volume' / 'data'}" in refused.stderr
+    assert run("restore", target, data=tmp_path / "volume" / "data").exit_code == 0
+
+
+def test_a_link_to_a_data_folder_is_followed(run, data, target, tmp_path, filled):
+    (tmp_path / "link").symlink_to(data)
+    assert run("backup", target, data=tmp_path / "link").exit_code == 0
+    assert run("restore", target, "--replace", data=tmp_path / "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert contents(run, data, "bob") == {"the otter swims"}
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_behind(run, target, monkeypatch, filled):
+    from steeltrap.adapters.sqlite import backup
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(backup, "keep", full)
+    refused = run("backup", target)
+    assert refused.exit_code == 5
+    assert f"The disk of {target.parent} is full" in refused.stderr
+    assert not list(target.parent.iterdir())
+
+
+def test_a_user_who_is_forgotten_during_the_copy_is_not_in_the_backup(run, data, target, monkeypatch, filled):
+    from steeltrap.adapters.sqlite import backup
+
+    copy = backup._copy_database
+
+    def forgotten_meanwhile(source, path):
+        generation = copy(source, path)
+        if UserRef("ana").key in path.name:
+            assert run("forget-user", "ana", "--yes").exit_code == 0
+        return generation
+
+    monkeypatch.setattr(backup, "_copy_database", forgotten_meanwhile)
+    assert run("backup", target).exit_code == 0
+    assert not [name for name in files(target) if UserRef("ana").key in name]
+    assert file_of(target, "bob").exists()
+
+
+def test_a_disk_that_fails_under_one_file_leaves_out_that_file(run, data, target, monkeypatch, filled):
+    from steeltrap.adapters.sqlite import backup
+
+    copy = backup._copy_database
+
+    def failing(source, path):
+        if UserRef("ana").key in path.name:
+            raise apsw.IOError("disk I/O error")
+        return copy(source, path)
+
+    monkeypatch.setattr(backup, "_copy_database", failing)
+    made = run("backup", target)
+    assert made.exit_code == 1
+    assert "check the disk" in made.stderr
+    assert file_of(target, "bob").exists()
