@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(speed)
     bench.command()(http)
     bench.command()(workers)
+    bench.command()(hooks)
     bench.command()(cold)
     bench.command()(warm)
     bench.command()(backup)
@@ -159,6 +160,22 @@ def workers(
     from .workers import TITLES, measure
 
     show(measure(size, workers, clients, seconds, rounds), as_json, TITLES)
+
+
+def hooks(
+    size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 1000,
+    prompts: Annotated[int, typer.Option("--prompts", metavar="N", min=1, help="Number of prompts of each kind.")] = 40,
+    as_json: options.Json = False,
+) -> None:
+    """Measure how long a prompt waits for its hook.
+
+    `steeltrap hook prompt` runs as a process of its own, beside a running server and without one, and so does Python
+    that does nothing: medians, 95th percentiles, and the median processor time. The folders are removed afterwards.
+    """
+    from .hooks import TITLES, measure
+    from .report import show
+
+    show(measure(size, prompts), as_json, TITLES)
 
 
 def cold(

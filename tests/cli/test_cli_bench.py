@@ -165,6 +165,15 @@ def test_http_measures_a_real_server_beside_the_calls_in_this_process():
     assert all(row["http"] > 0 and row["mcp_http"] > 0 for row in figures["per_second"].values())
 
 
+def test_hooks_are_measured_beside_a_server_without_one_and_beside_bare_python():
+    command = [*COMMAND, "bench", "hooks", "--size", "20", "--prompts", "2", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    waits = figures["waits_ms"]
+    assert list(waits) == ["bare python", "beside a server", "without a server"]
+    assert all(0 < row["p50"] <= row["p95"] for row in waits.values())
+    assert waits["beside a server"]["processor_p50"] < waits["without a server"]["processor_p50"]
+
+
 def test_a_load_that_is_refused_is_no_measurement():
     with served(refusing) as url, pytest.raises(RuntimeError, match="503"):
         run_load(Load(int(url.rpartition(":")[2]), "/v1/core/search", ["{}"], clients=2, seconds=30))
