@@ -116,7 +116,8 @@ def pack_code(interpreter: str, embedder: bool) -> Path:
     """
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
-    leave = shutil.ignore_patterns("__pycache__", "cli", "sqlite", "folder", *([] if embedder else [FOLDER.name]))
+    local = ("__pycache__", "cli", "console", "sqlite", "folder")
+    leave = shutil.ignore_patterns(*local, *([] if embedder else [FOLDER.name]))
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)
     _compile(code, "/var/task", interpreter)

@@ -115,6 +115,9 @@ class Settings(BaseModel):
     keys_folder: Path | None = Field(
         None, description="Folder for the digests of API keys. Default: `keys` in the folder of the memories."
     )
+    console: bool = Field(
+        True, description="Whether `steeltrap serve` shows the memories in a browser, at `/`. Functions never do."
+    )
     user_claim: str = Field("sub", min_length=1, description="Token claim with the user's id.")
     agent_claim: str = Field("agent_id", min_length=1, description="Token claim with the agent's id.")
     conversation_claim: str = Field(

@@ -170,6 +170,28 @@ def test_what_has_expired_can_be_forgotten_but_not_brought_back(ana: Callable[..
     assert ana("core.forget", id=id).body["verified"] is True
 
 
+def test_an_undo_of_a_version_that_is_no_longer_the_current_one_changes_nothing(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "A")
+    for content in ("B", "C"):
+        ana("core.update", id=id, content=content)
+    assert ana("core.undo", id=id, version=3).body["content"] == "B"
+    again = ana("core.undo", id=id, version=3)
+    assert (again.error.code, again.error.details["version"]) == ("conflict", 4)
+    ana("core.delete", id=id)
+    assert ana("core.undo", id=id, version=4).error.code == "conflict"
+    assert ana("core.undo", id=id, version=5).body["content"] == "B"
+
+
+def test_memories_are_listed_and_searched_by_the_conversation_that_they_are_from(ana: Callable[..., Any]) -> None:
+    saved(ana, "The ferry leaves at six.", conversation_id="harbour")
+    saved(ana, "The ferry leaves at nine.", conversation_id="office")
+    for found in (
+        ana("core.list", of_conversation="harbour").body["memories"],
+        ana("core.search", query="when does the ferry leave?", of_conversation="harbour").body["results"],
+    ):
+        assert [memory["content"] for memory in found] == ["The ferry leaves at six."]
+
+
 def test_a_deleted_memory_can_be_undone_until_the_retention_time(ana: Callable[..., Any], clock: SettableClock) -> None:
     id = saved(ana, "kept for a while")
     ana("core.delete", id=id)

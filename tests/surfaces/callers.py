@@ -27,6 +27,7 @@ from embedding import HashedWords
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
+from steeltrap.ports import Clock
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
@@ -63,8 +64,8 @@ class Connected(Protocol):
     def __call__(self, caller: Caller) -> Call: ...
 
 
-def door_on(folder: Path) -> Door:
-    return open_door(read_settings({}, data=folder), embedder=HashedWords())
+def door_on(folder: Path, clock: Clock | None = None) -> Door:
+    return open_door(read_settings({}, data=folder), embedder=HashedWords(), clock=clock)
 
 
 @contextmanager

@@ -11,19 +11,21 @@ from .call import Call
 from .delete import delete_image
 from .entry import embed_memories, entry
 from .get import find, not_found
+from .update import check_version
 
 _LOOKED_THROUGH: Final = 200
 
 
-def undo(call: Call, id: str, *, saves: bool = False) -> Memory:
+def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None) -> Memory:
     """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
 
     Nothing is lost by it: the undone image joins the history. A memory that was superseded comes back so. One that
     superseded others and was not changed since is deleted, and they come back; undone again, it is there again.
-    With `saves`, the same is done to every memory that was only saved. Raises NotFound, or Conflict when the memory
-    has never been changed.
+    With `saves`, the same is done to every memory that was only saved. Raises NotFound, Conflict when the memory
+    has never been changed, or VersionConflict when it no longer has the `version`.
     """
     current = find(call, id, deleted=True)
+    check_version(current, version)
     if current.expires_at is not None and current.expires_at <= call.now():
         raise not_found(current.id)
     step = _undelete(call, current) if current.deleted_at else _step_back(call, current, saves=saves)

@@ -607,7 +607,7 @@ class Core:
         ones. An unknown `id` is an error; unknown `ids` are skipped.
         """
 
-    def undo(self, *, id: str) -> CoreMemoryView:
+    def undo(self, *, id: str, version: int | None = None) -> CoreMemoryView:
         """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
 
         Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
@@ -631,6 +631,7 @@ class Core:
         include_child_scopes: bool = True,
         agent_label: str | None = None,
         written_by: str | None = None,
+        of_conversation: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
@@ -676,6 +677,7 @@ class Core:
         include_child_scopes: bool = True,
         agent_label: str | None = None,
         written_by: str | None = None,
+        of_conversation: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
@@ -710,6 +712,7 @@ class Core:
         include_child_scopes: bool = True,
         agent_label: str | None = None,
         written_by: str | None = None,
+        of_conversation: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import copy
 from typing import Final
 
 import anyio
@@ -35,6 +36,12 @@ class Admission:
         self.calls = anyio.CapacityLimiter(MAX_CALLS_AT_ONCE)
         """The threads that calls run in."""
 
+    def known_by(self, identity: Identity) -> "Admission":
+        """The same limits for callers that another identity finds."""
+        other = copy(self)
+        other._identity = identity
+        return other
+
     @asynccontextmanager
     async def admitted(
         self, scope: Scope, receive: Receive, bounds: Bounds, what: str
@@ -43,9 +50,15 @@ class Admission:
 
         Raises what an identity raises, IdentityMissing, Throttled, and what `Bodies.read` raises.
         """
-        caller = identified(await self._caller(scope))
-        async with self._share.turn(caller), self._bodies.read(scope, receive, bounds, what) as body:
+        async with self.turn(scope) as caller, self._bodies.read(scope, receive, bounds, what) as body:
             yield caller, body
+
+    @asynccontextmanager
+    async def turn(self, scope: Scope) -> AsyncIterator[Caller]:
+        """The caller of a request whose body is read otherwise, until the block ends. Raises as `admitted`."""
+        caller = identified(await self._caller(scope))
+        async with self._share.turn(caller):
+            yield caller
 
     async def _caller(self, scope: Scope) -> Caller | None:
         if isinstance(self._identity, AT_ONCE):

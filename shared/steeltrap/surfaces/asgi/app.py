@@ -43,14 +43,15 @@ def create_app(
     public_url: str | None = None,
     routes: Sequence[BaseRoute] = (),
     on_close: Callable[[], None] = lambda: None,
+    pages: Callable[[Admission], Sequence[BaseRoute]] = lambda admission: (),
 ) -> FastAPI:
     """The application over a door. `toolset` is the one that MCP offers at `/mcp`, `agent` if not said.
 
     `local` refuses callers from anywhere but this computer, which a server that authenticates nobody must. With a
     `public_url`, which may be "", pages of other sites are refused; without one a gateway in front decides that.
     `resource` tells clients where they get a token. Shutting down closes the store, unless `closes_store` says that
-    it is needed again. At most `calls_of_user` calls of each user run at once. `routes` are further ones.
-    `on_close` is called when it shuts down. Raises NotFound.
+    it is needed again. At most `calls_of_user` calls of each user run at once. `routes` are further ones, and so are
+    those of `pages`, which share the limits of calls. `on_close` is called when it shuts down. Raises NotFound.
     """
     admission = Admission(identity, calls_of_user)
     endpoints = mcp_endpoints(door, admission, toolset or TOOLSET)
@@ -75,6 +76,7 @@ def create_app(
     app.router.routes.extend(_probes(door))
     app.router.routes.extend(mcp_routes(endpoints))
     app.router.routes.extend(routes)
+    app.router.routes.extend(pages(admission))
     for kind in (HTTPException, Exception):
         app.add_exception_handler(kind, partial(_not_routed, door))
     if resource is not None:

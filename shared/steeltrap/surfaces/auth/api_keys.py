@@ -64,6 +64,17 @@ class ApiKeys:
         key = self.find(token)
         if key is None:
             raise refused_token(f"The API key is unknown or revoked. Send another one; {_HOW}.")
+        return self._caller(key, scope)
+
+    def holder(self, id: str, scope: Scope) -> Caller:
+        """The caller of a key by its id, for a surface that saw the key before. Raises TokenRefused, Unavailable."""
+        with _translated():
+            key = self._read(id) if _ID.fullmatch(id) else None
+        if key is None:
+            raise refused_token("The API key is unknown or revoked.")
+        return self._caller(key, scope)
+
+    def _caller(self, key: ApiKey, scope: Scope) -> Caller:
         with _translated():
             expired = key.has_expired(self.now())
         if expired:

@@ -31,7 +31,8 @@ class Auth(StrEnum):
 class Authentication:
     """An identity, and what the server says of it: whose memories are served, and a header that names a user.
 
-    `local` says that nobody is asked who they are. `resource` tells clients where they get a token.
+    `local` says that nobody is asked who they are. `resource` tells clients where they get a token. With `keys`, who
+    has one of them signs in to the console with it.
     """
 
     identity: "Identity"
@@ -39,6 +40,7 @@ class Authentication:
     header: str = ""
     local: bool = False
     resource: "ProtectedResource | None" = None
+    keys: "ApiKeys | None" = None
 
 
 def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, str | None]) -> Authentication:
@@ -63,7 +65,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
         case Auth.KEYS:
             keys = api_keys(settings)
             whose = f"the users of the {len(keys.all())} API keys in {keys.folder}"
-            return Authentication(keys, whose, "Authorization: Bearer $KEY")
+            return Authentication(keys, whose, "Authorization: Bearer $KEY", keys=keys)
     return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
 
 
@@ -91,11 +93,13 @@ def _with_tokens(settings: "Settings", *, with_keys: bool) -> Authentication:
     from ..auth.api_keys import KeysOrTokens
 
     tokens = _tokens(settings)
+    keys = api_keys(settings) if with_keys else None
     return Authentication(
-        KeysOrTokens(api_keys(settings), tokens) if with_keys else tokens,
+        tokens if keys is None else KeysOrTokens(keys, tokens),
         f"the users of {settings.oidc_issuer}" + (" and of the API keys" if with_keys else ""),
         "Authorization: Bearer $TOKEN",
         resource=ProtectedResource(settings.oidc_issuer, settings.public_url),
+        keys=keys,
     )
 
 

@@ -4,7 +4,7 @@ import errno
 import ipaddress
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +17,11 @@ from .opening import log_to_stderr
 from .output import complain, say
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from ...invoke import Door
     from ...settings import Settings
+    from ..asgi.admission import Admission
 
 _MOST_CONNECTIONS: Final = 1000
 _GRACE_SECONDS: Final = 4
@@ -111,6 +114,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         routes=hook_routes(door, plan.hooks, settings.data),
         # Not behind the run: uvicorn ends the process by the signal that stopped it.
         on_close=partial(server_file.remove, str(settings.data), plan.hooks),
+        pages=_console(door, settings, known_by),
     )
     it = create_server(
         app,
@@ -127,6 +131,19 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
     finally:
         door.store.close()
+
+
+def _console(
+    door: "Door", settings: "Settings", known_by: Authentication
+) -> "Callable[[Admission], Sequence[BaseRoute]]":
+    """The routes of the console's pages. Whoever has an API key signs in with it. Raises Unavailable."""
+    if not settings.console:
+        return lambda admission: ()
+    from ..console import Console, Sessions, console_routes, open_secret
+
+    keys = known_by.keys
+    sessions = None if keys is None else Sessions(keys, known_by.identity, open_secret(settings.data))
+    return partial(console_routes, Console(door=door, sessions=sessions, public_url=settings.public_url))
 
 
 def raise_descriptor_limit() -> int:
@@ -206,6 +223,8 @@ def _announce(listener: socket.socket, plan: Plan, known_by: Authentication) -> 
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     say((f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.", "bold"), error=True)
+    if plan.settings.console:
+        say(f"See and change the memories in a browser: {url}", error=True)
     say(f"Memories are stored in {plan.settings.data}.", error=True)
     header = f' -H "{known_by.header}"' if known_by.header else ""
     say("Try:", error=True)

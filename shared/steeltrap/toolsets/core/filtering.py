@@ -20,6 +20,9 @@ class FilterInput(Input):
     include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
     agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
     written_by: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
+    of_conversation: str | None = Field(
+        None, min_length=1, max_length=512, description="Only memories that were saved in this conversation."
+    )
     untrusted: bool | None = Field(
         None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."
     )
@@ -40,6 +43,7 @@ class FilterInput(Input):
         values["scope"] = None if self.scope is None else check_scope(self.scope)
         values["metadata"] = self.metadata or {}
         values["agent_id"] = self.written_by
+        values["conversation_id"] = self.of_conversation
         return Filter(
             **values,
             include_turns=turns,

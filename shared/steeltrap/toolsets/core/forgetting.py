@@ -80,6 +80,7 @@ def delete(call: Call, input: DeleteInput) -> DeletedView:
 
 class UndoInput(Input):
     id: MemoryId
+    version: int | None = Field(None, ge=1, description="Undo only if this is still its version.")
 
 
 @CORE.tool("undo", "write", needs="embedder", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
@@ -89,7 +90,7 @@ def undo(call: Call, input: UndoInput) -> MemoryView:
     Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
     makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
     """
-    return memory_view(undoing.undo(call, input.id))
+    return memory_view(undoing.undo(call, input.id, version=input.version))
 
 
 class ForgetInput(Input):

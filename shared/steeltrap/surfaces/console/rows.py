@@ -1,0 +1,77 @@
+"""A memory as a row of a list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Final
+
+from .bars import why
+
+EXCERPT: Final = 360
+_SHOWN_TAGS: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What a list shows of a memory. `score` and `why` are of a search."""
+
+    id: str
+    version: int
+    text: str
+    is_cut: bool
+    at: str
+    time: str
+    day: str
+    scope: str
+    tags: list[str]
+    badges: list[tuple[str, str]]
+    pinned: bool
+    score: float | None = None
+    why: list[dict[str, Any]] | None = None
+    deleted: str = ""
+
+
+def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
+    content = memory["content"]
+    deleted = memory.get("deleted_at")
+    return Row(
+        id=memory["id"],
+        version=memory["version"],
+        text=content[:EXCERPT],
+        is_cut=len(content) > EXCERPT,
+        at=memory["created_at"],
+        time=when(memory["created_at"], zone),
+        day=day_of(memory["created_at"], zone),
+        scope=memory["scope"],
+        tags=memory.get("tags", [])[:_SHOWN_TAGS],
+        badges=badges(memory),
+        pinned=bool(memory.get("pinned")),
+        score=memory.get("score"),
+        why=why(memory) if "why" in memory else None,
+        deleted=when(deleted, zone) if deleted else "",
+    )
+
+
+def badges(memory: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Short labels, each with what it means."""
+    found = []
+    if memory.get("pinned"):
+        found.append(("pinned", "It never fades, and deleting by criteria skips it."))
+    if memory.get("messages"):
+        found.append(("episode", "Made from a conversation."))
+    if memory.get("superseded_by"):
+        found.append(("superseded", "A newer memory replaced it; searches leave it out."))
+    if memory.get("untrusted"):
+        found.append(("untrusted", "An untrusted agent wrote it."))
+    if memory.get("expires_at"):
+        found.append(("expires", f"It expires at {memory['expires_at']}."))
+    return found
+
+
+def when(moment: str, zone: tzinfo | None) -> str:
+    """A time in the zone that is shown, to the minute."""
+    return datetime.fromisoformat(moment).astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def day_of(moment: str, zone: tzinfo | None) -> str:
+    return datetime.fromisoformat(moment).astimezone(zone).strftime("%Y-%m-%d")

@@ -1,0 +1,123 @@
+"""The console in a real browser: Debian's Chromium, which `make browser` drives."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clock import SettableClock
+from console import seeding
+from steeltrap.model import Caller, UserRef
+from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.auth.api_keys import ApiKeys
+from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
+from steeltrap.surfaces.python import Memory
+from surfaces.callers import door_on
+from surfaces.serving import served
+
+collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_BROWSER") == "1" else ["test_*.py"]
+
+MANY = 10_000
+
+
+def chromium() -> str | None:
+    """Where Chromium is on this machine."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Any]:
+    path = chromium()
+    if path is None:
+        reason = "Chromium is not on the path: `apt-get install chromium` installs it"
+        (pytest.fail if os.environ.get("STEELTRAP_REQUIRE_ALL") == "1" else pytest.skip)(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # A container's own limits stand in for the sandbox, which root can't use.
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(engine: Any) -> Iterator[Any]:
+    context = engine.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light")
+    context.set_default_timeout(10_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: Any) -> Iterator[Any]:
+    """A page. What it complains of fails the test: a script that fails, something that the policy blocks."""
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("dialog", lambda dialog: (complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    yield page
+    # A status that a page shows in words is no fault.
+    assert [text for text in complaints if "the server responded with a status of" not in text] == []
+
+
+class Site:
+    """A served console, with the memory that it shows."""
+
+    def __init__(self, url: str, memory: Memory, clock: SettableClock, ids: dict[str, str]) -> None:
+        self.url = url
+        self.memory = memory
+        self.clock = clock
+        self.ids = ids
+
+    def of(self, name: str, action: str = "") -> str:
+        """The address of a seeded memory."""
+        return f"{self.url}/console/memories/{self.ids[name]}" + (f"/{action}" if action else "")
+
+
+def _site(folder: Path, seeded: bool = False, number: int = 0) -> Iterator[Site]:
+    clock = SettableClock(datetime.now(UTC) - timedelta(days=26))
+    door = door_on(folder, clock)
+    memory = Memory(door, Caller(UserRef("local"), "default"))
+    ids = seeding.a_few(memory, clock) if seeded else {}
+    seeding.many(memory, number)
+    pages = partial(console_routes, Console(door=door))
+    app = create_app(door, LocalUser("local", "default"), pages=pages)
+    with served(app) as url:
+        yield Site(url, memory, clock, ids)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A person's memories over a few weeks."""
+    yield from _site(tmp_path, seeded=True)
+
+
+@pytest.fixture
+def empty_site(tmp_path: Path) -> Iterator[Site]:
+    yield from _site(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def large_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Ten thousand memories."""
+    yield from _site(tmp_path_factory.mktemp("many"), number=MANY)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[tuple[Site, ApiKeys]]:
+    """A console that wants API keys."""
+    clock = SettableClock(datetime.now(UTC))
+    door = door_on(tmp_path, clock)
+    keys = ApiKeys(tmp_path / "keys", clock.now)
+    sessions = Sessions(keys, keys, open_secret(tmp_path), clock.now)
+    pages = partial(console_routes, Console(door=door, sessions=sessions))
+    app = create_app(door, keys, local=False, public_url="", pages=pages)
+    with served(app) as url:
+        yield Site(url, Memory(door, Caller(UserRef("ana"), "agent-1")), clock, {}), keys

@@ -1,0 +1,184 @@
+"""What a person does in the console, by mouse and by keyboard alone, and what goes wrong meanwhile."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from console.conftest import Site
+from steeltrap.model import Caller, UserRef
+from steeltrap.surfaces.auth.api_keys import ApiKeys
+
+
+def test_results_come_as_one_types_and_are_announced(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    expect(page.get_by_role("status")).to_have_text("11 memories")
+    page.get_by_label("Search memories").press_sequentially("peanuts")
+    expect(page.locator("#rows .row")).to_have_count(1)
+    expect(page.get_by_role("status")).to_have_text("1 memory found")
+    expect(page.locator(".why svg.bar").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?q=peanuts$"))
+    page.get_by_label("Search memories").fill("")
+    expect(page.get_by_role("status")).to_have_text("11 memories")
+
+
+def test_everything_is_done_by_keyboard_alone(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    keys = page.keyboard
+    keys.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    keys.press("Escape")
+    keys.press("/")
+    expect(page.get_by_label("Search memories")).to_be_focused()
+    keys.type("quarterly report")
+    expect(page.locator("#rows .row")).to_have_count(1)
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(page).to_have_url(site.of("report"))
+
+    keys.press("p")
+    expect(page.locator(".badge-pinned")).to_be_visible()
+    keys.press("e")
+    expect(page.get_by_label("Text", exact=True)).to_be_visible()
+    keys.press("Tab")  # past the link that skips to the content
+    page.get_by_label("Text", exact=True).focus()
+    keys.press("Control+a")
+    keys.type("The report goes to Greta.")
+    page.get_by_role("button", name="Save").focus()
+    keys.press("Enter")
+    expect(page.locator(".memory-text")).to_have_text("The report goes to Greta.")
+    expect(page.locator("ins", has_text="Greta")).to_be_visible()
+
+    keys.press("Delete")
+    expect(page.get_by_text("Moved to the trash.")).to_be_visible()
+    page.get_by_role("button", name="Undo").focus()
+    keys.press("Enter")
+    expect(page.get_by_text("Restored.")).to_be_visible()
+    keys.press("u")
+    expect(page).to_have_url(f"{site.url}/")
+    keys.press("j")
+    keys.press("x")
+    keys.press("j")
+    keys.press("x")
+    page.get_by_role("button", name="Merge…").focus()
+    keys.press("Enter")
+    page.get_by_role("button", name="Merge", exact=True).focus()
+    keys.press("Enter")
+    expect(page.get_by_text("Merged into this memory.")).to_be_visible()
+    keys.press("n")
+    expect(page.get_by_role("heading", name="New memory")).to_be_visible()
+
+
+def test_j_and_k_go_through_the_list(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    rows = page.locator("#rows .open")
+    page.keyboard.press("j")
+    expect(rows.nth(0)).to_be_focused()
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(rows.nth(0)).to_be_focused()
+
+
+def test_a_memory_is_written_and_found(page: Any, empty_site: Site) -> None:
+    page.goto(empty_site.url)
+    expect(page.get_by_text("Nothing is remembered yet")).to_be_visible()
+    page.get_by_role("link", name="Write the first memory").click()
+    page.get_by_label("Text", exact=True).fill("明日は雨です。")
+    page.get_by_label("Tags").fill("天気, weather")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".memory-text")).to_have_text("明日は雨です。")
+    page.get_by_role("link", name="weather").click()
+    expect(page.locator("#rows .row")).to_have_count(1)
+
+
+def test_a_memory_is_forgotten_with_a_receipt(page: Any, site: Site) -> None:
+    page.goto(site.of("food"))
+    page.get_by_role("link", name="Forget…").click()
+    page.get_by_role("button", name="Forget for good").click()
+    expect(page.get_by_role("heading", name="Forgotten")).to_be_visible()
+    expect(page.get_by_text(site.ids["food"])).to_be_visible()
+    page.goto(site.of("food"))
+    expect(page.get_by_role("alert")).to_contain_text("no memory with this id")
+
+
+def test_a_double_click_does_it_once(page: Any, site: Site) -> None:
+    site.memory.core.update(id=site.ids["food"], content="One.")
+    site.memory.core.update(id=site.ids["food"], content="Two.")
+    page.goto(site.of("food"))
+    page.get_by_role("button", name="Undo last change").dblclick()
+    expect(page.locator(".memory-text")).to_have_text("One.")
+    assert site.memory.core.get(id=site.ids["food"])["version"] == 4
+    page.goto(f"{site.url}/console/new")
+    page.get_by_label("Text", exact=True).fill("Written once.")
+    page.get_by_role("button", name="Save").dblclick()
+    expect(page.locator(".memory-text")).to_have_text("Written once.")
+    assert [m["content"] for m in site.memory.core.list()["memories"]].count("Written once.") == 1
+
+
+def test_two_tabs_that_edit_one_memory_lose_nothing(page: Any, context: Any, site: Site) -> None:
+    other = context.new_page()
+    for tab in (page, other):
+        tab.goto(site.of("food", "edit"))
+    other.get_by_label("Text", exact=True).fill("The other tab's text.")
+    other.get_by_role("button", name="Save").click()
+    expect(other.get_by_text("Saved.")).to_be_visible()
+    page.get_by_label("Text", exact=True).fill("My own text.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was saved")
+    expect(page.get_by_text("The other tab's text.").first).to_be_visible()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("My own text.")
+    page.get_by_role("button", name="Save mine over it").click()
+    expect(page.locator(".memory-text")).to_have_text("My own text.")
+
+
+def test_a_session_that_ended_keeps_what_was_typed(page: Any, guarded: tuple[Site, ApiKeys]) -> None:
+    site, keys = guarded
+    _, secret = keys.add(Caller(UserRef("ana"), "agent-1"), "", site.clock.now())
+    page.goto(f"{site.url}/console/new")
+    page.get_by_label("API key").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("Text", exact=True).fill("Two lines,\nan hour's work.")
+    site.clock.advance(hours=13)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("What you typed is kept")
+    page.get_by_label("API key").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Two lines,\nan hour's work.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".memory-text")).to_have_text("Two lines,\nan hour's work.")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("API key")).to_be_visible()
+
+
+def test_a_page_of_another_site_changes_nothing(page: Any, site: Site) -> None:
+    form = f"<form method=post action='{site.of('food', 'delete')}'><button>Win a prize</button></form>"
+    page.route("http://evil.test/", lambda route: route.fulfill(body=form, content_type="text/html"))
+    page.goto("http://evil.test/")
+    with page.expect_response(re.compile("/delete$")) as answered:
+        page.get_by_role("button", name="Win a prize").click()
+    assert answered.value.status == 403
+    assert site.memory.core.get(id=site.ids["food"])["version"] == 1
+
+
+def test_the_theme_is_chosen_and_kept(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(colour)
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = page.evaluate(colour)
+    assert dark != light
+    page.goto(f"{site.url}/console/browse")
+    assert page.evaluate(colour) == dark
+
+
+def test_results_don_t_move_while_they_come(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    page.evaluate(
+        "() => { window.shift = 0; const add = (each) => { window.shift += each.hadRecentInput ? 0 : each.value; };"
+        "new PerformanceObserver((seen) => seen.getEntries().forEach(add)).observe({type: 'layout-shift'}); }"
+    )
+    page.get_by_label("Search memories").press_sequentially("deploy")
+    expect(page.locator("#rows .row")).to_have_count(3)
+    assert page.evaluate("window.shift") < 0.05

