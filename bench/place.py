@@ -22,7 +22,7 @@ from steeltrap.runtime import local as runtime
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings, read_settings
 from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
-from steeltrap.surfaces.cli.opening import log_to_stderr
+from steeltrap.surfaces.cli.logs import log_to_stderr
 
 from .index_baseline import IndexBaseline
 from .stores import Store

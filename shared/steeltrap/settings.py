@@ -239,6 +239,9 @@ class Settings(BaseModel):
     log: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="Level of the log on stderr. Functions use `info` if it is unset."
     )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="Format of the log on stderr: `text`, or `json` with one object per line."
+    )
 
     @field_validator("opensearch_url")
     @classmethod

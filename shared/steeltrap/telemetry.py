@@ -4,12 +4,16 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic_core import to_json
 
 _log = logging.getLogger("steeltrap")
+
+REQUEST: ContextVar[str | None] = ContextVar("REQUEST", default=None)
+"""The id of the request that is being answered, for the log."""
 
 Stage = Literal["embed", "legs", "rank", "hydrate", "look_around", "write"]
 """Embedding texts; both legs of a search; ranking; reading the results; the look-around of a save; writing."""
@@ -48,9 +52,12 @@ Observe = Callable[[Measure], None]
 
 
 def log_call(measure: Measure) -> None:
-    """One line in the log."""
-    ended = measure.error or "ok"
-    _log.info("%s %s %.1f ms %s", measure.tool, ended, measure.milliseconds, measure.outcome or "")
+    """One line in the log, with what a line of JSON says of the call."""
+    ended, outcome = measure.error or "ok", measure.outcome or ""
+    fields = {"tool": measure.tool, "code": ended, "ms": round(measure.milliseconds, 1)}
+    if outcome:
+        fields["outcome"] = outcome
+    _log.info("%s %s %.1f ms %s", measure.tool, ended, measure.milliseconds, outcome, extra={"fields": fields})
 
 
 @contextmanager

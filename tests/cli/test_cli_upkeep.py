@@ -16,7 +16,7 @@ from steeltrap.engine import entry as entries
 from steeltrap.engine.entry import embed_memories
 from steeltrap.runtime import local as runtime
 from steeltrap.surfaces.cli import progress
-from steeltrap.surfaces.cli.opening import log_to_stderr
+from steeltrap.surfaces.cli.logs import log_to_stderr
 
 
 def checks(result):

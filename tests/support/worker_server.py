@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,9 +49,11 @@ class Connection:
 class WorkerServer:
     """The server's process, its port, and its workers."""
 
-    def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", port: int, said: list[str]) -> None:
         self.process = process
         self.port = port
+        self.said = said
+        """The lines that it wrote before it served."""
         self._connections: list[Connection] = []
 
     def workers(self) -> list[int]:
@@ -89,14 +92,15 @@ def worker_server(data: Path, *options: str, **settings: str) -> Iterator[Worker
         try:
             assert process.stderr is not None
             said = []
+            last = " listens on " if settings.get("STEELTRAP_LOG_FORMAT") == "json" else "Ctrl-C"
             for line in process.stderr:
                 said.append(line)
-                if line.startswith("Ctrl-C"):
+                if last in line:
                     break
             else:
                 raise AssertionError("".join(said))
-            [listens] = [line for line in said if " listens on " in line]
-            server = WorkerServer(process, int(listens.split(" on ")[1].split(" ")[0].rpartition(":")[2]))
+            [port] = {int(port) for line in said for port in re.findall(r" listens on http://[^ ]*:(\d+) ", line)}
+            server = WorkerServer(process, port, said)
             yield server
         finally:
             if server is not None:

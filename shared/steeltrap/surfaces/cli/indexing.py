@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .exits import Exit
-from .opening import log_to_stderr
+from .logs import log_to_stderr
 from .output import complain, say, write_json
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _settings() -> "Settings":
     from ...settings import read_settings
 
     settings = read_settings()
-    log_to_stderr(settings.log)
+    log_to_stderr(settings.log, format=settings.log_format)
     return settings
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import ipaddress
+import logging
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from ...errors import InvalidInput, SteeltrapError, Unavailable
 from ..hooks import server_file
 from .authentication import Auth, Authentication, authentication
-from .opening import log_to_stderr
-from .output import complain, say
+from .logs import log_to_stderr
+from .output import say
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from ...invoke import Door
     from ...settings import Settings
     from ..asgi.admission import Admission
+
+_log = logging.getLogger("steeltrap")
 
 _MOST_CONNECTIONS: Final = 1000
 _GRACE_SECONDS: Final = 4
@@ -49,7 +52,7 @@ def run(plan: Plan, port: int) -> None:
     refuse_open_door(plan.host, known_by)
     raise_descriptor_limit()
     with listen(plan.host, port) as listener:
-        log_to_stderr(plan.settings.log, tracebacks=True)
+        log_to_stderr(plan.settings.log, format=plan.settings.log_format, serving=True)
         address, its_port = listener.getsockname()[:2]
         running = server_file.of_this_process(address, its_port, plan.settings.user)
         plan = replace(plan, hooks=running)
@@ -82,12 +85,12 @@ def refuse_open_door(host: str, known_by: Authentication) -> None:
 def _work(plan: Plan, listener: socket.socket, serves: Callable[[], None]) -> None:
     """Serve in a worker's process."""
     settings = plan.settings
-    log_to_stderr(settings.log, tracebacks=True)
+    log_to_stderr(settings.log, format=settings.log_format, serving=True)
     share = settings.model_copy(update={"cache_mb": max(1, settings.cache_mb // plan.workers)})
     try:
         _serve(replace(plan, settings=share), authentication(settings, plan.auth, plan.headers), listener, serves)
     except SteeltrapError as error:
-        complain(error.message)
+        _log.error("%s", error.message)
         raise SystemExit(1) from None
 
 
@@ -97,6 +100,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     from ..asgi.admission import MAX_CALLS_AT_ONCE
     from ..asgi.app import create_app
     from ..asgi.hooks import hook_routes
+    from ..asgi.request_log import RequestLog
     from .connections import Limits, create_server
 
     settings, descriptors = plan.settings, raise_descriptor_limit()
@@ -117,11 +121,11 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         pages=_console(door, settings, known_by),
     )
     it = create_server(
-        app,
+        RequestLog(app),
         Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
         serves=serves,
-        log_level=settings.log,
-        access_log=settings.log in ("debug", "info"),
+        log_config=None,
+        access_log=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     _load_embedder(door)
@@ -165,7 +169,7 @@ def _load_embedder(door: "Door") -> None:
     try:
         door.embedder.embed(["ready"], purpose="query", timeout=_EMBEDDER_SECONDS)
     except SteeltrapError as error:
-        complain(error.message)
+        _log.warning("%s", error.message)
 
 
 def _is_loopback(host: str) -> bool:
@@ -213,15 +217,18 @@ def _let_hooks_in(plan: Plan) -> None:
         server_file.write(str(plan.settings.data), plan.hooks)
     except OSError as error:
         if plan.settings.store == "sqlite":  # with the cloud's, there may be no folder to write to, and no hooks
-            complain(f"`steeltrap hook` won't find this server ({error.strerror}: {error.filename}).")
+            _log.warning("`steeltrap hook` won't find this server (%s: %s).", error.strerror, error.filename)
 
 
 def _announce(listener: socket.socket, plan: Plan, known_by: Authentication) -> None:
     _let_hooks_in(plan)
     if known_by.resource and not plan.settings.public_url and not _is_loopback(plan.host):
-        complain("Set STEELTRAP_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
+        _log.warning("Set STEELTRAP_PUBLIC_URL to the address that clients use, so that they learn where to log in.")
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    if plan.settings.log_format == "json":
+        _log.info("steeltrap listens on %s for %s", url, known_by.whose)
+        return
     say((f"steeltrap listens on {url} (MCP at {url}/mcp) for {known_by.whose}.", "bold"), error=True)
     if plan.settings.console:
         say(f"See and change the memories in a browser: {url}", error=True)

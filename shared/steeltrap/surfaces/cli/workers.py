@@ -3,6 +3,7 @@
 They are spawned, not forked: a fork would share locks and SQLite connections, which neither survives.
 """
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -15,7 +16,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
 from ...errors import Unavailable
-from .output import complain
+
+_log = logging.getLogger("steeltrap")
 
 _STOP_SECONDS: Final = 6.0
 """A little longer than a worker takes for the calls that it is answering."""
@@ -46,7 +48,7 @@ def supervise(work: Work, arguments: Sequence[Any], *, count: int, all_serve: Ca
                 for at, worker in enumerate(workers):
                     if worker.process.is_alive():
                         continue
-                    complain(f"A worker died ({worker.end}); another one takes its place.")
+                    _log.warning("A worker died (%s); another one takes its place.", worker.end)
                     # One that can't even start would otherwise be replaced again and again without a pause.
                     if not worker.serves() and wait([stop], _PAUSE_SECONDS):
                         return
