@@ -13,7 +13,7 @@ from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
 from .ports import Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
-from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json
+from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
 from .tools import Catalogue, Media, Tool
 
 
@@ -145,6 +145,8 @@ def identified(caller: Caller | None) -> Caller:
         if len(value) > MAX_IDENTITY_CHARACTERS:
             raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
         check_json(value, where=f"the caller's {name}")
+    if caller.project is not None:
+        check_scope(caller.project)
     return caller
 
 

@@ -88,6 +88,11 @@ class Settings(BaseModel):
     )
     user: str = Field("local", min_length=1, description="User id in local single-user mode.")
     agent: str = Field("default", min_length=1, description="Agent id in local single-user mode.")
+    project: str = Field(
+        "",
+        description="Folder of the git repository that `steeltrap mcp` serves, or `none`. Default: the folder that the "
+        "client works in.",
+    )
     auth: Literal["local", "headers", "oidc", "keys", "oidc+keys"] = Field(
         "local",
         description="How `steeltrap serve` authenticates callers: `local` (everybody is the local user), `headers` "

@@ -30,6 +30,8 @@ MAX_BODY_BYTES: Final = 8 * 1024 * 1024
 READ_SECONDS: Final = 15.0
 WRITE_SECONDS: Final = 10.0
 _SHOWN: Final = 60
+IN_PROJECT: Final = "x-in-project"
+"""The schema key of a field that only callers with a project are shown; without one it is accepted all the same."""
 
 
 class Input(BaseModel):
@@ -86,7 +88,17 @@ class Tool:
     @cached_property
     def input_schema(self) -> JsonObject:
         """The JSON Schema of the arguments: self-contained, no titles, no nulls for optional fields."""
-        return dict(shown(self.own_schema))
+        schema = self.project_schema
+        properties = schema.get("properties", {})
+        known = {name: field for name, field in self.own_schema.get("properties", {}).items() if IN_PROJECT in field}
+        if not known:
+            return schema
+        return {**schema, "properties": {name: field for name, field in properties.items() if name not in known}}
+
+    @cached_property
+    def project_schema(self) -> JsonObject:
+        """The same, as a caller with a project is shown it."""
+        return dict(shown(self.own_schema, IN_PROJECT))
 
     @cached_property
     def own_schema(self) -> JsonObject:

@@ -336,6 +336,7 @@ _BIRD = document(
         ({"scope": "team/birds/herons", "include_child_scopes": True}, True),
         ({"scope": "team/bird", "include_child_scopes": True}, False),
         ({"scope": "team/", "include_child_scopes": True}, False),
+        ({"project": "git/widgets"}, True),
         ({"agent_id": "agent"}, True),
         ({"agent_id": "other"}, False),
         ({"agent_label": "label"}, True),
@@ -375,6 +376,18 @@ def test_a_filter_stands_in_both_legs_and_in_what_is_admitted(
     ):
         assert found(asked) == ({HERON} if passes else set())
         assert (asked.stored, asked.admitted) == (1, int(passes))
+
+
+def test_a_project_hides_the_scopes_of_others_and_nothing_else(index: Index, settle: Settle) -> None:
+    seen = ("user/default", "git/widgets", "git/widgets/api", "gitlab", "g", "work/git/gadgets")
+    hidden = ("git", "git/gadgets", "git/widgets-2", "git/widget")
+    names = dict(zip((*seen, *hidden), ids(len(seen) + len(hidden)), strict=True))
+    write(index, settle, *(document("heron", id, scope=scope) for scope, id in names.items()))
+    asked = search(index, "heron", project="git/widgets")
+    assert found(asked) == {names[scope] for scope in seen}
+    assert (asked.stored, asked.admitted) == (len(seen) + len(hidden), len(seen))
+    below = search(index, "heron", project="git/widgets", scope="git", include_child_scopes=True)
+    assert found(below) == {names["git/widgets"], names["git/widgets/api"]}
 
 
 def test_what_is_not_given_passes_no_condition_on_it(index: Index, settle: Settle) -> None:

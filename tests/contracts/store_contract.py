@@ -883,7 +883,7 @@ def test_asking_and_purging_make_no_space(opened: MemoryStore, space: Space) -> 
 
 # Filters, against a plain reading of what they say
 
-_SCOPES = ["a", "a/b", "a/b/c", "a-b", "ab", "a0", "A", "b"]
+_SCOPES = ["a", "a/b", "a/b/c", "a-b", "ab", "a0", "A", "b", "git", "git/a", "git/a/b", "git/a-b", "gitlab"]
 _TAGS = ["ui", "UI", "Straße", "STRASSE", "%", "_", "*", "work", "日本"]
 _VALUES: list[Any] = [None, True, False, 0, 1, 1.5, "1", "", "true", "null", "[1]", [1], {"x": 1}, "日本"]
 _KEYS = ["k", "K", 'quo"te', "a.b", "$", "", "é"]
@@ -922,6 +922,7 @@ _ONE_CONDITION = st.one_of(
     st.fixed_dictionaries({"tags": st.lists(st.sampled_from(_TAGS), max_size=2).map(tuple)}),
     st.fixed_dictionaries({"metadata": st.dictionaries(st.sampled_from(_KEYS), st.sampled_from(_PLAIN), max_size=2)}),
     st.fixed_dictionaries({"scope": st.sampled_from([*_SCOPES, "c"]), "include_child_scopes": st.booleans()}),
+    st.fixed_dictionaries({"project": st.sampled_from(["git/a", "git/a/b", "git/c"])}),
     st.fixed_dictionaries({"categories": st.lists(st.sampled_from(["x", "X", "%", "y"]), max_size=3).map(tuple)}),
     st.fixed_dictionaries({"tier": st.sampled_from(["short_term", "long_term", "working"])}),
     st.fixed_dictionaries({"content_type": st.sampled_from(["text", "code", "json"])}),
@@ -961,6 +962,12 @@ def _admits(filter: Filter, m: Memory) -> bool:
         and (not filter.categories or m.category in filter.categories)
         and {tag.casefold() for tag in filter.tags} <= {tag.casefold() for tag in m.tags}
         and all(key in m.metadata and _same(m.metadata[key], value) for key, value in filter.metadata.items())
+        and (
+            filter.project is None
+            or (m.scope != "git" and not m.scope.startswith("git/"))
+            or m.scope == filter.project
+            or m.scope.startswith(f"{filter.project}/")
+        )
         and (
             filter.scope in (None, m.scope) or (filter.include_child_scopes and m.scope.startswith(f"{filter.scope}/"))
         )

@@ -53,7 +53,7 @@ def test_clones_by_https_and_ssh_are_one_project_and_other_repositories_are_othe
     assert first.scope == second.scope == known(tmp_path / "widgets/.git").scope
     assert other.scope != first.scope
     assert (first.name, second.name) == ("widgets", "my-clone")
-    assert first.scope.startswith("project/widgets-")
+    assert first.scope.startswith("git/widgets-")
     assert "s3cret" not in str(first)
 
 
@@ -238,10 +238,10 @@ def test_an_unreadable_repository_is_no_project(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("folder", "name", "words"),
     [
-        ("two\nlines", "two lines", "project/two-lines-"),
-        ("ワイド", "ワイド", "project/"),
-        ("x" * 200, "x" * 64, f"project/{'x' * 64}-"),
-        ("a b", "a b", "project/a-b-"),
+        ("two\nlines", "two lines", "git/two-lines-"),
+        ("ワイド", "ワイド", "git/"),
+        ("x" * 200, "x" * 64, f"git/{'x' * 64}-"),
+        ("a b", "a b", "git/a-b-"),
     ],
 )
 def test_any_name_of_a_folder_gives_a_scope_and_a_name_on_one_line(

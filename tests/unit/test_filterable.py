@@ -5,7 +5,16 @@ from dataclasses import fields
 from steeltrap.adapters.dynamodb.layout.tables import LISTED
 from steeltrap.model import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, Memory
 
-_HOW = {"categories", "include_child_scopes", "include_turns", "turns_of", "episodes", "include_superseded", "as_of"}
+_HOW = {
+    "categories",
+    "project",
+    "include_child_scopes",
+    "include_turns",
+    "turns_of",
+    "episodes",
+    "include_superseded",
+    "as_of",
+}
 """What a filter says beside the fields themselves."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
-from ..model import Caller, Embedding, Outcome
+from ..model import DEFAULT_SCOPE, Caller, Embedding, Outcome
 from ..ports import Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..rules.weights import WEIGHTS, Weights
 from ..telemetry import Measure
@@ -53,6 +53,11 @@ class Call:
     idempotency_key: str | None = None
     outcome: Outcome | None = None
     measure: Measure = field(default_factory=Measure)
+
+    @property
+    def scope(self) -> str:
+        """Where a memory goes that names no scope: to the caller's project, if there is one."""
+        return self.caller.project or DEFAULT_SCOPE
 
     def now(self) -> datetime:
         return self.clock.now()

@@ -13,9 +13,11 @@ from ..model import (
     MAX_LINKS,
     ContentType,
     Embedding,
+    Filter,
     JsonObject,
     Memory,
     Message,
+    Neighbour,
     Outcome,
     OutcomeKind,
     Source,
@@ -25,6 +27,7 @@ from ..model import (
 from ..ports import Create, Guard, Probe, Replace
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
+from ..rules.matching import in_scopes
 from ..rules.vectors import has_direction
 from . import superseding
 from .call import Call
@@ -100,7 +103,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         except VersionConflict:  # what is superseded was changed in between
             call.deadline.left()
             marks = superseding.marks(call, memory)
-    others = novelty.others(around, memory.supersedes)
+    others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
         memory=written,
@@ -109,6 +112,14 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         similarity=round(nearest.cosine, 4) if nearest else None,
         probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
     )
+
+
+def _in_view(call: Call, near: list[Neighbour]) -> list[Neighbour]:
+    """Neighbours without those of other projects than the caller's."""
+    if call.caller.project is None or not near:
+        return near
+    filter, memories = Filter(project=call.caller.project), call.space.get([neighbour.id for neighbour in near])
+    return [each for each in near if each.id in memories and in_scopes(filter, memories[each.id].scope)]
 
 
 def compose(call: Call, draft: Draft, position: int = 0) -> Memory:

@@ -4,8 +4,9 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import Conflict, NotFound
-from ..model import Memory, Revision
+from ..model import Filter, Memory, Revision
 from ..ports import Replace
+from ..rules.matching import in_scopes
 from . import superseding
 from .call import Call
 from .delete import delete_image
@@ -41,8 +42,8 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
 def last_changed(call: Call) -> str:
     """The id of the memory whose last change is the latest that the calling agent made.
 
-    What another agent changed since is left out, and so are episodes as they were made: no agent decided to save
-    them. Raises NotFound when none of the latest writes is the agent's.
+    What another agent changed since is left out, and so are memories of other projects, and episodes as they were
+    made: no agent decided to save them. Raises NotFound when none of the latest writes is the agent's.
     """
     mine = [memory for memory in call.space.latest_writes(_LOOKED_THROUGH) if _is_change_of(call, memory)]
     if not mine:
@@ -53,7 +54,8 @@ def last_changed(call: Call) -> str:
 
 def _is_change_of(call: Call, memory: Memory) -> bool:
     by = memory.agent_id if memory.version == 1 else memory.updated_by
-    return by == call.caller.agent_id and not (memory.version == 1 and memory.is_episode)
+    is_here = in_scopes(Filter(project=call.caller.project), memory.scope)
+    return by == call.caller.agent_id and is_here and not (memory.version == 1 and memory.is_episode)
 
 
 def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:

@@ -39,11 +39,13 @@ class UserRef:
 class Caller:
     """The caller from the surface's authenticated context, never from a tool's arguments.
 
-    `agent_id` and `conversation_id` are None if the surface knows none. `permissions` say what the caller may do with
-    their own memories.
+    `agent_id` and `conversation_id` are None if the surface knows none. `project` is the scope of the repository that
+    the caller works in, if the surface knows one; it says where the `agent` toolset saves, and opens nothing that isn't
+    the user's. `permissions` say what the caller may do with their own memories.
     """
 
     user: UserRef
     agent_id: str | None = None
     conversation_id: str | None = None
     permissions: Permissions = EVERYTHING
+    project: str | None = None

@@ -43,7 +43,8 @@ class Filter:
     """Which memories are looked at. Everything given must hold; None or () means any.
 
     `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
-    takes its child scopes in with `include_child_scopes`. `metadata` compares top-level keys for
+    takes its child scopes in with `include_child_scopes`. Of the scopes below PROJECTS, `project` lets only that one
+    and its child scopes through, and all scopes elsewhere. `metadata` compares top-level keys for
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
     episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`.
@@ -57,6 +58,7 @@ class Filter:
     categories: tuple[str, ...] = ()
     content_type: ContentType | None = None
     scope: str | None = None
+    project: str | None = None
     include_child_scopes: bool = False
     agent_id: str | None = None
     agent_label: str | None = None

@@ -15,6 +15,8 @@ ContentType = Literal["text", "image", "code", "json", "yaml"]
 Source = Literal["user_memory", "conversation"]
 
 DEFAULT_SCOPE: Final = "user/default"
+PROJECTS: Final = "git"
+"""The scope above those of the repositories that agents work in."""
 MAX_CONTENT_BYTES: Final = 32 * 1024
 MAX_MESSAGES_BYTES: Final = 128 * 1024
 MAX_METADATA_BYTES: Final = 16 * 1024

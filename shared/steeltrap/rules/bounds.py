@@ -81,11 +81,11 @@ def has_more_values(text: bytes | bytearray, most: int) -> bool:
     return False
 
 
-def shown(schema: Any) -> Any:
-    """A schema as clients read it, without what `MaxBytes` added."""
+def shown(schema: Any, *hidden: str) -> Any:
+    """A schema as clients read it, without what `MaxBytes` added, and without other `hidden` keys."""
     if isinstance(schema, dict):
-        return {name: shown(value) for name, value in schema.items() if name != KEY}
-    return [shown(value) for value in schema] if isinstance(schema, list) else schema
+        return {name: shown(value, *hidden) for name, value in schema.items() if name not in (KEY, *hidden)}
+    return [shown(value, *hidden) for value in schema] if isinstance(schema, list) else schema
 
 
 def _needs(schema: JsonObject) -> tuple[float, float]:

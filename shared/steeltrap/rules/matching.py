@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from ..model import FLAGS, TEXTS, TIMES, Filter, JsonObject, Memory
+from ..model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, JsonObject, Memory
 
 
 def fold_tag(tag: str) -> str:
@@ -31,7 +31,7 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
         and (filter.episodes or not memory.is_episode or _includes_said(filter, memory))
         and all(getattr(filter, name) in (None, getattr(memory, name)) for name in (*TEXTS, *FLAGS))
         and (not filter.categories or memory.category in filter.categories)
-        and _in_scope(filter, memory.scope)
+        and in_scopes(filter, memory.scope)
         and all(_between(getattr(memory, name), *filter.between(name)) for name in TIMES)
         and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in memory.tags}
         and _has(memory.metadata, filter.metadata)
@@ -48,10 +48,15 @@ def _same(stored: Any, asked: Any) -> bool:
     return isinstance(stored, bool) == isinstance(asked, bool) and bool(stored == asked)
 
 
-def _in_scope(filter: Filter, scope: str) -> bool:
-    if filter.scope in (None, scope):
-        return True
-    return filter.include_child_scopes and scope.startswith(f"{filter.scope}/")
+def in_scopes(filter: Filter, scope: str) -> bool:
+    """Whether a filter's conditions on scopes hold for one."""
+    if filter.project is not None and _within(PROJECTS, scope) and not _within(filter.project, scope):
+        return False
+    return filter.scope in (None, scope) or (filter.include_child_scopes and _within(filter.scope, scope))
+
+
+def _within(above: str, scope: str) -> bool:
+    return scope == above or scope.startswith(f"{above}/")
 
 
 def _between(at: datetime | None, after: datetime | None, before: datetime | None) -> bool:

@@ -45,7 +45,12 @@ def create_server(
     as many at once as the `limiter` lets through. A cancelled call is answered no more, and ends by its own deadline.
     """
     offered = door.catalogue.toolset(toolset)
-    listed = [(tool, types.Tool.model_validate(schemas.mcp(tool))) for tool in offered.tools.values()]
+
+    def entries(*, project: bool) -> list[tuple[Tool, types.Tool]]:
+        shown = ((tool, schemas.mcp(tool, project=project)) for tool in offered.tools.values())
+        return [(tool, types.Tool.model_validate(schema)) for tool, schema in shown]
+
+    listed, listed_in_project = entries(project=False), entries(project=True)
 
     async def in_thread(context: Context, work: Callable[[], T]) -> T:
         async with anyio.create_task_group() as tasks:
@@ -61,8 +66,9 @@ def create_server(
         _check_first_page(params)
         caller = caller_of(context)
         permissions = EVERYTHING if caller is None else caller.permissions
-        refusals = [refusal(permissions, tool) for tool, _ in listed]
-        shown = [entry for (_, entry), why in zip(listed, refusals, strict=True) if why is None]
+        there = listed if caller is None or caller.project is None else listed_in_project
+        refusals = [refusal(permissions, tool) for tool, _ in there]
+        shown = [entry for (_, entry), why in zip(there, refusals, strict=True) if why is None]
         if not shown and refusals[0] is not None:
             raise MCPError(types.INVALID_REQUEST, refusals[0].message)
         return types.ListToolsResult(tools=shown)

@@ -7,6 +7,7 @@ them, and the folder says where it works.
 
 import os
 import re
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +17,7 @@ from ..rules import remotes
 _MAX_BYTES: Final = 1 << 20
 _NAME: Final = 64
 _DIGITS: Final = 16
+_FOLDERS: Final = re.compile(",|;" if os.name == "nt" else "[,:]")
 
 
 class Project(NamedTuple):
@@ -35,6 +37,16 @@ def project_of(folder: Path) -> Project | None:
         return _project_of(folder)
     except (OSError, ValueError, RuntimeError):
         return None
+
+
+def folder_of_client(environment: Mapping[str, str]) -> Path:
+    """The folder that an MCP client works in: Claude Code and Cursor tell it, which may start servers elsewhere; others
+    start them in it.
+
+    MCP's own roots are not asked for: they are deprecated, and few clients answer.
+    """
+    told = [environment.get("CLAUDE_PROJECT_DIR", ""), *_FOLDERS.split(environment.get("WORKSPACE_FOLDER_PATHS", ""))]
+    return next((Path(folder) for folder in told if folder and Path(folder).is_absolute()), Path())
 
 
 def _project_of(folder: Path) -> Project | None:
@@ -105,8 +117,8 @@ def _shown(name: str) -> str:
 
 
 def _scope(identity: str, name: str) -> str:
-    """`project/NAME-DIGITS`: the digits tell repositories apart, the name helps whoever reads a list of scopes."""
+    """`git/NAME-DIGITS`: the digits tell repositories apart, the name helps whoever reads a list of scopes."""
     digits = sha256(identity.encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
     # What stands before an @ may be a credential in an address that git would not take.
     words = re.sub(r"[^A-Za-z0-9_-]+", "-", name.rpartition("@")[2][:_NAME]).strip("-")
-    return f"project/{words}-{digits}" if words else f"project/{digits}"
+    return f"git/{words}-{digits}" if words else f"git/{digits}"

@@ -74,7 +74,13 @@ def open_memory(
 class Agent:
     """Six tools for a model: remember, recall, revise, forget, list, undo. Answers are plain text."""
 
-    def remember(self, *, content: str, occurred_at: str | datetime | None = None) -> str:
+    def remember(
+        self,
+        *,
+        content: str,
+        occurred_at: str | datetime | None = None,
+        about: Literal["project", "user"] | None = None,
+    ) -> str:
         """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
         "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand.
         """

@@ -31,13 +31,13 @@ def bedrock(tool: Tool) -> JsonObject:
     return {"toolSpec": specification}
 
 
-def mcp(tool: Tool) -> JsonObject:
-    """As MCP's `tools/list` shows it: without a title, which would repeat the name, and without an output schema, since
-    answers are text."""
+def mcp(tool: Tool, *, project: bool = False) -> JsonObject:
+    """As MCP's `tools/list` shows it, to a caller with a `project` or without: no title, which would repeat the name,
+    and no output schema, since answers are text."""
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": tool.input_schema,
+        "inputSchema": tool.project_schema if project else tool.input_schema,
         "annotations": {
             "readOnlyHint": tool.access == "read",
             "destructiveHint": tool.destructive,

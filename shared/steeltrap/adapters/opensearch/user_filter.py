@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...model import FLAGS, TEXTS, TIMES, Filter, to_micros
+from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
 from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 
@@ -57,6 +57,9 @@ def conditions(filter: Filter) -> list[Clause]:
         first, end = filter.between(name)
         if bounds := {bound: to_micros(at) for bound, at in present([("gte", first), ("lt", end)])}:
             clauses.append({"range": {name: bounds}})
+    if filter.project is not None:
+        elsewhere: Clause = {"bool": {"must_not": [{"term": {"within": exact(PROJECTS)}}]}}
+        clauses.append(_any_of([elsewhere, {"term": {"within": exact(filter.project)}}]))
     if filter.categories:
         clauses.append({"terms": {"category": [exact(category) for category in filter.categories]}})
     if not filter.episodes:
@@ -84,7 +87,11 @@ def _without(kind: str, filter: Filter) -> list[Clause]:
     if filter.turns_of is None:
         return []
     said: Clause = {"term": {"conversation_id": exact(filter.turns_of)}}
-    return [{"bool": {"should": [others, said], "minimum_should_match": 1}}]
+    return [_any_of([others, said])]
+
+
+def _any_of(clauses: list[Clause]) -> Clause:
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
 
 
 def _all_of(clauses: list[Clause]) -> Clause:

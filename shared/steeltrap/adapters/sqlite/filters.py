@@ -1,6 +1,6 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
-from ...model import FLAGS, TEXTS, TIMES, Filter, to_micros
+from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
 from ...rules.matching import fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
@@ -65,11 +65,17 @@ def _superseding(filter: Filter, values: dict[str, object]) -> list[str]:
 
 
 def _scope(filter: Filter, values: dict[str, object]) -> list[str]:
-    if filter.scope is None:
-        return []
-    values["scope"] = filter.scope
-    if not filter.include_child_scopes:
-        return ["scope = :scope"]
+    where = []
+    if filter.scope is not None:
+        values["scope"] = filter.scope
+        where.append(_within("scope", filter.scope, values) if filter.include_child_scopes else "scope = :scope")
+    if filter.project is not None:
+        others, own = _within("projects", PROJECTS, values), _within("project", filter.project, values)
+        where.append(f"(NOT {others} OR {own})")
+    return where
+
+
+def _within(name: str, scope: str, values: dict[str, object]) -> str:
     # "0" is the character behind "/", so this is the range of all that begins with the scope and a slash.
-    values |= {"below": filter.scope + "/", "behind": filter.scope + "0"}
-    return ["(scope = :scope OR (scope >= :below AND scope < :behind))"]
+    values |= {name: scope, f"{name}_below": f"{scope}/", f"{name}_behind": f"{scope}0"}
+    return f"(scope = :{name} OR (scope >= :{name}_below AND scope < :{name}_behind))"

@@ -100,6 +100,10 @@ class Index:
         """The slots that are no episodes, and those of the conversation that the filter includes."""
         return self._slots.without_episodes(turns=filter.include_turns, turns_of=filter.turns_of)
 
+    def in_scopes(self, filter: Filter) -> Mask:
+        """The slots whose scope the filter admits."""
+        return self._slots.in_scopes(filter)
+
     def among(self, rows: Sequence[int]) -> Mask:
         """The slots of these row numbers."""
         return self._slots.among(rows)

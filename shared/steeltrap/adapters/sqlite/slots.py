@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model import NO_TIME, Filter, to_micros
+from ...rules.matching import in_scopes
 
 FOREVER: Final = np.iinfo(np.int64).max
 _ANY: Final = Filter()
@@ -178,6 +179,12 @@ class Slots:
     def in_scope(self, scope: str) -> Mask:
         """The slots that lie directly in a scope."""
         mask: Mask = self.column("scope") == self._scopes.get(scope, -1)
+        return mask
+
+    def in_scopes(self, filter: Filter) -> Mask:
+        """The slots whose scope the filter admits."""
+        admitted = np.fromiter((in_scopes(filter, scope) for scope in self._scopes), np.bool_, len(self._scopes))
+        mask: Mask = admitted[self.column("scope")]
         return mask
 
     def order(self, slots: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.intp]:

@@ -1,6 +1,7 @@
 """One user's memories in SQLite."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import apsw
@@ -302,9 +303,12 @@ class SqliteSpace:
     def _admitted(self, connection: apsw.Connection, index: Index, base: Mask, filter: Filter) -> Mask:
         if not filter.episodes:
             base = base & index.without_episodes(filter)
-        if filter.is_open():
+        if filter.scope is not None or filter.project is not None:
+            base = base & index.in_scopes(filter)
+        rest = replace(filter, scope=None, project=None)
+        if rest.is_open():
             return base
-        where, values = conditions(filter, self._now())
+        where, values = conditions(rest, self._now())
         rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
 

@@ -1,5 +1,6 @@
 """serve and mcp: the long-running commands."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -66,10 +67,36 @@ def mcp(
     user: options.User = None,
     agent: options.Agent = None,
     conversation: options.Conversation = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="FOLDER",
+            help="A folder of the git repository whose memories to keep apart, or none (STEELTRAP_PROJECT, else the "
+            "folder that the client works in).",
+        ),
+    ] = None,
 ) -> None:
     """Serve MCP over stdin and stdout, for an MCP client."""
     from ..mcp import run_stdio
     from .opening import opened
 
     with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
-        run_stdio(memory.door, memory.door.catalogue.toolset(toolset).name, memory.caller)
+        scope = _scope_of_project(memory.settings.project if project is None else project)
+        caller = replace(memory.caller, project=scope)
+        run_stdio(memory.door, memory.door.catalogue.toolset(toolset).name, caller)
+
+
+def _scope_of_project(named: str) -> str | None:
+    """The scope of the project that the user named, else of the one that the client works in."""
+    import os
+    from pathlib import Path
+
+    from ..project import folder_of_client, project_of
+
+    if named == "none":
+        return None
+    # A client that knows no such variable passes "${workspaceFolder}" as it is.
+    is_told = named and "${" not in named
+    found = project_of(Path(named).expanduser() if is_told else folder_of_client(os.environ))
+    return found and found.scope

@@ -11,7 +11,8 @@ from ...model import Memory
 from ...rules.bounds import MaxBytes
 from ...rules.ids import start_of
 from ...rules.limits import check_id
-from .lines import fenced, memory_lines
+from ...rules.matching import in_scopes
+from .lines import fenced, memory_lines, shown_to
 
 _CANDIDATES: Final = 10
 
@@ -31,6 +32,7 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
     memories = [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
     if not memories:
         raise not_found(given)
+    memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories
     if len(memories) > 1:
         raise InvalidInput(
             f"The ids of {len(memories)} memories start with {start}; give more digits of the one that you mean. "

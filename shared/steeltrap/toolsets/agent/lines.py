@@ -9,6 +9,7 @@ from ...engine.call import Call
 from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
 from ...rules.ids import SHORTEST, shortest_start
+from ...rules.matching import in_scopes
 
 OPEN: Final = "<memories>"
 CLOSE: Final = "</memories>"
@@ -39,11 +40,17 @@ def fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[li
 
 def memory_lines(call: Call, memories: Sequence[Memory], texts: Sequence[str] | None = None) -> list[str]:
     """One line per memory: its shortest unambiguous id, its day, its text or what is to be shown of it. The line of
-    an untrusted agent's names the agent."""
+    an untrusted agent's names the agent, and the line of the project's says so."""
     ids = short_ids(call, [memory.id for memory in memories])
     shown = [inert(memory.content) for memory in memories] if texts is None else texts
-    lines = zip(ids, memories, shown, strict=True)
-    return [f"[{id}] {day_of(call, memory)}{_author(memory)}: {text}" for id, memory, text in lines]
+    heads = [f"[{id}] {day_of(call, memory)}" for id, memory in zip(ids, memories, strict=True)]
+    lines = zip(heads, memories, shown, strict=True)
+    return [f"{head}{_place(call, memory)}{_author(memory)}: {text}" for head, memory, text in lines]
+
+
+def _place(call: Call, memory: Memory) -> str:
+    own = Filter(scope=call.caller.project, include_child_scopes=True)
+    return " (this project)" if own.scope and in_scopes(own, memory.scope) else ""
 
 
 def _author(memory: Memory) -> str:
@@ -51,8 +58,8 @@ def _author(memory: Memory) -> str:
 
 
 def shown_to(call: Call) -> Filter:
-    """The memories that a model is shown: with a setting, none of untrusted agents."""
-    return Filter(untrusted=None if call.rules.show_untrusted else False)
+    """The memories that a model is shown: none of other projects, and with a setting none of untrusted agents."""
+    return Filter(project=call.caller.project, untrusted=None if call.rules.show_untrusted else False)
 
 
 def apart(memories: Sequence[Memory], lines: Sequence[str]) -> list[str]:

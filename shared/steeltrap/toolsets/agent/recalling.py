@@ -19,6 +19,8 @@ MAX_RESULTS: Final = 20
 TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
 NOTHING: Final = "Nothing about this is stored."
+EMPTY: Final = "Nothing is stored yet."
+EMPTY_HERE: Final = "Nothing about the user or this project is stored yet."
 
 
 class RecallInput(Input):
@@ -44,8 +46,7 @@ def recall(call: Call, input: RecallInput) -> str:
     call.outcome = found.outcome
     found.check_answered()
     if not found.hits:
-        nothing = "Nothing is stored yet." if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
-        return f"{today(call)}\n{nothing}"
+        return f"{today(call)}\n{EMPTY if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING}"
     texts = [hit.preview or inert(hit.memory.content) for hit in found.hits]
     memories = [hit.memory for hit in found.hits]
     parts = [today(call), *apart(memories, memory_lines(call, memories, texts))]
@@ -73,7 +74,8 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
     page = listing.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     if not page.memories:
-        return f"No memories here; {page.total:,} are stored." if page.total else "Nothing is stored yet."
+        empty = EMPTY if call.caller.project is None else EMPTY_HERE
+        return f"No memories here; {page.total:,} are stored." if page.total else empty
     shown, in_part = fitting(call, page.memories, TOKENS)
     parts = [today(call), *apart(page.memories, shown)]
     if in_part:

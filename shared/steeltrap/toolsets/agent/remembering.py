@@ -1,15 +1,26 @@
 """agent: remember."""
 
+from typing import Annotated, Literal
+
 from pydantic import Field
 
 from ...engine import save_once
 from ...engine.call import Call
 from ...engine.save import Draft
-from ...model import OutcomeKind
-from ...tools import Input
+from ...errors import InvalidInput
+from ...model import DEFAULT_SCOPE, Memory, OutcomeKind
+from ...tools import IN_PROJECT, Input
 from ..fields import AnyText, Time
 from .lines import fenced, memory_lines, short_ids
 from .toolset import AGENT
+
+About = Annotated[
+    Literal["project", "user"],
+    Field(
+        description="user: true in all projects, such as who the user is and prefers. Default: this project",
+        json_schema_extra={IN_PROJECT: True},
+    ),
+]
 
 
 class RememberInput(Input):
@@ -17,6 +28,7 @@ class RememberInput(Input):
     occurred_at: Time | None = Field(
         None, description="Date of the event, such as 2026-05-31. Default: today", json_schema_extra={"format": "date"}
     )
+    about: About | None = None
 
 
 @AGENT.tool(
@@ -33,11 +45,12 @@ class RememberInput(Input):
 def remember(call: Call, input: RememberInput) -> str:
     """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
     "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand."""
-    saved, existed = save_once.save_once(call, Draft(content=input.content, occurred_at=input.occurred_at))
+    draft = Draft(content=input.content, occurred_at=input.occurred_at, scope=_scope(call, input.about))
+    saved, existed = save_once.save_once(call, draft)
     [id] = short_ids(call, [saved.memory.id])
     if existed or saved.existed:
         return f"Already stored as [{id}]; nothing was saved."
-    answer = f"Saved as [{id}]."
+    answer = f"Saved as [{id}]{_place(call, saved.memory)}."
     corrected = call.space.get([saved.probably_supersedes]) if saved.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))
@@ -48,3 +61,15 @@ def remember(call: Call, input: RememberInput) -> str:
     if call.outcome is not None and call.outcome.kind is OutcomeKind.DEGRADED:
         answer += " Whether it corrects an older memory is not known now."
     return answer
+
+
+def _scope(call: Call, about: str | None) -> str:
+    if about == "project" and call.caller.project is None:
+        raise InvalidInput('There is no project here: leave `about` out, or say "user".')
+    return DEFAULT_SCOPE if about == "user" else call.scope
+
+
+def _place(call: Call, memory: Memory) -> str:
+    if call.caller.project is None:
+        return ""
+    return " for this project" if memory.scope == call.caller.project else " for all projects"

@@ -4,7 +4,7 @@ import json
 from hashlib import blake2b
 from typing import Any, Final
 
-from ....model import FLAGS, TEXTS, TIMES, Filter, Memory, to_micros
+from ....model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, Memory, to_micros
 from ....rules.matching import fold_tag
 from .keys import MEMORIES, newest_first
 from .tables import LISTED
@@ -51,15 +51,18 @@ class Conditions:
                     self._say(name, comparison, to_micros(time), f"{place}_{name}")
 
     def _scope(self, filter: Filter) -> None:
-        if filter.scope is None:
-            return
+        if filter.scope is not None and not filter.include_child_scopes:
+            self._say("scope", "=", filter.scope)
+        elif filter.scope is not None:
+            self._said.append(self._within("scope", filter.scope))
+        if filter.project is not None:
+            others, own = self._within("projects", PROJECTS), self._within("project", filter.project)
+            self._said.append(f"(NOT {others} OR {own})")
+
+    def _within(self, name: str, scope: str) -> str:
         self.names["#scope"] = "scope"
-        self.values[":scope"] = filter.scope
-        if filter.include_child_scopes:
-            self.values[":below"] = f"{filter.scope}/"
-            self._said.append("(#scope = :scope OR begins_with(#scope, :below))")
-        else:
-            self._said.append("#scope = :scope")
+        self.values |= {f":{name}": scope, f":{name}_below": f"{scope}/"}
+        return f"(#scope = :{name} OR begins_with(#scope, :{name}_below))"
 
     def _sets(self, filter: Filter) -> None:
         if filter.categories:
