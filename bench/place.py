@@ -21,8 +21,8 @@ from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings, read_settings
-from steeltrap.surfaces.cli.importing import BLOCK_ITEMS
 from steeltrap.surfaces.cli.logs import log_to_stderr
+from steeltrap.surfaces.imports.running import BLOCK_ITEMS
 
 from .index_baseline import IndexBaseline
 from .stores import Store

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from steeltrap.surfaces.cli import importing
+from steeltrap.surfaces.imports import running
 
 TALK = [
     {"role": "user", "content": "I moved to Lisbon", "time": "2025-03-01T10:00:00Z"},
@@ -133,8 +133,8 @@ def test_a_damaged_document_names_the_line_of_the_damage(run, tmp_path):
 
 def test_an_interrupted_import_goes_on_where_it_stopped(run, load, tmp_path, monkeypatch):
     path = lines(tmp_path / "long.jsonl", *({"role": "user", "content": f"turn {n % 7}"} for n in range(30)))
-    monkeypatch.setattr(importing, "BLOCK_ITEMS", 4)
-    write, blocks = importing._write, []
+    monkeypatch.setattr(running, "BLOCK_ITEMS", 4)
+    write, blocks = running.importing.import_drafts, []
 
     def third_block_fails(*arguments):
         blocks.append(1)
@@ -142,11 +142,11 @@ def test_an_interrupted_import_goes_on_where_it_stopped(run, load, tmp_path, mon
             raise KeyboardInterrupt
         return write(*arguments)
 
-    monkeypatch.setattr(importing, "_write", third_block_fails)
+    monkeypatch.setattr(running.importing, "import_drafts", third_block_fails)
     result = run("import", path)
     assert result.exit_code == 130
     assert "8 written" in result.stderr
-    monkeypatch.setattr(importing, "_write", write)
+    monkeypatch.setattr(running.importing, "import_drafts", write)
     assert load(path) == (22, 8, 0)
     assert [turn["content"] for turn in turns_of(run)] == [f"turn {n % 7}" for n in range(30)]
 
@@ -167,7 +167,7 @@ def test_an_import_that_was_interrupted_before_the_episodes_makes_them_when_it_i
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "close_conversation", interrupted)
+        patch.setattr(running, "close_conversation", interrupted)
         assert run("import", path).exit_code == 130
     unseen = run("recall", "Lisbon")
     assert unseen.stdout == ""
@@ -177,7 +177,8 @@ def test_an_import_that_was_interrupted_before_the_episodes_makes_them_when_it_i
     assert "Lisbon" in run("recall", "Lisbon").stdout
 
 
-def test_notes_become_memories_with_their_headings_dates_and_tags(run, load, tmp_path):
+def test_notes_become_memories_with_their_headings_dates_and_tags(run, load, tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "UTC")
     folder = tmp_path / "notes"
     (folder / "sub").mkdir(parents=True)
     (folder / ".hidden").mkdir()
@@ -190,7 +191,7 @@ def test_notes_become_memories_with_their_headings_dates_and_tags(run, load, tmp
     short, *parts = stored(run)
     assert short["content"] == "Trip\n\nWe saw the sea."
     assert short["tags"] == ["vault", "sea", "sun"]
-    assert short["occurred_at"] == "2024-05-03T00:00:00+00:00"
+    assert short["occurred_at"] == "2024-05-03T12:00:00+00:00"
     assert short["scope"] == "notes/mine"
     assert [part["metadata"]["headings"] for part in parts] == [["Plan", f"Part {n}"] for n in range(3)]
     assert parts[1]["content"].startswith("Plan › Part 1\n\n```\n# no heading")
@@ -255,7 +256,7 @@ def test_an_import_over_the_quota_says_how_far_it_came_and_ends_with_a_code_of_i
     (tmp_path / "n").mkdir()
     for n in range(6):
         (tmp_path / "n" / f"{n}.md").write_text(f"Fact {n}.")
-    monkeypatch.setattr(importing, "BLOCK_ITEMS", 4)
+    monkeypatch.setattr(running, "BLOCK_ITEMS", 4)
     monkeypatch.setenv("STEELTRAP_MAX_MEMORIES", "5")
     result = run("import", tmp_path / "n")
     assert result.exit_code == 7

@@ -1,12 +1,13 @@
 """The streaming JSON reader says what json.loads says, wherever its window ends."""
 
 import json
+from io import BytesIO
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.surfaces.cli.files import json_document
-from steeltrap.surfaces.cli.files.json_value import Damage
+from steeltrap.surfaces.imports import json_document
+from steeltrap.surfaces.imports.json_value import Damage
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(
@@ -15,11 +16,9 @@ values = st.recursive(
 
 
 def read(tmp_path_factory, monkeypatch_chunk, data):
-    path = tmp_path_factory.mktemp("json") / "x.json"
-    path.write_bytes(data)
     chunk, json_document._CHUNK = json_document._CHUNK, monkeypatch_chunk
     try:
-        return list(json_document.read(path))
+        return list(json_document.read(BytesIO(data)))
     finally:
         json_document._CHUNK = chunk
 

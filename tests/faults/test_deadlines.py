@@ -18,11 +18,12 @@ from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.batch_save import batch_save
 from steeltrap.engine.batch_update import batch_update
 from steeltrap.engine.call import Call
-from steeltrap.engine.conversations.append_messages import append_messages
+from steeltrap.engine.conversations.append_messages import Said, append_messages
+from steeltrap.engine.conversations.import_ import Conversation, import_conversations
 from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.export import export_page
 from steeltrap.engine.transfer.export_file import export_file
-from steeltrap.engine.transfer.import_ import import_drafts, import_records
+from steeltrap.engine.transfer.import_ import import_drafts, import_records, import_texts
 from steeltrap.engine.transfer.import_file import import_file
 from steeltrap.engine.update import Edit
 from steeltrap.errors import Unavailable
@@ -74,11 +75,18 @@ def _file(call: Call, *, scope: str = "a") -> str:
 
 
 _DRAFTS = [Draft(content=f"heron {i}") for i in range(ITEMS)]
+_CONVERSATION = Conversation(
+    id="c", messages=tuple(Said(message=Message(role="user", content="heron"), id=str(i)) for i in range(ITEMS))
+)
 _WRITES: dict[str, Callable[[Call], object]] = {
     "batch save": lambda call: batch_save(call, _DRAFTS, "continue"),
-    "append messages": lambda call: append_messages(call, [Message(role="user", content="heron")] * ITEMS),
+    "append messages": lambda call: append_messages(
+        call, [Said(message=Message(role="user", content="heron"))] * ITEMS
+    ),
+    "import conversations": lambda call: import_conversations(call, [_CONVERSATION]),
     "import records": lambda call: import_records(call, _records(call)),
-    "import texts": lambda call: import_drafts(call, _DRAFTS, Counter()),
+    "import texts": lambda call: import_texts(call, _DRAFTS),
+    "import turns": lambda call: import_drafts(call, _DRAFTS, Counter()),
     "import a file": lambda call: import_file(call, _file(call)),
 }
 _READS: dict[str, Callable[[Call], object]] = {

@@ -233,6 +233,12 @@ def message_id(call: Call, conversation_id: str, id: str) -> str:
     return _derived_id(call, "message", conversation_id, id)
 
 
+def text_id(call: Call, memory: Memory) -> str:
+    """The id of a text that an import brings: the same one for the same text, scope, agent and time."""
+    at = "" if memory.occurred_at is None else memory.occurred_at.isoformat()
+    return _derived_id(call, "text", memory.agent_id or "", memory.scope, at, text_digest(memory.content).hex())
+
+
 def first_image(call: Call, memory: Memory) -> Memory:
     """A memory as it was first saved."""
     earlier = call.space.revisions(memory.id, limit=1) if memory.version > 1 else []

@@ -55,7 +55,8 @@ def append_messages(
             "No conversation is known: send the conversation's id with the call, or give `conversation_id`."
         )
     turns = [_turn(call, said, conversation, scope, position) for position, said in enumerate(call.in_time(messages))]
-    existed = _keep(call, turns, {turn.id for turn, said in zip(turns, messages, strict=True) if said.id is not None})
+    named = {turn.id for turn, said in zip(turns, messages, strict=True) if said.id is not None}
+    existed = keep_turns(call, turns, named)
     if messages:
         episodes = close_idle_conversations(call, conversation, ended=ended)
     else:
@@ -83,8 +84,9 @@ def _turn(call: Call, said: Said, conversation: str, scope: str, position: int) 
     return turn if said.id is None else replace(turn, id=saving.message_id(call, conversation, said.id))
 
 
-def _keep(call: Call, turns: Sequence[Memory], named: set[str]) -> list[str]:
-    """Write the turns that are not stored, each once; the ids of the others, in order."""
+def keep_turns(call: Call, turns: Sequence[Memory], named: set[str]) -> list[str]:
+    """Write the turns that are not stored, each once; the ids of the others, in order. `named` are the ids of turns
+    whose messages have an id of their own: such a turn may be there, whatever it says."""
     new: dict[str, Memory] = {}
     existed: dict[str, None] = {}
     for turn in turns:

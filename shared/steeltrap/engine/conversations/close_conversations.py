@@ -130,6 +130,9 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     draft = Draft(
         content=summary(messages),
         messages=messages,
+        context=first.context,
+        tags=first.tags,
+        metadata=first.metadata,
         scope=first.scope,
         agent_label=first.agent_label,
         untrusted=any(turn.untrusted for turn in turns),

@@ -16,7 +16,7 @@ from ...rules import limits
 from ...rules.analysis import text_digest
 from ..call import Call
 from ..entry import embed_memories, entry
-from ..save import Draft, compose, look_around, with_surroundings
+from ..save import Draft, compose, look_around, text_id, with_surroundings
 from ..superseding import fitting
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]
@@ -84,6 +84,57 @@ def _own(call: Call, agent: str | None) -> str | None:
     return agent if agent == call.caller.agent_id else None
 
 
+def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = False) -> Imported:
+    """Write texts that are not there yet. The same text about the same time, in the same scope and of the same agent,
+    is one memory: it is written once and stays as it is, also where it was edited or deleted since.
+
+    `surroundings` looks around (surprise and links), a block at a time. Memory: the block.
+    """
+    composed: dict[str, tuple[Draft, Memory]] = {}
+    errors: dict[int, SteeltrapError] = {}
+    for index, draft in enumerate(call.in_time(drafts)):
+        try:
+            memory = compose(call, draft)
+            memory = replace(memory, id=text_id(call, memory))
+        except SteeltrapError as error:
+            errors[index] = error
+        else:
+            composed.setdefault(memory.id, (draft, memory))
+    written = _write_texts(call, composed, surroundings)
+    return Imported(written=written, skipped=len(drafts) - len(errors) - written, errors=errors)
+
+
+def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> int:
+    undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
+    copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
+    taken = {id for id, stored in zip(undated, copies, strict=True) if stored}
+    while True:
+        taken |= call.space.get(list(composed), deleted=True).keys()
+        fresh = [pair for id, pair in composed.items() if id not in taken]
+        changes = _creations(call, fresh, surroundings)
+        try:
+            call.commit(changes)
+        except AlreadyExists as conflict:
+            # Another import of the same texts wrote one in between. An id conflicts once at most, so this ends.
+            if conflict.id not in composed or conflict.id in taken:
+                raise
+            taken.add(conflict.id)
+        else:
+            return len(changes)
+
+
+def _creations(call: Call, fresh: Sequence[tuple[Draft, Memory]], surroundings: bool) -> list[Create]:
+    memories = [memory for _, memory in fresh]
+    vectors = embed_memories(call, memories)
+    if surroundings:
+        around = look_around(call, memories, vectors)
+        memories = [
+            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
+        ]
+    made = call.in_time(zip(memories, vectors, strict=True))
+    return [Create(entry=entry(memory, vector)) for memory, vector in made]
+
+
 def import_drafts(
     call: Call, drafts: Sequence[Draft], seen: Counter[TextKey], *, surroundings: bool = False
 ) -> Imported:
@@ -106,15 +157,7 @@ def import_drafts(
         seen[key] += 1
         if seen[key] > stored:
             fresh.append(pair)
-    vectors = embed_memories(call, [memory for _, memory in fresh])
-    memories = [memory for _, memory in fresh]
-    if surroundings:
-        around = look_around(call, memories, vectors)
-        memories = [
-            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
-        ]
-    made = call.in_time(zip(memories, vectors, strict=True))
-    changes = [Create(entry=entry(memory, vector)) for memory, vector in made]
+    changes = _creations(call, fresh, surroundings)
     call.commit(changes)
     return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
 

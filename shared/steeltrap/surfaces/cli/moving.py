@@ -2,15 +2,18 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from ...errors import SteeltrapError
+from ...model import DEFAULT_SCOPE
 from . import options
 from .exits import Exit
 from .opening import opened
 from .output import complain, say, write_json
+
+Split = Literal["sections", "bullets", "lines"]
 
 _SHOWN_FLAWS = 200
 _BLOCK_SECONDS = 600.0
@@ -23,12 +26,34 @@ def register(app: typer.Typer) -> None:
 
 
 def import_(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A *.md, *.json or *.jsonl file, an export, or a folder of them.")
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder.")],
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="What the file is, if it isn't recognised.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FIELD=COLUMN",
+            help="The column of a table (CSV, or text with tabs) that holds a field: content, occurred_at, tags, "
+            "context, category, scope or metadata.NAME. COLUMN is its name in the header, or its number; can be "
+            "repeated.",
+        ),
+    ] = None,
+    split: Annotated[
+        Split | None,
+        typer.Option(
+            "--split", help="What becomes one memory of a Markdown file. Default: a section, or a short file."
+        ),
+    ] = None,
     scope: Annotated[
-        str, typer.Option("--scope", help="The scope to file it under; an export keeps its own scopes.")
-    ] = "user/default",
+        str | None,
+        typer.Option(
+            "--scope",
+            help="The scope to file it under. Default: user/default, and for transcripts from a git repository the "
+            "repository's own. An export of steeltrap keeps its own scopes.",
+        ),
+    ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="A tag for everything imported; can be repeated.")
     ] = None,
@@ -40,40 +65,49 @@ def import_(
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Import notes, chat transcripts or an export.
+    """Import what other tools remember: chats, notes, memories, tables.
 
-    Re-running is safe; existing items are skipped. A long Markdown file becomes one memory per section. Messages of a
-    transcript become turns of their conversation, and its episodes are made at once. Items that can't be imported are
-    listed by line, and the exit code is 6. JSON is read as a stream; one item may have up to 64 MiB.
+    Takes exports of ChatGPT and Claude.ai, Claude Code's transcripts, memories of mem0, server-memory and
+    mcp-memory-service, Markdown, CSV, text, messages as JSON, and `steeltrap export`. The format is recognised by
+    the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
+    after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
     """
-    from . import importing
-    from .files import Flaw, Origin, total_bytes
+    from .. import imports
+    from ..imports import running
     from .progress import shown
 
     path = path.expanduser()
-    size = total_bytes(path)
-    tally = importing.Tally()
+    tally = running.Tally()
     listed: list[dict[str, str]] = []
 
-    def report(flaw: Flaw) -> None:
+    def report(flaw: imports.Flaw) -> None:
         if len(listed) < _SHOWN_FLAWS:
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
     with opened(data=data, user=user, agent=agent) as memory:
+        filing = imports.Filing(
+            scope=scope or DEFAULT_SCOPE,
+            by_project=scope is None,
+            tags=tuple(tag or ()),
+            zone=memory.settings.zone,
+            columns=imports.checked_columns(columns or ()),
+            split=split,
+        )
+        surveyed = imports.survey(path, filing, format)
         new_call = partial(memory.call, _BLOCK_SECONDS)
         try:
-            with shown(f"Importing {path.name}", size) as advance:
-                importing.run(
+            with shown(f"Importing {path.name}", surveyed.size) as advance:
+                running.run(
                     new_call,
-                    Origin(path=path, scope=scope, tags=tuple(tag or ())).parts(),
+                    imports.parts(surveyed, filing),
                     tally=tally,
                     look_around=look_around,
                     report=report,
                     advance=advance,
                 )
             with shown("Summarising conversations", len(tally.conversations)) as advance:
-                importing.close(new_call, tally=tally, advance=advance)
+                running.close(new_call, tally=tally, advance=advance)
         except (KeyboardInterrupt, SteeltrapError):
             if tally.seen:
                 complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
@@ -82,12 +116,17 @@ def import_(
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
     if as_json:
         counts = {"written": tally.written, "skipped": tally.skipped, "failed": tally.failed}
-        write_json({**counts, "episodes": tally.episodes, "errors": listed})
+        left_out = dict(sorted(tally.left_out.items()))
+        write_json(
+            {"formats": surveyed.formats, **counts, "episodes": tally.episodes, "left_out": left_out, "errors": listed}
+        )
     else:
-        done = f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed."
-        say(done)
+        say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
         if tally.episodes:
             say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
+        if tally.left_out:
+            left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
+            say((f"Left out: {left}.", "dim"))
     if tally.failed:
         raise typer.Exit(Exit.PARTIAL)
 

@@ -4,14 +4,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ....model import JsonObject
+    from ...model import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """A JSON value, where it began, the number of bytes up to its end, and its size.
 
-    `around` has what the object that it was streamed from said before it: a conversation's id, say.
+    `around` has what the object that it was streamed from said before it: a conversation's id, say. `key` is the name
+    of the array there.
     """
 
     line: int
@@ -19,6 +20,7 @@ class Value:
     size: int
     value: Any
     around: "JsonObject | None" = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

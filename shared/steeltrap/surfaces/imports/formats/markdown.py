@@ -1,23 +1,28 @@
-"""Markdown notes: one memory a file, or one a section where the file is longer than a chunk."""
+"""Markdown notes: one memory per file, or per section where the file is longer than a chunk; on request per bullet or
+per line. A file that is named after a day, such as `2024-05-03.md`, is about that day."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
+from pathlib import PurePath
 from typing import Final
 
 from ....engine.save import Draft
-from ....errors import SteeltrapError
+from ....errors import InvalidInput, SteeltrapError
 from ....model import JsonObject
 from ....rules.chunking import CHUNK_CHARACTERS
 from ....rules.limits import check_json
-from .item import Flaw, Item, Part
+from ..filing import Filing, Split
+from ..parts import Flaw, Item, Part
+from ..times import day_of_name, moment, noon
 
 SUFFIXES: Final = (".md", ".markdown")
 SECTION_CHARACTERS: Final = 4000
 """A longer section is cut at paragraphs: a memory is something to read, not a chapter."""
 
 _HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
+_BULLET: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _FENCE: Final = re.compile(r" {0,3}(```|~~~)")
 _DATES: Final = ("date", "created", "created_at", "updated")
 
@@ -31,11 +36,15 @@ class Section:
     line: int
 
 
-def parts(text: str, name: str, *, scope: str, tags: tuple[str, ...], at: int, size: int) -> Iterator[Part]:
+def parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[Part]:
     """The memories of one note. `name` is its path below the imported folder."""
     front, body, line = front_matter(text)
     title = str(front.get("title") or "")
-    for number, section in enumerate(sections(body, line), 1):
+    about = _date(front, filing.zone)
+    if about is None and (day := day_of_name(PurePath(name).name)):
+        about = noon(day, filing.zone)
+    found = sections(body, line) if filing.split in (None, "sections") else pieces(body, line, filing.split)
+    for number, section in enumerate(found, 1):
         where = f"{name}:{section.line}"
         path = tuple(dict.fromkeys((title, *section.headings) if title else section.headings))
         above = "" if title and not section.headings and title in section.text else " › ".join(path)
@@ -50,12 +59,12 @@ def parts(text: str, name: str, *, scope: str, tags: tuple[str, ...], at: int, s
             continue
         draft = Draft(
             content=content,
-            scope=scope,
-            tags=(*tags, *_tags(front)),
+            scope=filing.scope,
+            tags=(*filing.tags, *_tags(front)),
             metadata=metadata,
-            occurred_at=_date(front),
+            occurred_at=about,
         )
-        yield Item(where=where, at=at, size=size, draft=draft)
+        yield Item(where=where, at=at, size=len(content), draft=draft)
 
 
 def sections(text: str, first_line: int = 1) -> list[Section]:
@@ -67,6 +76,40 @@ def sections(text: str, first_line: int = 1) -> list[Section]:
     if len(text) <= CHUNK_CHARACTERS or not found:
         return [Section((), text.strip(), first_line)] if text.strip() else []
     return [part for section in found for part in _cut(section)]
+
+
+def pieces(text: str, first_line: int, split: Split) -> Iterator[Section]:
+    """The bullets of a text with what is below them, and its other paragraphs; or its lines."""
+    cut = _bullets if split == "bullets" else _lines
+    for section in _by_heading(text, first_line):
+        for offset, piece in cut(section.text):
+            yield from _cut(Section(section.headings, piece, section.line + offset))
+
+
+def _bullets(text: str) -> Iterator[tuple[int, str]]:
+    rows: list[str] = []
+    began, margin, after_blank = 0, -1, False
+    for number, row in enumerate(text.split("\n")):
+        bullet = _BULLET.match(row)
+        indent = len(row.expandtabs(4)) - len(row.expandtabs(4).lstrip())
+        is_new = bullet is not None and (margin < 0 or indent <= margin)
+        is_outside = bullet is None and after_blank and (margin < 0 or indent <= margin)
+        if rows and row.strip() and (is_new or is_outside):
+            yield began, "\n".join(rows).strip()
+            rows = []
+        if row.strip() and not rows:
+            began, margin = number, indent if bullet else -1
+        if row.strip():
+            rows.append(row[bullet.end() :] if bullet and is_new else row.rstrip())
+        after_blank = not row.strip()
+    if rows:
+        yield began, "\n".join(rows).strip()
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, row in enumerate(text.split("\n")):
+        if line := _BULLET.sub("", row, count=1).strip():
+            yield number, line
 
 
 def _by_heading(text: str, line: int) -> Iterator[Section]:
@@ -147,11 +190,11 @@ def _tags(front: JsonObject) -> tuple[str, ...]:
     return tuple(tag.removeprefix("#") for tag in listed)
 
 
-def _date(front: JsonObject) -> datetime | None:
+def _date(front: JsonObject, zone: tzinfo | None) -> datetime | None:
     for key in _DATES:
         try:
-            time = datetime.fromisoformat(str(front.get(key)))
-            return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        except (ValueError, OverflowError):
+            if (time := moment(front.get(key), zone)) is not None:
+                return time
+        except InvalidInput:
             continue
     return None

@@ -2,28 +2,26 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from .json_value import Damage, Value
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 
 
-def read(path: Path) -> Iterator[Value | Damage]:
+def read(file: BinaryIO) -> Iterator[Value | Damage]:
     """The values of a file and the lines that hold none. Memory: one line, of 64 MiB at most."""
-    with path.open("rb") as file:
-        at = number = 0
-        while line := file.readline(MAX_LINE_BYTES):
-            number += 1
-            at += len(line)
-            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
-                    at += len(rest)
+    at = number = 0
+    while line := file.readline(MAX_LINE_BYTES):
+        number += 1
+        at += len(line)
+        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
                 at += len(rest)
-                yield Damage(line=number, at=at, sentence="the line is longer than 64 MiB.")
-            elif line.strip():
-                yield _parsed(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number, at)
+            at += len(rest)
+            yield Damage(line=number, at=at, sentence="the line is longer than 64 MiB.")
+        elif line.strip():
+            yield _parsed(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number, at)
 
 
 def _parsed(line: bytes, number: int, at: int) -> Value | Damage:

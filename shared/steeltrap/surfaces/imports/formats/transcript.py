@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
 from ....model import JsonObject, Message
 from ....rules.limits import check_json
-from .item import Flaw, Item, Part
-from .json_value import Damage, Value
+from ..filing import Filing
+from ..json_value import Damage, Value
+from ..parts import Flaw, Item, Part
+from ..times import moment
 
 _CONVERSATION_KEYS: Final = ("conversation_id", "thread_id", "session_id")
 _TIME_KEYS: Final = ("time", "timestamp", "created_at", "create_time", "date")
@@ -18,6 +20,10 @@ _FORMS: Final = (
     'unrecognised format. Expected one of: a message such as {"role": "user", "content": "Hello"}, a conversation such '
     'as {"messages": [...]}, a record of `steeltrap export`.'
 )
+
+
+def is_value(body: JsonObject) -> bool:
+    return "role" in body or isinstance(body.get("messages"), list) or {"id", "content", "created_at"} <= body.keys()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,8 +38,7 @@ class Transcript:
 
     name: str
     conversation: str
-    scope: str
-    tags: tuple[str, ...] = ()
+    filing: Filing
     offset: int = 0
     conversations: int = 0
     around: JsonObject | None = None
@@ -72,15 +77,15 @@ class Transcript:
             raise InvalidInput(_FORMS)
 
     def _turn(self, body: Any, conversation: str, where: str, at: int, size: int) -> Iterator[Item]:
-        message = to_message(body)
+        message = to_message(body, self.filing.zone)
         if message.content.strip():
             draft = Draft(
                 content=message.content,
                 messages=(message,),
                 source="conversation",
                 conversation_id=conversation,
-                scope=self.scope,
-                tags=self.tags,
+                scope=self.filing.scope,
+                tags=self.filing.tags,
                 occurred_at=message.time,
                 associate=False,
             )
@@ -96,7 +101,7 @@ class Transcript:
         return _named(body) or _id(body) or f"{self.conversation}:{self.conversations}"
 
 
-def to_message(body: Any) -> Message:
+def to_message(body: Any, zone: tzinfo | None) -> Message:
     """A message in the OpenAI form, its text parts joined. Raises InvalidInput."""
     if not isinstance(body, dict) or not isinstance(body.get("role"), str) or not body["role"]:
         raise InvalidInput('a message must look like {"role": "user", "content": "Hello"}.')
@@ -104,7 +109,7 @@ def to_message(body: Any) -> Message:
     return Message(
         role=body["role"],
         content=_text(body.get("content")),
-        time=_time(body),
+        time=_time(body, zone),
         speaker=speaker if isinstance(speaker, str) else None,
     )
 
@@ -120,21 +125,14 @@ def _text(content: Any) -> str:
     raise InvalidInput("a message's `content` must be text or a list of parts.")
 
 
-def _time(body: JsonObject) -> datetime | None:
+def _time(body: JsonObject, zone: tzinfo | None) -> datetime | None:
     for key in _TIME_KEYS:
-        value = body.get(key)
         try:
-            if isinstance(value, str) and value:
-                return _in_utc(datetime.fromisoformat(value))
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return datetime.fromtimestamp(value, UTC)
-        except (ValueError, OverflowError, OSError):
-            raise InvalidInput(f"`{key}` must be a time such as '2026-01-31T09:30:00Z'; got {value!r}.") from None
+            if (time := moment(body.get(key), zone)) is not None:
+                return time
+        except InvalidInput as error:
+            raise InvalidInput(f"`{key}`: {error.message}") from None
     return None
-
-
-def _in_utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _named(body: JsonObject) -> str | None:

@@ -1,4 +1,4 @@
-"""A JSON document read as a stream: the items of an array, or the `messages` of an object.
+"""A JSON document read as a stream: the items of an array, or those of some arrays of an object.
 
 Values before a damaged place are returned. After it, values can't be told apart, so reading ends there.
 """
@@ -7,36 +7,35 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from ....model import JsonObject
+from ...model import JsonObject
 from .json_value import Damage, Value
 
 MAX_VALUE_CHARACTERS: Final = 64 * 1024 * 1024
+_STREAMED: Final = ("messages", "results", "memories", "entities", "relations")
 _CHUNK: Final = 64 * 1024
 _TOKEN: Final = 32
 """Longer than any token but a string: an error further from the window's end is no cut."""
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
 
 
-def read(path: Path) -> Iterator[Value | Damage]:
+def read(file: BinaryIO) -> Iterator[Value | Damage]:
     """The values of a file. Memory: one item, of 64 Mi characters at most, however large the document."""
-    with path.open("rb") as file:
-        scanner = _Scanner(file)
-        try:
-            while following := scanner.peek():
-                yield from _array(scanner) if following == "[" else _object(scanner)
-            broken = None
-        except _Broken as error:
-            broken = str(error)
-        if scanner.undecodable:
-            broken = "the file is not valid UTF-8 from here on."
-        if broken:
-            yield Damage(line=scanner.line(), at=scanner.at(), sentence=broken)
+    scanner = _Scanner(file)
+    try:
+        while following := scanner.peek():
+            yield from _array(scanner) if following == "[" else _object(scanner)
+        broken = None
+    except _Broken as error:
+        broken = str(error)
+    if scanner.undecodable:
+        broken = "the file is not valid UTF-8 from here on."
+    if broken:
+        yield Damage(line=scanner.line(), at=scanner.at(), sentence=broken)
 
 
-def _array(scanner: "_Scanner", around: JsonObject | None = None) -> Iterator[Value]:
+def _array(scanner: "_Scanner", around: JsonObject | None = None, key: str = "") -> Iterator[Value]:
     scanner.take("[")
     if scanner.peek() == "]":
         scanner.take("]")
@@ -44,7 +43,7 @@ def _array(scanner: "_Scanner", around: JsonObject | None = None) -> Iterator[Va
     while True:
         line, began = scanner.line_after_space(), scanner.at()
         value = scanner.value()
-        yield Value(line=line, at=scanner.at(), size=scanner.at() - began, value=value, around=around)
+        yield Value(line=line, at=scanner.at(), size=scanner.at() - began, value=value, around=around, key=key)
         if scanner.peek() != ",":
             break
         scanner.take(",")
@@ -52,7 +51,7 @@ def _array(scanner: "_Scanner", around: JsonObject | None = None) -> Iterator[Va
 
 
 def _object(scanner: "_Scanner") -> Iterator[Value]:
-    """A conversation's messages as they come; any other object whole."""
+    """The items of an array that may be long, such as a conversation's messages, as they come; other objects whole."""
     line, began = scanner.line_after_space(), scanner.at()
     scanner.take("{")
     known: JsonObject = {}
@@ -61,9 +60,9 @@ def _object(scanner: "_Scanner") -> Iterator[Value]:
         key = scanner.value()
         scanner.take(":")
         # A record of ours has `messages` too; its content stands before them.
-        if key == "messages" and scanner.peek() == "[" and "content" not in known:
+        if key in _STREAMED and scanner.peek() == "[" and "content" not in known:
             streamed = True
-            yield from _array(scanner, known)
+            yield from _array(scanner, known, key)
         else:
             known[str(key)] = scanner.value()
         if scanner.peek() != ",":

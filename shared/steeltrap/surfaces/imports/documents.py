@@ -1,0 +1,96 @@
+"""From a path to its documents: a file, the members of an archive, the files of a folder."""
+
+import codecs
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, Final, cast
+
+from ...errors import InvalidInput, NotFound
+from . import archive
+from .parts import Flaw, LeftOut
+
+_UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_BLOCK: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One thing to read. `name` is its path below the imported folder or inside of the archive.
+
+    `path` is the file that it is in, `member` tells whether that is an archive.
+    """
+
+    name: str
+    path: Path
+    size: int
+    member: bool = False
+    open: Callable[[], BinaryIO]
+
+    @property
+    def suffix(self) -> str:
+        return Path(self.name).suffix.lower()
+
+    def text(self) -> BinaryIO:
+        """Its bytes, in UTF-8 where it says that it is UTF-16. Raises InvalidInput."""
+        file = self.open()
+        encoding = _UTF_16.get(file.read(2))
+        file.close()
+        file = self.open()
+        return file if encoding is None else _in_utf_8(file, encoding)
+
+
+def documents(path: Path) -> Iterator[Document | Flaw | LeftOut]:
+    """Everything that may be read, in the order of names; and what may not.
+
+    Hidden files, symbolic links and what is no file are left out in a folder. Raises NotFound, or InvalidInput where
+    the path itself can't be read.
+    """
+    if not path.is_dir():
+        if not path.is_file():
+            raise NotFound(f"There is no file or folder {path}.")
+        yield from _of_file(path, path.name)
+        return
+    for found in sorted(path.rglob("*")):
+        below = found.relative_to(path)
+        if found.is_symlink():
+            yield LeftOut(what="symbolic links")
+        elif found.is_file() and not any(part.startswith(".") for part in below.parts):
+            try:
+                yield from _of_file(found, str(below))
+            except InvalidInput as error:
+                yield Flaw(where=str(below), at=0, sentence=error.message)
+
+
+def _of_file(path: Path, name: str) -> Iterator[Document | Flaw | LeftOut]:
+    try:
+        with path.open("rb") as file:
+            is_archive = file.read(4) in archive.SIGNATURES
+        size = path.stat().st_size
+    except OSError as error:
+        raise InvalidInput(f"{name} can't be read ({error.strerror}).") from None
+    if not is_archive:
+        yield Document(name=name, path=path, size=size, open=lambda: path.open("rb"))
+        return
+    for member in archive.members(path, name):
+        if isinstance(member, archive.Member):
+            yield Document(name=member.name, path=path, size=member.size, member=True, open=member.open)
+        else:
+            yield member
+
+
+def _in_utf_8(file: BinaryIO, encoding: str) -> BinaryIO:
+    whole = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the reader closes it
+    decode = codecs.getincrementaldecoder(encoding)().decode
+    try:
+        while data := file.read(_BLOCK):
+            whole.write(decode(data).removeprefix("\ufeff").encode())
+        decode(b"", True)
+    except UnicodeError:
+        whole.close()
+        raise InvalidInput("the file begins as UTF-16 and is not valid UTF-16 behind that. Save it as UTF-8.") from None
+    finally:
+        file.close()
+    whole.seek(0)
+    return whole

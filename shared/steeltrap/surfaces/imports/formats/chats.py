@@ -1,0 +1,70 @@
+"""What the chats of all exports have in common: from messages to one conversation, or to what is left out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from ....engine.conversations.append_messages import Said
+from ....engine.conversations.import_ import Conversation
+from ....model import JsonObject, Message
+from ....rules.transcripts.said import cleaned
+from ..filing import Filing
+from ..json_value import Damage, Value
+from ..parts import Flaw, Item, LeftOut, Part
+
+TITLE_CHARACTERS: Final = 400
+
+
+class Wrong(Exception):
+    """A conversation that doesn't have the form of its format; the argument is the sentence that says why."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Chat:
+    """A conversation while it is read."""
+
+    id: str
+    title: str
+    began: datetime | None = None
+    messages: list[Said] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def say(self, id: str, role: str, content: str, time: datetime | None) -> None:
+        """Add a message; without a time it was said when the one before it was."""
+        if not (text := cleaned(content)):
+            self.leave_out("messages without text")
+            return
+        last = self.messages[-1].message.time if self.messages else self.began
+        self.messages.append(Said(id=id, message=Message(role=role, content=text, time=time or last)))
+
+    def leave_out(self, what: str) -> None:
+        self.left_out[what] = self.left_out.get(what, 0) + 1
+
+    def parts(self, source: str, filing: Filing, where: str, at: int, size: int) -> Iterator[Part]:
+        for what, count in self.left_out.items():
+            yield LeftOut(what=what, count=count)
+        if not self.messages:
+            yield LeftOut(what="conversations without text")
+            return
+        title = cleaned(self.title)[:TITLE_CHARACTERS]
+        metadata: JsonObject = {"imported_from": source}
+        conversation = Conversation(
+            id=self.id,
+            messages=tuple(self.messages),
+            context=title or None,
+            scope=filing.scope,
+            tags=filing.tags,
+            metadata=metadata,
+        )
+        yield Item(where=where, at=at, size=size, conversation=conversation)
+
+
+def place(name: str, value: Value, number: int, title: object) -> str:
+    """How a conversation is called in messages."""
+    named = f' "{title[:60]}"' if isinstance(title, str) and title else ""
+    return f"{name}:{value.line} conversation {number}{named}"
+
+
+def flaw(damage: Damage, name: str, before: int) -> Flaw:
+    return Flaw(where=f"{name}:{damage.line}", at=before + damage.at, sentence=damage.sentence)

@@ -1,0 +1,44 @@
+"""The contents of a file: items to import, flaws to report, and what is left out on purpose."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...engine.conversations.import_ import Conversation
+    from ...engine.save import Draft
+    from ...model import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something to import: a `record` of our own export, a whole `conversation`, else a `draft`. `where` is its place.
+
+    `at` is the number of bytes of the whole import up to its end; `size` is its approximate size.
+    """
+
+    where: str
+    at: int
+    size: int
+    record: "JsonObject | None" = None
+    conversation: "Conversation | None" = None
+    draft: "Draft | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flaw:
+    """Something that can't be imported, and the sentence that says why."""
+
+    where: str
+    at: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """So many things of a kind that are not meant to be imported, such as tool calls."""
+
+    what: str
+    count: int = 1
+
+
+Part = Item | Flaw | LeftOut

@@ -1,0 +1,133 @@
+"""Import in blocks: each block is embedded together and committed as one, so an interrupted import resumes."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ...engine.call import Call
+from ...engine.conversations.close_conversations import close_conversation
+from ...engine.conversations.import_ import import_conversations
+from ...engine.transfer import import_ as importing
+from ...ports import TextKey
+from .parts import Flaw, Item, LeftOut, Part
+
+BLOCK_ITEMS: Final = 500
+BLOCK_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Tally:
+    """What an import did so far. Messages count one each, whatever they are in."""
+
+    written: int = 0
+    skipped: int = 0
+    failed: int = 0
+    episodes: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How much was left out on purpose, by what it is."""
+    conversations: dict[str, None] = field(default_factory=dict)
+    """The conversations that single messages were read of, in their order. Whole ones are closed as they come."""
+
+    @property
+    def seen(self) -> int:
+        return self.written + self.skipped + self.failed
+
+
+def run(
+    new_call: Callable[[], Call],
+    parts: Iterable[Part],
+    *,
+    tally: Tally,
+    look_around: bool = False,
+    report: Callable[[Flaw], None],
+    advance: Callable[[float, int], None],
+) -> None:
+    """Import everything, counting in `tally`; each flaw is reported as it is met.
+
+    `new_call` gives every block a call, and so a deadline, of its own. Raises what the store raises: the
+    blocks before it stay written, and the same import again goes on behind them.
+    """
+    seen: Counter[TextKey] = Counter()
+    for block in _blocks(_sorted_out(parts, tally, report)):
+        match _kind(block[0]):
+            case "conversation":
+                _write_conversations(new_call(), block, tally, report)
+            case "record":
+                records = [item.record for item in block if item.record is not None]
+                _note(importing.import_records(new_call(), records, restore=True), block, tally, report)
+            case kind:
+                drafts = [item.draft for item in block if item.draft is not None]
+                if kind == "turn":
+                    done = importing.import_drafts(new_call(), drafts, seen)
+                    tally.conversations |= dict.fromkeys(filter(None, (draft.conversation_id for draft in drafts)))
+                else:
+                    done = importing.import_texts(new_call(), drafts, surroundings=look_around)
+                _note(done, block, tally, report)
+        advance(block[-1].at, tally.seen)
+
+
+def close(new_call: Callable[[], Call], *, tally: Tally, advance: Callable[[float, int], None]) -> None:
+    """Make the episodes of all conversations that single messages were imported of: a transcript tells what has ended.
+
+    Raises what the store raises: the same import again goes on with the others.
+    """
+    for reached, conversation in enumerate(tally.conversations, 1):
+        while made := close_conversation(new_call(), conversation, ended=True):
+            tally.episodes += len(made)
+        advance(reached, tally.episodes)
+
+
+def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], None]) -> Iterator[Item]:
+    for part in parts:
+        match part:
+            case Flaw():
+                tally.failed += 1
+                report(part)
+            case LeftOut():
+                tally.left_out[part.what] += part.count
+            case Item():
+                yield part
+
+
+def _note(done: importing.Imported, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
+    tally.written += done.written
+    tally.skipped += done.skipped
+    for index, error in done.errors.items():
+        tally.failed += 1
+        report(Flaw(where=block[index].where, at=block[index].at, sentence=error.message))
+
+
+def _write_conversations(call: Call, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
+    done = import_conversations(call, [item.conversation for item in block if item.conversation is not None])
+    tally.written += done.written
+    tally.skipped += done.skipped
+    tally.episodes += done.episodes
+    for (index, number), error in done.errors.items():
+        tally.failed += 1
+        item = block[index]
+        report(Flaw(where=f"{item.where} message {number + 1}", at=item.at, sentence=error.message))
+
+
+def _kind(item: Item) -> str:
+    if item.conversation is not None:
+        return "conversation"
+    if item.record is not None:
+        return "record"
+    return "turn" if item.draft is not None and item.draft.source == "conversation" else "text"
+
+
+def _blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Items of one kind, up to 500 memories and 4 MiB at a time; a conversation is never cut."""
+    block: list[Item] = []
+    size = memories = 0
+    for item in items:
+        full = memories >= BLOCK_ITEMS or size > BLOCK_BYTES
+        if block and (full or _kind(item) != _kind(block[0])):
+            yield block
+            block, size, memories = [], 0, 0
+        block.append(item)
+        size += item.size
+        memories += len(item.conversation.messages) if item.conversation is not None else 1
+    if block:
+        yield block

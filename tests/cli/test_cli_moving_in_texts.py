@@ -1,0 +1,188 @@
+"""import: tables, plain texts, notes by bullets or lines, and daily notes."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def load(run):
+    def load(path, *options, code=0):
+        result = run("import", path, "--json", *options)
+        assert result.exit_code == code, result.stdout + result.stderr
+        return json.loads(result.stdout)
+
+    return load
+
+
+@pytest.fixture(autouse=True)
+def in_lisbon(monkeypatch):
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "Europe/Lisbon")
+
+
+def stored(run):
+    return [json.loads(line) for line in run("export", "-").stdout.splitlines()]
+
+
+def texts(run):
+    return [record["content"] for record in stored(run)]
+
+
+def test_a_table_is_read_by_the_usual_names_of_columns(run, load, tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text('Date,Text,Tags\n2024-07-01 10:00,"Rain, all day\nand night",home; weather\n1719828000,Sun,\n,,x\n')
+    done = load(path)
+    assert (done["written"], done["left_out"]) == (2, {"rows without text": 1})
+    rain, sun = stored(run)
+    assert (rain["content"], rain["tags"]) == ("Rain, all day\nand night", ["home", "weather"])
+    assert rain["occurred_at"] == "2024-07-01T09:00:00+00:00"  # the user's zone is an hour ahead in summer
+    assert sun["occurred_at"] == "2024-07-01T10:00:00+00:00"
+    assert load(path)["skipped"] == 2
+
+
+def test_map_names_the_columns_by_header_or_by_number(run, load, tmp_path):
+    named = tmp_path / "people.csv"
+    named.write_text("Who;What;When;Where\nAna;Likes tea;1719828000000;office\n")
+    load(named, "--map", "content=What", "--map", "date=When", "--map", "metadata.who=Who", "--map", "scope=Where")
+    plain = tmp_path / "log.txt"
+    plain.write_text("1\tBought bread\n2\tBought milk\n")
+    load(plain, "--map", "content=2")
+    tea, bread, milk = stored(run)
+    assert (tea["content"], tea["metadata"], tea["scope"]) == ("Likes tea", {"who": "Ana"}, "office")
+    assert tea["occurred_at"] == "2024-07-01T10:00:00+00:00"
+    assert [bread["content"], milk["content"]] == ["Bought bread", "Bought milk"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ((), "notes.csv has the columns Who, What. Say which one is the text: --map content=COLUMN."),
+        (("--map", "content=Why"), "notes.csv has no column 'Why'; its columns are Who, What."),
+        (("--map", "content"), "--map takes FIELD=COLUMN"),
+        (("--map", "colour=Who"), "--map takes FIELD=COLUMN"),
+        (("--map", "date=Who"), "--map must say which column is the text: --map content=COLUMN."),
+    ],
+)
+def test_a_table_of_unknown_columns_says_what_to_give(run, tmp_path, options, sentence):
+    path = tmp_path / "notes.csv"
+    path.write_text("Who,What\nAna,tea\n")
+    result = run("import", path, *options)
+    assert result.exit_code in (2, 6)
+    assert sentence in result.stderr
+    assert stored(run) == []
+
+
+def test_bad_rows_are_listed_by_line_and_cost_no_other(run, tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_bytes(b"date,text\n2024-01-01,good\nyesterday,bad date\n2024-01-02,caf\xe9\n,good too\n")
+    result = run("import", path)
+    assert result.exit_code == 6
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("notes.csv:3: 'yesterday' is no time")
+    assert lines[1].startswith("notes.csv:4: it is not valid UTF-8. Save the file as UTF-8")
+    assert texts(run) == ["good", "good too"]
+
+
+def test_a_quote_that_is_never_closed_is_listed(run, tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text('text\ngood\n"never closed\n' + "x" * 2_000_000 + "\ngood too\n")
+    result = run("import", path)
+    assert result.exit_code == 6
+    assert result.stderr.startswith("notes.csv:3: ")
+    assert "good" in texts(run)
+
+
+def test_a_text_is_one_memory_per_line(run, load, tmp_path):
+    path = tmp_path / "facts.txt"
+    path.write_bytes("\ufeffOne fact\r\n\r\nAnother fact\r\n".encode() + b"caf\xe9\n")
+    assert load(path, code=6)["written"] == 2
+    assert texts(run) == ["One fact", "Another fact"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_where_it_says_so(run, load, tmp_path, encoding):
+    (tmp_path / "facts.txt").write_bytes("\ufeffKäse\n寿司 🍵\n".encode(encoding))
+    (tmp_path / "m.json").write_bytes(
+        ("\ufeff" + json.dumps([{"role": "user", "content": "Käse?"}], ensure_ascii=False)).encode(encoding)
+    )
+    assert load(tmp_path)["written"] == 3
+    assert set(texts(run)) >= {"Käse", "寿司 🍵", "Käse?"}
+
+
+NOTE = """# Monday
+
+Slept badly.
+
+- Call Rita
+  - about the boat
+* Buy bread
+1. Water the plants
+
+## Later
+
+Rain.
+"""
+
+
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [
+        (
+            "bullets",
+            [
+                "Monday\n\nSlept badly.",
+                "Monday\n\nCall Rita\n  - about the boat",
+                "Monday\n\nBuy bread",
+                "Monday\n\nWater the plants",
+                "Monday › Later\n\nRain.",
+            ],
+        ),
+        (
+            "lines",
+            [
+                "Monday\n\nSlept badly.",
+                "Monday\n\nCall Rita",
+                "Monday\n\nabout the boat",
+                "Monday\n\nBuy bread",
+                "Monday\n\nWater the plants",
+                "Monday › Later\n\nRain.",
+            ],
+        ),
+        ("sections", [NOTE.strip()]),
+    ],
+)
+def test_a_note_is_split_as_asked(run, load, tmp_path, split, expected):
+    (tmp_path / "n.md").write_text(NOTE)
+    load(tmp_path / "n.md", "--split", split)
+    assert texts(run) == expected
+
+
+@pytest.mark.parametrize("name", ["2024-05-03.md", "2024_05_03.md", "20240503 Friday.md", "journal 2024.05.03.md"])
+def test_a_daily_note_is_about_its_day(run, load, tmp_path, name):
+    (tmp_path / name).write_text("Saw the sea.")
+    load(tmp_path)
+    assert stored(run)[0]["occurred_at"] == "2024-05-03T11:00:00+00:00"  # noon in the user's zone
+    assert "sea" in run("recall", "what happened on 3 May 2024?").stdout
+
+
+@pytest.mark.parametrize("name", ["2024-13-03.md", "12345678.md", "1202405031.md", "note.md"])
+def test_a_name_that_is_no_day_tells_none(run, load, tmp_path, name):
+    (tmp_path / name).write_text("Saw the sea.")
+    load(tmp_path)
+    assert "occurred_at" not in stored(run)[0]
+
+
+def test_the_same_bullet_on_two_days_is_two_memories(run, load, tmp_path):
+    for day in (3, 4):
+        (tmp_path / f"2024-05-0{day}.md").write_text("- Gym\n- Gym\n")
+    assert load(tmp_path, "--split", "bullets")["written"] == 2
+    assert load(tmp_path, "--split", "bullets")["skipped"] == 4
+
+
+def test_an_imported_memory_that_was_deleted_stays_deleted(run, ask, load, tmp_path):
+    (tmp_path / "f.txt").write_text("One fact\n")
+    load(tmp_path / "f.txt")
+    [record] = stored(run)
+    ask("core.delete", id=record["id"])
+    assert load(tmp_path / "f.txt")["skipped"] == 1
+    assert stored(run) == []
