@@ -185,6 +185,17 @@ async def refusing(scope, receive, send):
         await send({"type": "http.response.body"})
 
 
+def test_backup_compares_calls_during_backups_with_those_before():
+    command = [*COMMAND, "bench", "backup", "--size", "30", "--json"]
+    figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert figures["size"] == 30
+    assert figures["seconds"] > 0
+    for kind in ("search", "save"):
+        assert figures[kind].keys() == {"alone", "during"}
+        assert figures[kind]["during"]["calls"] > 0
+        assert figures[kind]["during"]["ratio"] > 0
+
+
 def test_warm_says_what_a_function_adds():
     # In a process of its own: a function's log is JSON from then on.
     command = [*COMMAND, "bench", "warm", "--calls", "3", "--json"]

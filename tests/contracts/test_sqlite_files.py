@@ -532,6 +532,40 @@ def test_a_file_that_is_written_is_swept_at_most_once_an_hour(sweeping: SqliteSt
     assert space.traces(gone.id) == []
 
 
+def test_a_clock_that_is_wrong_for_a_while_purges_nothing(
+    sweeping: SqliteStore, clock: SettableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = space_of(sweeping, "ana")
+    expiring = save(space, "one", expires_at=later(3600))
+    deleted = delete(space, save(space, "two"))
+    sweeping.sweep()
+    clock.jump(days=3650)
+    sweeping.sweep()
+    clock.advance(minutes=20)
+    sweeping.sweep()
+    assert caplog.text.count("The clock jumped by 315360000 s: nothing is purged") == 1
+    clock.jump(days=-3650)
+    sweeping.sweep()
+    assert space.traces(expiring.id)
+    assert space.traces(deleted.id)
+    clock.advance(hours=1)
+    sweeping.sweep()
+    assert space.traces(expiring.id) == []
+    assert space.traces(deleted.id)
+
+
+def test_a_clock_that_is_set_back_does_not_stop_the_sweeps(sweeping: SqliteStore, clock: SettableClock) -> None:
+    space = space_of(sweeping, "ana")
+    save(space, "zero")
+    sweeping.sweep()
+    clock.jump(days=-1)
+    sweeping.sweep()
+    expiring = save(space, "one", expires_at=clock.now() + timedelta(minutes=1))
+    clock.advance(hours=1)
+    sweeping.sweep()
+    assert space.traces(expiring.id) == []
+
+
 def test_a_file_that_is_only_read_is_not_swept(
     sweeping: SqliteStore, open_store: Opening, clock: SettableClock
 ) -> None:

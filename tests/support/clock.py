@@ -32,6 +32,10 @@ class SettableClock:
         self._passed += delta.total_seconds()
         return self._now
 
+    def jump(self, **units: float) -> None:
+        """Be set by `timedelta(**units)`, while no second goes by."""
+        self._now += timedelta(**units)
+
     def stand(self) -> None:
         """Let no second go by that nobody told of."""
         self._stands = True

@@ -1,6 +1,6 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -129,12 +129,14 @@ def _needs_aws(settings: Settings) -> None:
         raise InvalidInput("This needs STEELTRAP_STORE=aws: SQLite has no separate search index.")
 
 
-def back_up(settings: Settings, target: Path, advance: Callable[[int, int], None]) -> "Manifest":
+def back_up(
+    settings: Settings, target: Path, *, skip: Collection[str], advance: Callable[[int, int], None]
+) -> "Manifest":
     """Copy the data folder, also while it is served. Raises SteeltrapError: InvalidInput for `aws`."""
     _needs_folder(settings)
     from ..adapters.sqlite import backup
 
-    return backup.back_up(settings.data, target, SystemClock(), advance=advance)
+    return backup.back_up(settings.data, target, SystemClock(), skip=skip, advance=advance)
 
 
 def restore(settings: Settings, source: Path, *, replace: bool, advance: Callable[[int, int], None]) -> "Restored":

@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,10 @@ CONNECTION_BYTES: Final = 64 * 1024
 Bindings = Sequence[Any] | Mapping[str, Any]
 
 DISK_FULL = "The disk is full: free some space, then try again."
+_READ_ONLY: Final = (
+    "The disk is read-only: find the reason in the system's log, make the disk writable again, then try again."
+)
+_NO_DESCRIPTORS: Final = "Too many files are open: raise the server's limit with `ulimit -n`, or try again later."
 _BUSY = "The memory store is busy; try again."
 _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.BusyError: _BUSY,
@@ -29,7 +34,9 @@ _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.ProtocolError: _BUSY,
 }
 _LASTING: Final[dict[type[apsw.Error], str]] = {
-    apsw.CorruptError: "is damaged; restore it from a backup or an export. It was left as it is.",
+    apsw.CorruptError: (
+        "is damaged and was left as it is: run `steeltrap doctor`, then restore it from a backup or an export."
+    ),
     apsw.NotADBError: "is not a steeltrap database; move it away or restore it. It was left as it is.",
     apsw.CantOpenError: "can't be opened; check that the folder exists and may be written to.",
     apsw.ReadOnlyError: "may not be written to; check its permissions.",
@@ -83,16 +90,23 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise translate(error, path) from error
-    except PermissionError as error:
-        raise Unavailable(
-            f"The file {path.name} {_LASTING[apsw.PermissionsError]}", retryable=False, part="store"
-        ) from error
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise DiskFull from error
-        raise Unavailable(
-            f"The file {path.name} can't be used ({error.strerror}); check the disk.", retryable=False, part="store"
-        ) from error
+        raise _of_system(error, path) from error
+
+
+def _of_system(error: OSError, path: Path) -> Unavailable:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull()
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return Unavailable(_NO_DESCRIPTORS, part="store")
+    if error.errno == errno.EROFS:
+        return Unavailable(_READ_ONLY, part="store")
+    said = (
+        _LASTING[apsw.PermissionsError]
+        if isinstance(error, PermissionError)
+        else f"can't be used ({error.strerror}); check the disk."
+    )
+    return Unavailable(f"The file {path.name} {said}", retryable=False, part="store")
 
 
 def translate(error: apsw.Error, path: Path) -> SteeltrapError:
@@ -104,10 +118,27 @@ def translate(error: apsw.Error, path: Path) -> SteeltrapError:
             return Unavailable(message, part="store")
     for kind, message in _LASTING.items():
         if isinstance(error, kind):
+            if isinstance(error, _OF_SYSTEM) and (cause := _system_fault(path)) is not None:
+                return _of_system(cause, path)
             return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
     # SQLite's messages name tables and columns; the values are bound, so that none is in them.
     _log.error("the memory store failed: %s: %s", type(error).__name__, error)
     return Internal("The memory store failed in an unexpected way; the log has the cause.")
+
+
+_OF_SYSTEM: Final = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError)
+
+
+def _system_fault(path: Path) -> OSError | None:
+    """What keeps every file from being opened or written to, since SQLite doesn't tell it from a fault of the file."""
+    try:
+        os.close(os.open(path.anchor, os.O_RDONLY))
+        there = next(folder for folder in path.parents if folder.is_dir())
+        if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
+            return OSError(errno.EROFS, os.strerror(errno.EROFS))
+    except OSError as error:
+        return error if error.errno in (errno.EMFILE, errno.ENFILE) else None
+    return None
 
 
 def select(connection: apsw.Connection, statement: str, values: Bindings = ()) -> list[tuple[Any, ...]]:

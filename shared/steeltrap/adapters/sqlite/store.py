@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ _log = logging.getLogger("steeltrap")
 
 FLUSH_SECONDS: Final = 1.0
 _SWEEP_EVERY: Final = timedelta(hours=1)
+_JUMP: Final = timedelta(minutes=10)
 _SWEEP_SECONDS: Final = 5.0
 _WIPE_SECONDS: Final = 30.0
 _PROBE_EVERY: Final = timedelta(seconds=10)
@@ -57,6 +59,8 @@ class SqliteStore:
         self._data = DataFolder(folder / "users")
         self._reserve = Reserve(folder)
         self._held: int | None = None
+        self._clock_set_at: datetime | None = None
+        self._purges_from = -inf
         self._written_at: datetime | None = None
         self._embedder = embedder
         self._clock = clock
@@ -143,7 +147,9 @@ class SqliteStore:
         if self._retention is None:
             return
         now = self._clock.now()
-        self._swept = {user: at for user, at in self._swept.items() if now - at < _SWEEP_EVERY}
+        if self._clock_jumped(now):
+            return
+        self._swept = {user: at for user, at in self._swept.items() if timedelta(0) <= now - at < _SWEEP_EVERY}
         with self._lock:
             due = [user for user, file in self._open.items() if file.is_open_to_write and user not in self._swept]
         for user in due:
@@ -154,6 +160,20 @@ class SqliteStore:
                 self.space(user, Deadline.after(_SWEEP_SECONDS, self._clock)).sweep(now - self._retention)
             except Exception as error:  # the thread has to live
                 _log.warning("a sweep failed: %s", getattr(error, "message", type(error).__name__))
+
+    def _clock_jumped(self, now: datetime) -> bool:
+        """Whether the clock jumped lately: what it wrongly calls expired must not be purged before it can be set right.
+
+        Also after a suspension, which the clock that is never adjusted doesn't count.
+        """
+        moment = self._clock.monotonic()
+        set_at = now - timedelta(seconds=moment)
+        jump = timedelta(0) if self._clock_set_at is None else set_at - self._clock_set_at
+        if abs(jump) > _JUMP:
+            _log.warning("The clock jumped by %.0f s: nothing is purged for an hour.", jump.total_seconds())
+            self._purges_from = moment + _SWEEP_EVERY.total_seconds()
+        self._clock_set_at = set_at
+        return moment < self._purges_from
 
     def close(self) -> None:
         self._closing.set()

@@ -29,11 +29,14 @@ def backup(
     """
     from ...runtime import local as runtime
     from ...settings import read_settings
+    from ..hooks.server_file import NAME as SERVER_FILE
     from .progress import shown
 
     settings = read_settings(data=data and data.expanduser())
     with shown("Backing up", 1, unit="users") as advance:
-        made = runtime.back_up(settings, target.expanduser(), lambda done, of: advance(done / of, done))
+        made = runtime.back_up(
+            settings, target.expanduser(), skip=(SERVER_FILE,), advance=lambda done, of: advance(done / of, done)
+        )
     for each in made.left_out:
         complain(f"Left out: {each.path}. {each.reason}")
     for missing in _elsewhere(settings):
