@@ -182,6 +182,32 @@ def test_an_undo_of_a_version_that_is_no_longer_the_current_one_changes_nothing(
     assert ana("core.undo", id=id, version=5).body["content"] == "B"
 
 
+def test_deleted_memories_are_listed_latest_first_until_they_can_no_longer_be_restored(
+    ana: Callable[..., Any], clock: SettableClock
+) -> None:
+    ids = {name: saved(ana, name) for name in ("kept", "first", "second", "third", "forgotten", "fading")}
+    ana("core.update", id=ids["fading"], ttl_seconds=60)
+    for name in ("first", "second", "third", "forgotten", "fading"):
+        clock.advance(seconds=1)
+        ana("core.delete", id=ids[name])
+    ana("core.forget", id=ids["forgotten"])
+    clock.advance(hours=1)
+
+    def gone(**page: int) -> tuple[list[str], int]:
+        body = ana("core.list", deleted=True, **page).body
+        assert all(memory["deleted_at"] for memory in body["memories"])
+        return [memory["content"] for memory in body["memories"]], body["total"]
+
+    assert gone() == (["third", "second", "first"], 3)
+    assert gone(limit=1, offset=1) == (["second"], 3)
+    ana("core.undo", id=ids["second"])
+    assert gone() == (["third", "first"], 2)
+    assert ana("core.list", deleted=True, scope="work").error.code == "invalid_input"
+    clock.advance(days=30)
+    assert gone() == ([], 0)
+    assert contents(ana) == {"kept", "second"}
+
+
 def test_memories_are_listed_and_searched_by_the_conversation_that_they_are_from(ana: Callable[..., Any]) -> None:
     saved(ana, "The ferry leaves at six.", conversation_id="harbour")
     saved(ana, "The ferry leaves at nine.", conversation_id="office")

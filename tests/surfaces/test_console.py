@@ -224,6 +224,18 @@ def test_a_memory_is_written_edited_pinned_deleted_restored_undone_and_forgotten
     assert browser.get(f"/console/memories/{id}").status_code == 404
 
 
+def test_the_trash_lists_what_can_be_restored(browser: Browser) -> None:
+    id = browser.save("Thrown away by mistake.")
+    browser.core("delete", id=id)
+    page = browser.get("/console/trash").text
+    assert "Thrown away by mistake." in page
+    version = re.search(rf'/console/memories/{id}/restore"><input type="hidden" name="version" value="(\d+)"', page)
+    assert version is not None
+    browser.post(f"/console/memories/{id}/restore", {"version": version[1]})
+    assert "Thrown away by mistake." not in browser.get("/console/trash").text
+    assert browser.core("get", id=id)["content"] == "Thrown away by mistake."
+
+
 def test_an_edit_that_changes_nothing_makes_no_version(browser: Browser) -> None:
     id = browser.save("Windows ends its lines\r\nlike this.", tags=["a"])
     form = {"content": "Windows ends its lines\r\nlike this.", "tags": "a", "scope": "user/default", "version": "1"}

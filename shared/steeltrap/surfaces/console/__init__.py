@@ -4,7 +4,8 @@ Here: HTML, forms, the cookie of who signed in. Not here: what a page does, whic
 as any surface makes them. The server of the command line adds its routes to those of `asgi`.
 """
 
-from .routes import Console, console_routes
+from .answering import Console
+from .routes import console_routes
 from .sessions import Sessions, open_secret
 
 __all__ = ["Console", "Sessions", "console_routes", "open_secret"]

@@ -28,7 +28,7 @@ def home(asked: Asked) -> Page:
     if first(asked.query, "part") == "rows":
         return Page(template="home.html", part="rows.html", values={**values, **_facets(asked)})
     if asked.fragment:
-        return Page(template="home.html", part="results.html", values=values)
+        return Page(template="home.html", part="results_part.html", values=values)
     return Page(template="home.html", values={**values, **_facets(asked), "said": said(asked)})
 
 

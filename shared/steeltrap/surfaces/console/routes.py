@@ -1,10 +1,8 @@
-"""The console's routes over ASGI: who asks, from where, what page answers, and the headers of every answer."""
+"""The console's routes over ASGI: which page or change answers where, and signing in."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 import anyio.to_thread
 from starlette.requests import Request
@@ -12,37 +10,21 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ... import telemetry
-from ...errors import AccessDenied, IdentityMissing, Internal, InvalidInput, NotFound, SteeltrapError
-from ...invoke import Door
+from ...errors import Internal, NotFound, SteeltrapError
 from ...rules.bounds import Bounds
 from ..asgi.admission import Admission
-from ..asgi.bodies import Bodies
-from ..auth.identity import one_header
-from ..http.problem import STATUS, error_headers
 from ..http.reply import FAULT
 from . import changing, finding, merging, reading, signing
-from .asked import Asked, Fields, Page, Redirect, Reply, own_path
-from .rendering import STATIC, Rendering, static_answer
-from .sessions import Sessions, SignInNeeded, set_cookie
+from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond
+from .asked import Asked, Fields, Redirect, Reply, own_path
+from .rendering import STATIC, static_answer
+from .sessions import SignInNeeded, set_cookie
 
 Handler = Callable[[Asked], Reply]
 
-SECURITY: Final = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
-_PRIVATE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request, Cookie"}
 _FORM: Final = Bounds(size=512 * 1024, values=4096)
 """A memory of 32 KiB, each of its characters escaped, and what stands beside it."""
 _SMALL: Final = Bounds(size=4096, values=16)
-_MOST_OF_STRANGERS: Final = 16 * 1024 * 1024
-"""Bytes of all forms together of those who have not signed in."""
-_MOST_FIELDS: Final = 1200
 
 _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/", finding.home),
@@ -65,24 +47,6 @@ _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/memories/{id}/undo", changing.undo),
     ("/console/memories/{id}/forget", changing.forget),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Console:
-    """How the console knows who looks at it: by `sessions`, else as every other caller of the server.
-
-    `public_url` is the address that browsers use, "" if unknown.
-    `strangers` reads the forms of those who have not signed in.
-    """
-
-    door: Door
-    sessions: Sessions | None = None
-    public_url: str = ""
-    rendering: Rendering = field(default_factory=Rendering)
-    strangers: Bodies = field(default_factory=lambda: Bodies(_MOST_OF_STRANGERS))
-
-    def is_secure(self, request: Request) -> bool:
-        return self.public_url.startswith("https://") or request.url.scheme == "https"
 
 
 def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
@@ -146,72 +110,10 @@ async def _typed(console: Console, request: Request) -> Fields:
         return {}
 
 
-def check_origin(request: Request) -> None:
-    """Raises AccessDenied for a change that no page of the console asked for.
-
-    A foreign `Origin` never comes here (`asgi.guard`); browsers send one with every POST.
-    """
-    site = one_header(request.scope, "Sec-Fetch-Site") or "same-origin"
-    if one_header(request.scope, "Origin") is None or site != "same-origin":
-        raise AccessDenied(
-            "Only the console's own pages may change something here. Programs call /v1/{toolset}/{tool}."
-        )
-
-
-def fields(encoded: bytes) -> Fields:
-    """The fields of a query or a form. Raises InvalidInput."""
-    try:
-        text = encoded.decode("ascii")
-        return parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS)
-    except ValueError:
-        raise InvalidInput("The form or the address can't be read: send it URL-encoded, in UTF-8.") from None
-
-
-def is_fragment(request: Request) -> bool:
-    """Whether htmx asks for a part of a page; when it restores a page of the history, it needs all of it."""
-    return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
-
-
-def respond(console: Console, request: Request, page: Page, *, writes: bool = True, known: bool = True) -> Response:
-    """A page, or the part of it that htmx asked for."""
-    part = page.part if page.part is not None and is_fragment(request) else page.template
-    common = {
-        "theme": request.cookies.get("steeltrap-theme", ""),
-        "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
-        "path": request.url.path,
-        "writes": writes,
-        "known": known,
-        "sessions": console.sessions is not None,
-    }
-    html = console.rendering.render(part, {**common, **page.values})
-    headers = {**SECURITY, **_PRIVATE, **page.headers}
-    return Response(html, page.status, headers, media_type="text/html")
-
-
-def refused(console: Console, request: Request, error: SteeltrapError, form: Fields | None = None) -> Response:
-    """The page for a failure; where somebody must sign in first, that page."""
-    headers = {name: value for name, value in error_headers(error).items() if name != "WWW-Authenticate"}
-    if isinstance(error, SignInNeeded):
-        if is_fragment(request):
-            return Response(status_code=401, headers={**SECURITY, **_PRIVATE, "HX-Redirect": "/console/sign-in"})
-        return respond(console, request, signing.needed(request.url.path, request.url.query, error, form), known=False)
-    values = {
-        "title": error.code.replace("_", " ").capitalize(),
-        "message": error.message,
-        "proxy": isinstance(error, IdentityMissing),
-        "retry": error.can_retry,
-        "kept": "\n".join((form or {}).get("content", ())),
-    }
-    page = Page(
-        template="error.html", part="error_part.html", values=values, status=STATUS[error.code], headers=headers
-    )
-    return respond(console, request, page, known=not isinstance(error, IdentityMissing))
-
-
 def _answered(console: Console, request: Request, handler: Handler, asked: Asked) -> Response:
     reply = handler(asked)
     if isinstance(reply, Redirect):
-        return RedirectResponse(reply.to, 303, {**SECURITY, **_PRIVATE})
+        return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
     return respond(console, request, reply, writes=asked.writes)
 
 
@@ -227,7 +129,7 @@ async def _sign_in(console: Console, request: Request) -> Response:
         work = partial(signing.sign_in, console.door, console.sessions, form)
         cookie, reply = await anyio.to_thread.run_sync(work)
         if isinstance(reply, Redirect):
-            response: Response = RedirectResponse(reply.to, 303, {**SECURITY, **_PRIVATE})
+            response: Response = RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
         else:
             response = respond(console, request, reply, known=bool(cookie))
         if cookie:
@@ -242,7 +144,7 @@ async def _sign_out(console: Console, request: Request) -> Response:
         check_origin(request)
     except SteeltrapError as error:
         return refused(console, request, error)
-    headers = {**SECURITY, **_PRIVATE, "Clear-Site-Data": '"cache", "storage"'}
+    headers = {**SECURITY, **PRIVATE, "Clear-Site-Data": '"cache", "storage"'}
     response = RedirectResponse("/console/sign-in", 303, headers)
     for secure in {False, console.is_secure(request)}:
         response.headers.append("Set-Cookie", set_cookie("", secure=secure))
@@ -260,7 +162,7 @@ async def _theme(console: Console, request: Request) -> Response:
     except SteeltrapError as error:
         return refused(console, request, error)
     theme = (form.get("theme") or [""])[0]
-    response = RedirectResponse(own_path((form.get("back") or ["/"])[0]), 303, {**SECURITY, **_PRIVATE})
+    response = RedirectResponse(own_path((form.get("back") or ["/"])[0]), 303, {**SECURITY, **PRIVATE})
     kept = theme if theme in ("light", "dark") else ""
     age = 365 * 86400 if kept else 0
     response.headers.append("Set-Cookie", f"steeltrap-theme={kept}; Path=/; Max-Age={age}; SameSite=Strict; HttpOnly")

@@ -8,6 +8,7 @@ from ...engine import get as getting
 from ...engine import history as remembering
 from ...engine import list as listing
 from ...engine.call import Call
+from ...errors import InvalidInput
 from ...rules.limits import MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import MemoryId
@@ -31,6 +32,9 @@ def get(call: Call, input: GetInput) -> MemoryView:
 class ListInput(FilterInput):
     limit: int = Field(50, ge=1, le=1000, description="Maximum number to return.")
     offset: int = Field(0, ge=0, le=10**9, description="Number to skip.")
+    deleted: bool = Field(
+        False, description="Instead list the deleted memories that undo can restore, latest deletion first."
+    )
 
 
 class ListView(Answer):
@@ -43,6 +47,11 @@ class ListView(Answer):
 @CORE.tool("list", "read", name="list", examples=({"scope": "work", "limit": 20},))
 def list_(call: Call, input: ListInput) -> ListView:
     """List memories, newest first, with the exact total. To find something, use search."""
+    if input.deleted:
+        if others := sorted(input.model_fields_set - {"deleted", "limit", "offset"}):
+            raise InvalidInput(f"`deleted` goes with `limit` and `offset` only; leave out `{others[0]}`.")
+        deleted = listing.list_deleted(call, limit=input.limit, offset=input.offset)
+        return ListView(memories=[memory_view(memory) for memory in deleted.memories], total=deleted.total)
     page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
 
