@@ -12,6 +12,7 @@ import pytest
 
 from clock import SettableClock
 from console import seeding
+from console.sites import Site
 from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
@@ -22,8 +23,6 @@ from surfaces.callers import door_on
 from surfaces.serving import served
 
 collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_BROWSER") == "1" else ["test_*.py"]
-
-MANY = 10_000
 
 
 def chromium() -> str | None:
@@ -48,7 +47,7 @@ def engine() -> Iterator[Any]:
 
 @pytest.fixture
 def context(engine: Any) -> Iterator[Any]:
-    context = engine.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light")
+    context = engine.new_context(viewport={"width": 1200, "height": 800}, color_scheme="light", reduced_motion="reduce")
     context.set_default_timeout(10_000)
     yield context
     context.close()
@@ -65,20 +64,6 @@ def page(context: Any) -> Iterator[Any]:
     yield page
     # A status that a page shows in words is no fault.
     assert [text for text in complaints if "the server responded with a status of" not in text] == []
-
-
-class Site:
-    """A served console, with the memory that it shows."""
-
-    def __init__(self, url: str, memory: Memory, clock: SettableClock, ids: dict[str, str]) -> None:
-        self.url = url
-        self.memory = memory
-        self.clock = clock
-        self.ids = ids
-
-    def of(self, name: str, action: str = "") -> str:
-        """The address of a seeded memory."""
-        return f"{self.url}/console/memories/{self.ids[name]}" + (f"/{action}" if action else "")
 
 
 def _site(folder: Path, seeded: bool = False, number: int = 0) -> Iterator[Site]:
@@ -107,7 +92,7 @@ def empty_site(tmp_path: Path) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def large_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Ten thousand memories."""
-    yield from _site(tmp_path_factory.mktemp("many"), number=MANY)
+    yield from _site(tmp_path_factory.mktemp("many"), number=seeding.MANY)
 
 
 @pytest.fixture

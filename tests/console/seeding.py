@@ -1,9 +1,12 @@
 """What the pages are tested and pictured with: a person's memories over a few weeks, and many of them."""
 
 from typing import Any
+from uuid import UUID
 
 from clock import SettableClock
 from steeltrap.surfaces.python import Memory
+
+MANY = 10_000
 
 _DAYS: list[dict[str, dict[str, Any]]] = [
     {
@@ -95,14 +98,17 @@ def a_few(memory: Memory, clock: SettableClock) -> dict[str, str]:
 
 def many(memory: Memory, number: int) -> None:
     """So many memories, of which every one says its number."""
-    for start in range(0, number, 100):
-        memory.core.batch_save(
-            items=[
+    for start in range(0, number, 1000):
+        memory.core.import_(
+            records=[
                 {
+                    "id": str(UUID(int=n + 1)),
                     "content": f"Note {n} of the long list, about topic {n % 37} and place {n % 11}.",
                     "scope": f"list/{n % 7}",
                     "tags": [f"topic-{n % 37}"],
+                    "created_at": f"2026-01-{n % 28 + 1:02}T09:{n % 60:02}:00+00:00",
+                    "updated_at": f"2026-01-{n % 28 + 1:02}T09:{n % 60:02}:00+00:00",
                 }
-                for n in range(start, min(start + 100, number))
+                for n in range(start, min(start + 1000, number))
             ]
         )

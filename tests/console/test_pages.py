@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from console.conftest import MANY, Site
+from console.seeding import MANY
+from console.sites import Site
 
 AXE = (Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 _PAGES = [
@@ -43,7 +44,7 @@ CORPUS = [
     "safe\u202e>tpircs/<1=denwp.wodniw>tpircs<",
     "<style>@import'https://evil.example/x.css';body{display:none}</style>",
     "<x style=background:url(https://evil.example/y)>",
-    "a\u0000b\u0008c\u001b[31mred\u2028line\u2029end",
+    "a\u0007b\u0008c\u001b[31mred\u2028line\u2029end",
 ]
 
 
@@ -96,8 +97,8 @@ def test_stored_text_of_any_kind_is_shown_as_text(page: Any, empty_site: Site) -
     ids = [
         empty_site.memory.core.save(
             content=text,
-            context=text.replace("\0", "")[:200],
-            tags=[text.replace("\0", "")[:60]],
+            context=text[:200],
+            tags=[text[:60]],
             metadata={"text": text},
             messages=[{"role": "user", "content": text, "speaker": text[:60]}],
         )["id"]
@@ -118,7 +119,7 @@ def test_stored_text_of_any_kind_is_shown_as_text(page: Any, empty_site: Site) -
     assert [url for url in requested if not url.startswith(empty_site.url)] == []
     for id, text in zip(ids, CORPUS, strict=True):
         page.goto(f"{empty_site.url}/console/memories/{id}/edit")
-        assert page.get_by_label("Text", exact=True).input_value() == text.replace("\0", "\ufffd")
+        assert page.get_by_label("Text", exact=True).input_value() == text
 
 
 def test_a_text_that_turns_direction_turns_nothing_around_it(page: Any, empty_site: Site) -> None:
@@ -131,22 +132,22 @@ def test_a_text_that_turns_direction_turns_nothing_around_it(page: Any, empty_si
 
 def test_ten_thousand_memories_are_scrolled_to_the_end_and_each_is_met_once(page: Any, large_site: Site) -> None:
     page.goto(f"{large_site.url}/console/timeline")
+    page.set_default_timeout(0)
     seen = page.evaluate(
-        """async (many) => {
-            const deadline = performance.now() + 100000;
-            while (document.querySelector("#rows .more") && performance.now() < deadline) {
-                const before = document.querySelectorAll("#rows .row").length;
-                scrollTo(0, document.body.scrollHeight);
-                await new Promise((resolve) => {
-                    const settled = () => { removeEventListener("htmx:afterSettle", settled, true); resolve(); };
-                    addEventListener("htmx:afterSettle", settled, true);
-                    setTimeout(settled, 3000);
+        """async () => {
+            const count = () => document.querySelectorAll("#rows .row").length;
+            while (document.querySelector("#rows .more")) {
+                const before = count();
+                const settled = new Promise((resolve) => {
+                    addEventListener("htmx:afterSettle", resolve, { once: true, capture: true });
+                    setTimeout(resolve, 30000);
                 });
-                if (document.querySelectorAll("#rows .row").length === before) break;
+                scrollTo(0, document.body.scrollHeight);
+                await settled;
+                if (count() === before) break;
             }
             return [...document.querySelectorAll("#rows .row .text")].map((each) => each.textContent);
-        }""",
-        MANY,
+        }"""
     )
     numbers = [int(text.split("Note ")[1].split(" ")[0]) for text in seen]
     assert len(numbers) == MANY
@@ -165,7 +166,9 @@ def test_without_scripts_memories_are_found_paged_and_changed(engine: Any, site:
         page.get_by_role("button", name="Undo").click()
         assert page.get_by_text("Restored.").is_visible()
         page.goto(large_site.url)
+        first = page.locator("#rows .text").first.inner_text()
         page.get_by_role("link", name="More memories").click()
-        assert page.get_by_text(f"Note {MANY - 26} of").is_visible()
+        assert page.locator("#rows .row").count() == 25
+        assert page.locator("#rows .text").first.inner_text() != first
     finally:
         context.close()

@@ -13,7 +13,7 @@ from .text import words
 
 ROWS: Final = 25
 HITS: Final = 20
-DAYS: Final = 50
+DAYS: Final = 100
 _LOOKED_AT: Final = 1000
 """The newest memories, of which tags, conversations and days are counted: as many as a list has at most."""
 _MOST_OFFSET: Final = 1000
