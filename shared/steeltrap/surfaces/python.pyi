@@ -693,6 +693,7 @@ class Core:
         include_superseded: bool = False,
         limit: int = 50,
         offset: int = 0,
+        deleted: bool = False,
     ) -> CoreListView:
         """List memories, newest first, with the exact total. To find something, use search."""
 
