@@ -23,7 +23,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -152,6 +152,9 @@ mutants: $(TESTABLE) ## Change the engine's pure rules bit by bit; list the chan
 	rm -rf .mutants && mkdir .mutants
 	ln -s ../shared .mutants/src && ln -s ../tests ../pyproject.toml .mutants
 	cd .mutants && CI=1 $(abspath $(BIN))/mutmut run && $(abspath $(BIN))/mutmut results
+
+update-rules: $(INSTALLED) ## Make the rules that find secrets again from gitleaks (VERSION=v8.30.1); needs Go, or FROM=gitleaks.toml
+	$(BIN)/python locks/gitleaks.py $(or $(VERSION),latest) $(if $(FROM),--from $(FROM))
 
 lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml (UPGRADE=--upgrade takes the newest versions)
 	$(LOCK) --all-extras $(GROUPS) pyproject.toml --output-file constraints.txt

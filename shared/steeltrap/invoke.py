@@ -3,12 +3,14 @@
 Every surface calls only this. It is given the store, the embedder and the files, and knows no adapter.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import arguments as reading
 from . import telemetry
-from .engine.call import Call, Rules
+from .engine import redact as redacting
+from .engine.call import Call, Rules, SecretsMode
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
@@ -21,7 +23,7 @@ from .tools import Catalogue, Media, Tool
 class Result:
     """The result of a call: the dialect's body, JSON-ready or text.
 
-    `error` is None on success. `outcome` says what happened in a search.
+    `error` is None on success. `outcome` says what happened in a search, and what a write replaced.
     """
 
     body: Any
@@ -49,19 +51,27 @@ class Door:
     observe: telemetry.Observe = telemetry.log_call
 
     def invoke(
-        self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
+        self,
+        tool: Tool | str,
+        arguments: object,
+        caller: Caller | None,
+        *,
+        idempotency_key: str | None = None,
+        secrets: str | None = None,
     ) -> Result:
         """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are parsed within the
         call's deadline. Failures are returned as results, in the dialect's form.
+
+        `secrets` is `redact` or `refuse` where the caller wants that of a toolset which leaves secrets alone.
 
         Raises only NotFound, for an unknown tool, which has no dialect.
         """
         found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
         with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
             try:
-                result = self._run(found, arguments, caller, idempotency_key, measure)
+                result = self._run(found, arguments, caller, idempotency_key, secrets, measure)
             except SteeltrapError as error:
-                result = self.refuse(found, error)
+                result = self.refuse(found, redacting.unquoted(error, self._secrets(found, secrets)))
             except Exception as fault:
                 telemetry.log_fault(found.full_name, fault)
                 result = self.refuse(
@@ -92,6 +102,7 @@ class Door:
             clock=self.clock,
             deadline=deadline,
             rules=self.rules,
+            secrets=self.rules.secrets or "redact",
             files=None if place is None else place.files(known.user),
             quota=self._quota(known),
             idempotency_key=idempotency_key,
@@ -103,10 +114,19 @@ class Door:
         return Quota(quotas=self.quotas, counters=self.counters, user=caller.user, clock=self.clock)
 
     def _run(
-        self, tool: Tool, arguments: object, caller: Caller | None, key: str | None, measure: telemetry.Measure
+        self,
+        tool: Tool,
+        arguments: object,
+        caller: Caller | None,
+        key: str | None,
+        secrets: str | None,
+        measure: telemetry.Measure,
     ) -> Result:
         call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
         call.measure = measure
+        if secrets not in (None, "redact", "refuse"):
+            raise InvalidInput("`X-Steeltrap-Secrets` must be redact or refuse; leave it out for the default.")
+        call.secrets = self._secrets(tool, secrets)
         if (why := refusal(call.caller.permissions, tool)) is not None:
             raise why
         if call.quota is not None:
@@ -114,9 +134,18 @@ class Door:
         given = reading.read(tool, arguments)
         call.deadline.left()
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
+        measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
-        return Result(body=body, tool=tool, media=tool.media, outcome=call.outcome)
+        return Result(body=body, tool=tool, media=tool.media, outcome=redacting.outcome(call))
+
+    def _secrets(self, tool: Tool, asked: str | None) -> SecretsMode:
+        if self.rules.secrets is not None:
+            return self.rules.secrets
+        match asked:
+            case "redact" | "refuse":
+                return asked
+        return self.catalogue.toolsets[tool.toolset].secrets
 
 
 def refusal(permissions: Permissions, tool: Tool) -> AccessDenied | None:

@@ -223,6 +223,12 @@ class Settings(BaseModel):
     short_term_hours: float = Field(
         24, gt=0, le=1_000_000, description="Number of hours until a short_term memory without a ttl expires."
     )
+    secrets: Literal["redact", "refuse", "off"] | None = Field(
+        None,
+        description="What becomes of keys, tokens, private keys, passwords and card numbers in what is saved: `redact` "
+        "(a placeholder takes their place), `refuse` (nothing is saved), or `off`. Default: `redact` for the `agent` "
+        "toolset, hooks and `steeltrap import`, `off` for the other toolsets.",
+    )
     show_untrusted: bool = Field(
         True,
         description="Whether the `agent` toolset shows what untrusted agents wrote. It shows it apart, with a label.",

@@ -22,7 +22,8 @@ Stage = Literal["embed", "legs", "rank", "hydrate", "look_around", "write"]
 @dataclass(slots=True, kw_only=True)
 class Measure:
     """One call: an error's code, a search's outcome and number of `hits` (None where there is none), times in
-    milliseconds, and how many bytes of JSON or text the answer has, which a model reads."""
+    milliseconds, how many bytes of JSON or text the answer has, which a model reads, and how many secrets of each
+    kind were replaced."""
 
     tool: str = ""
     operation: str = ""
@@ -31,6 +32,7 @@ class Measure:
     outcome: str | None = None
     hits: int | None = None
     answer_bytes: int | None = None
+    redacted: dict[str, int] = field(default_factory=dict)
     stages: dict[Stage, float] = field(default_factory=dict)
 
     @contextmanager
@@ -54,10 +56,14 @@ Observe = Callable[[Measure], None]
 def log_call(measure: Measure) -> None:
     """One line in the log, with what a line of JSON says of the call."""
     ended, outcome = measure.error or "ok", measure.outcome or ""
-    fields = {"tool": measure.tool, "code": ended, "ms": round(measure.milliseconds, 1)}
+    fields: dict[str, object] = {"tool": measure.tool, "code": ended, "ms": round(measure.milliseconds, 1)}
     if outcome:
         fields["outcome"] = outcome
-    _log.info("%s %s %.1f ms %s", measure.tool, ended, measure.milliseconds, outcome, extra={"fields": fields})
+    if measure.redacted:
+        fields["redacted"] = measure.redacted
+    replaced = "".join(f" {kind}={count}" for kind, count in sorted(measure.redacted.items()))
+    said = (measure.tool, ended, measure.milliseconds, outcome, replaced)
+    _log.info("%s %s %.1f ms %s%s", *said, extra={"fields": fields})
 
 
 @contextmanager

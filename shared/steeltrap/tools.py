@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from .engine.call import Call
+from .engine.call import Call, SecretsMode
 from .errors import NotFound, SteeltrapError
 from .model import JsonObject
 from .rules.bounds import Bounds, bounds_of, shown
@@ -160,6 +160,7 @@ class Toolset:
     `instructions` tell a model when to save and when to search, by the names of these tools.
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's error body; with
     `standard_errors`, a surface with its own error format (such as HTTP) uses that instead.
+    `secrets` is what becomes of secrets in what is saved through it, where the settings don't say.
     `modules` names the module of each tool, for a toolset whose modules are imported one by one, when needed.
     """
 
@@ -169,6 +170,7 @@ class Toolset:
     render_error: Callable[[SteeltrapError, Tool], Any]
     omit_nulls: bool = False
     standard_errors: bool = False
+    secrets: SecretsMode = "off"
     modules: Mapping[str, str] = field(default_factory=dict)
     registered: dict[str, Tool] = field(default_factory=dict)
 

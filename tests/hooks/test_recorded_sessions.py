@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hooks.conftest import Computer, Recording
+from secret_examples import token
 from steeltrap.surfaces.project import project_of
 
 ANSWER = "5544"
@@ -60,3 +61,21 @@ def said_and_offered(computer: Computer, recorded: Recording, shop: Path, blog: 
     assert project is not None
     kept = [text for scope, text in turns(computer) if scope == project.scope]
     assert sorted(text for text in kept if text in recorded.said) == sorted(recorded.said)
+
+
+def test_a_secret_that_was_said_is_not_kept(computer: Computer, shop: Path) -> None:
+    for mode in ("", "refuse"):
+        computer.environment = {"STEELTRAP_SECRETS": mode}
+        transcript = computer.home / f"transcript{mode}.jsonl"
+        lines = [f"Deploys use {token()} here.", "The port is 5544."]
+        said = [
+            {"type": "user", "uuid": f"{mode}{at}", "cwd": str(shop), "message": {"role": "user", "content": text}}
+            for at, text in enumerate(lines)
+        ]
+        transcript.write_text("".join(json.dumps(line) + "\n" for line in said))
+        given = {"session_id": f"s{mode}", "transcript_path": str(transcript), "cwd": str(shop)}
+        computer.hook("stop", {**given, "hook_event_name": "Stop"})
+    kept = sorted(text for _, text in turns(computer))
+    assert kept == ["Deploys use [redacted: aws-access-token] here.", "The port is 5544.", "The port is 5544."]
+    assert all(token().encode() not in path.read_bytes() for path in computer.data.rglob("*") if path.is_file())
+    assert not any(token() in line for line in computer.log)

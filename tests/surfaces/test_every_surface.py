@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from secret_examples import token
 from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import SURFACES, Connected, direct
@@ -132,6 +133,15 @@ def test_a_search_says_what_happened_beside_the_answer(surface: Surface) -> None
     reply = surface.call_as(ME)("notes.memory_search", {"query": "anything", "tags": ["none"]})
     assert reply.body == []
     assert reply.outcome == "filtered_out"
+
+
+def test_a_secret_is_replaced_and_the_answer_says_so(surface: Surface) -> None:
+    said = surface.call_as(ME)("agent.remember", {"content": f"{surface.name} deploys with {token()}."})
+    assert not said.is_error
+    assert "1 secret was replaced: aws-access-token." in said.body
+    kept = str(_stored(surface))
+    assert f"{surface.name} deploys with [redacted: aws-access-token]." in kept
+    assert token() not in kept
 
 
 def test_what_is_said_stays_in_its_conversation(surface: Surface) -> None:

@@ -13,6 +13,9 @@ from .quota import Growth, Quota, growth_of
 
 T = TypeVar("T")
 
+SecretsMode = Literal["redact", "refuse", "off"]
+"""What becomes of the secrets in what a caller gives: a placeholder, an error, or nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
@@ -20,7 +23,8 @@ class Rules:
 
     `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
     deleted memory can be brought back; zero purges at once. `zone` is where dates are told to a model; None is this
-    machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote.
+    machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote. `secrets` None leaves it to
+    each toolset what becomes of secrets.
     """
 
     vector_weight: float | None = None
@@ -29,6 +33,7 @@ class Rules:
     short_term_ttl: timedelta = timedelta(hours=24)
     zone: tzinfo | None = None
     show_untrusted: bool = True
+    secrets: SecretsMode | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +44,7 @@ class Call:
     `measure` takes the time of the stages.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
-    header or `_meta`.
+    header or `_meta`. `redacted` has the kind and the hash of each secret that was replaced.
     """
 
     caller: Caller
@@ -52,6 +57,8 @@ class Call:
     quota: Quota | None = None
     idempotency_key: str | None = None
     outcome: Outcome | None = None
+    secrets: SecretsMode = "redact"
+    redacted: set[tuple[str, int]] = field(default_factory=set, repr=False)
     measure: Measure = field(default_factory=Measure)
 
     @property

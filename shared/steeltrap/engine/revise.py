@@ -9,6 +9,7 @@ from . import save as saving
 from . import superseding
 from .call import Call
 from .get import find
+from .redact import redacted_text
 from .save import Draft
 
 
@@ -18,6 +19,7 @@ def revise(call: Call, id: str, content: str) -> Memory:
     Where that scope has the text already, the memory that says it takes the place. Raises NotFound, Conflict for what
     is superseded already or says this already.
     """
+    content = redacted_text(call, "content", content)
     check_content(content)
     while True:
         old = find(call, id)

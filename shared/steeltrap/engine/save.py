@@ -32,6 +32,7 @@ from ..rules.vectors import has_direction
 from . import superseding
 from .call import Call
 from .entry import embed_chunks, embed_memories, entry
+from .redact import redacted
 
 _log = logging.getLogger("steeltrap")
 
@@ -123,10 +124,11 @@ def _in_view(call: Call, near: list[Neighbour]) -> list[Neighbour]:
 
 
 def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
-    """The memory that a draft becomes, checked, without what the look-around will add.
+    """The memory that a draft becomes, without secrets and checked, without what the look-around will add.
 
     `position` tells the memories of one batch apart under one idempotency key.
     """
+    draft = redacted(call, draft)
     limits.check_content(draft.content)
     limits.check_messages(draft.messages)
     limits.check_metadata(draft.metadata)

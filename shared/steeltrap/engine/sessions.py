@@ -11,6 +11,7 @@ from ..errors import InvalidInput, Unavailable
 from ..model import Filter, Session
 from .call import Call
 from .delete import Criteria, delete_matching
+from .redact import check_name
 
 SCOPE: Final = "session"
 MAX_ID_CHARACTERS: Final = 128
@@ -67,6 +68,7 @@ def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]
     if id is None:
         id, fresh = next(name for name in _names(now) if name not in known and add(name)), True
     else:
+        check_name(call, "session_id", id)
         fresh = add(check_session_id(id))
     session = known.get(id) or SessionUse(id=id, created_at=now, last_activity=now)
     return (replace(session, created_at=now, last_activity=now) if fresh else session), fresh

@@ -11,6 +11,7 @@ from ..rules import limits, novelty
 from .call import Call
 from .entry import embed_memories, entry, searchable_text, unchanged_text
 from .get import find
+from .redact import redacted
 from .save import look_around
 
 
@@ -106,7 +107,8 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
 
 
 def edited(call: Call, old: Memory, edit: Edit) -> Memory:
-    """The image after an edit, checked, one version on."""
+    """The image after an edit, without the edit's secrets and checked, one version on."""
+    edit = redacted(call, edit)
     now = call.now()
     new: dict[str, Any] = {
         "updated_at": max(now, old.updated_at),

@@ -74,7 +74,8 @@ class Surroundings:
 
 
 class OutcomeKind(StrEnum):
-    """What happened in a search, told apart so that broken never looks like empty."""
+    """What happened, told apart so that broken never looks like empty: in a search, or in a write that was degraded or
+    replaced secrets."""
 
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
@@ -83,6 +84,7 @@ class OutcomeKind(StrEnum):
     BELOW_FLOOR = "below_floor"
     FILTERED_OUT = "filtered_out"
     DEGRADED = "degraded"
+    REDACTED = "redacted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

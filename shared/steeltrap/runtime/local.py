@@ -54,6 +54,7 @@ def open_door(
             short_term_ttl=timedelta(hours=settings.short_term_hours),
             zone=settings.zone,
             show_untrusted=settings.show_untrusted,
+            secrets=settings.secrets,
         ),
         files=open_files(settings),
         quotas=quotas,

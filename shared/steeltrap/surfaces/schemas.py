@@ -103,7 +103,7 @@ def _operation(tool: Tool, suffix: str) -> JsonObject:
         "responses": {
             "200": {
                 "description": "The answer.",
-                "headers": {"X-Steeltrap-Outcome": _outcome_header()} if tool.access == "read" else {},
+                "headers": {"X-Steeltrap-Outcome": _outcome_header(tool)},
                 "content": {tool.media: {"schema": tool.answer_schema}},
             },
             "default": {
@@ -113,7 +113,7 @@ def _operation(tool: Tool, suffix: str) -> JsonObject:
         },
     }
     if tool.access == "write":
-        operation["parameters"] = [_idempotency_key()]
+        operation["parameters"] = [_idempotency_key(), _secrets()]
     return operation
 
 
@@ -126,10 +126,22 @@ def _idempotency_key() -> JsonObject:
     }
 
 
-def _outcome_header() -> JsonObject:
+def _secrets() -> JsonObject:
     return {
-        "description": "How the search ended.",
-        "schema": {"type": "string", "enum": [kind.value for kind in OutcomeKind]},
+        "name": "X-Steeltrap-Secrets",
+        "in": "header",
+        "description": "What becomes of secrets in what is saved, where the server's settings don't say.",
+        "schema": {"type": "string", "enum": ["redact", "refuse"]},
+    }
+
+
+def _outcome_header(tool: Tool) -> JsonObject:
+    of_writes = (OutcomeKind.DEGRADED, OutcomeKind.REDACTED)
+    kinds = of_writes if tool.access == "write" else [kind for kind in OutcomeKind if kind != OutcomeKind.REDACTED]
+    said = "What was not as usual: `X-Steeltrap-Outcome-Message` says it." if tool.access == "write" else ""
+    return {
+        "description": said or "How the search ended.",
+        "schema": {"type": "string", "enum": [kind.value for kind in kinds]},
     }
 
 

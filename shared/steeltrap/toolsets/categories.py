@@ -12,6 +12,7 @@ from ..engine import list as listing
 from ..engine import save as saving
 from ..engine import search as searching
 from ..engine.call import Call
+from ..engine.redact import redacted_text
 from ..engine.save import Draft
 from ..errors import IdentityMissing, InvalidInput, SteeltrapError
 from ..model import Filter, JsonObject, Memory, Outcome, OutcomeKind
@@ -112,9 +113,10 @@ def store_memory(call: Call, input: StoreInput) -> str:
     """
     _agent(call)
     check_length("context", input.context, MAX_CONTEXT_CHARACTERS)
-    draft = Draft(content=input.content, category=input.category, context=input.context, confidence=input.confidence)
+    content = redacted_text(call, "content", input.content)
+    draft = Draft(content=content, category=input.category, context=input.context, confidence=input.confidence)
     saving.save(call, draft)
-    return f"Stored {input.category} memory: {input.content}"
+    return f"Stored {input.category} memory: {content}"
 
 
 class SearchInput(Arguments):

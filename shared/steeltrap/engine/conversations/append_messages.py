@@ -9,6 +9,7 @@ from ...ports import Create
 from .. import save as saving
 from ..call import Call
 from ..entry import embed_memories, entry
+from ..redact import redacted_message
 from ..save import Draft
 from .close_conversations import close_idle_conversations, end_conversation
 
@@ -54,6 +55,8 @@ def append_messages(
         raise IdentityMissing(
             "No conversation is known: send the conversation's id with the call, or give `conversation_id`."
         )
+    # Before a message is split: half a secret looks like none.
+    messages = [replace(said, message=redacted_message(call, said.message)) for said in call.in_time(messages)]
     turns = [_turn(call, said, conversation, scope, position) for position, said in enumerate(call.in_time(messages))]
     named = {turn.id for turn, said in zip(turns, messages, strict=True) if said.id is not None}
     existed = keep_turns(call, turns, named)

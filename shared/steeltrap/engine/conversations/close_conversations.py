@@ -141,7 +141,8 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
         occurred_until=max(times),
     )
     id = str(uuid5(UUID(first.id), "episode"))
-    memory = replace(saving.compose(call, draft), id=id, agent_id=first.agent_id)
+    as_said = replace(call, secrets="off")  # its secrets were dealt with when it was said
+    memory = replace(saving.compose(as_said, draft), id=id, agent_id=first.agent_id)
     [embeddings] = embed_memories(call, [memory])
     [around] = saving.look_around(call, [memory], [embeddings])
     memory = saving.with_surroundings(call, memory, draft, around)

@@ -9,6 +9,7 @@ from ...model import Filter, Memory
 from ...ports import ExportFiles
 from ...rules.limits import check_file_name, check_scope
 from ..call import Call
+from ..redact import check_name
 from .sync_file import Item, compress, default_name, encode
 
 _PAGE: Final = 1000
@@ -40,6 +41,7 @@ def export_file(
     over 100 MB, and InvalidInput for a name that is no relative path.
     """
     files = files_of(call)
+    check_name(call, "file_path", name)
     name = check_file_name(name) if name is not None else default_name(call.now(), compressed=compressed)
     memories = {memory.id: memory for memory in call.in_time(_of_scope(call, scope))}
     items = [

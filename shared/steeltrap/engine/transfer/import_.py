@@ -16,6 +16,7 @@ from ...rules import limits
 from ...rules.analysis import text_digest
 from ..call import Call
 from ..entry import embed_memories, entry
+from ..redact import redacted
 from ..save import Draft, compose, look_around, text_id, with_surroundings
 from ..superseding import fitting
 
@@ -41,7 +42,7 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     errors: dict[int, SteeltrapError] = {}
     for index, raw in enumerate(call.in_time(records)):
         try:
-            memory, past = _parse(raw)
+            memory, past = _parse(call, raw)
             parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
         except SteeltrapError as error:
             errors[index] = error
@@ -200,14 +201,14 @@ def _deleted(id: str) -> Conflict:
     return Conflict(f"memory {id} was deleted here; undo the delete, or forget it and import again.", id=id)
 
 
-def _parse(raw: object) -> _Parsed:
+def _parse(call: Call, raw: object) -> _Parsed:
     if not isinstance(raw, dict):
         raise InvalidInput("a record must be a JSON object.")
     past = raw.get("history", [])
     if not isinstance(past, list):
         raise InvalidInput("`history` must be a list.")
-    memory = _memory({key: value for key, value in raw.items() if key != "history"})
-    revisions = tuple(_revision(revision) for revision in past)
+    memory = _memory(call, {key: value for key, value in raw.items() if key != "history"})
+    revisions = tuple(_revision(call, revision) for revision in past)
     versions = [revision.memory.version for revision in revisions]
     if versions != sorted(set(versions)) or any(version >= memory.version for version in versions):
         raise InvalidInput("`history` must have the versions before the current one, each once, oldest first.")
@@ -216,7 +217,7 @@ def _parse(raw: object) -> _Parsed:
     return memory, revisions
 
 
-def _revision(raw: object) -> Revision:
+def _revision(call: Call, raw: object) -> Revision:
     if not isinstance(raw, dict) or not isinstance(at := raw.get("replaced_at"), str):
         raise InvalidInput("each item of `history` needs `memory` and `replaced_at`.")
     by = raw.get("replaced_by")
@@ -227,8 +228,8 @@ def _revision(raw: object) -> Revision:
     except ValueError as error:
         raise InvalidInput(f"`replaced_at` {error}.") from None
     limits.check_length("replaced_by", by, limits.MAX_IDENTITY_CHARACTERS)
-    return Revision(memory=_memory(raw.get("memory")), replaced_at=replaced_at, replaced_by=by)
+    return Revision(memory=_memory(call, raw.get("memory")), replaced_at=replaced_at, replaced_by=by)
 
 
-def _memory(raw: object) -> Memory:
-    return limits.check_memory(record.parse(raw))
+def _memory(call: Call, raw: object) -> Memory:
+    return limits.check_memory(redacted(call, record.parse(raw)))

@@ -12,13 +12,14 @@ from ...errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavail
 from ...model import Filter, Link, Memory
 from ...ports import Create
 from ...rules.analysis import text_digest
-from ...rules.limits import check_file_name
+from ...rules.limits import check_file_name, check_memory
 from .. import associate as associating
 from .. import save as saving
 from .. import superseding
 from .. import update as updating
 from ..call import Call
 from ..entry import embed_memories, entry
+from ..redact import redacted
 from ..save import Draft
 from .export_file import files_of, pages
 from .import_ import stamped
@@ -61,7 +62,8 @@ def import_file(
     """
     content = files_of(call).read(check_file_name(name), most=MAX_FILE_BYTES)
     plain = expand(content)
-    items = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
+    given = decode(call.in_time(memories_of(plain)), prefix=under(prefix), now=call.now())
+    items = [replace(item, memory=check_memory(redacted(call, item.memory))) for item in call.in_time(given)]
     steps = _plan(call, items, strategy, anywhere=prefix is None)
     if associations:
         _connect(items, steps)

@@ -17,7 +17,17 @@ from ...invoke import Door
 from ...tools import Tool
 from .. import schemas
 from ..auth.identity import Identity, one_header
-from ..http.reply import FAULT, Reply, answer, compact, error_reply, not_json_reply, refusal_reply, wrong_method_reply
+from ..http.reply import (
+    FAULT,
+    SECRETS,
+    Reply,
+    answer,
+    compact,
+    error_reply,
+    not_json_reply,
+    refusal_reply,
+    wrong_method_reply,
+)
 from ..http.routes import is_json, paths, unknown_path
 from ..mcp import TOOLSET
 from .admission import MAX_CALLS_AT_ONCE, Admission
@@ -94,9 +104,10 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
             if not is_json(one_header(request.scope, "Content-Type")):
                 return _response(not_json_reply())
             key = one_header(request.scope, "Idempotency-Key")
+            secrets = one_header(request.scope, SECRETS)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
             async with admitted as (caller, body):
-                work = partial(answer, door, tool, body, caller, key)
+                work = partial(answer, door, tool, body, caller, key, secrets)
                 return _response(await anyio.to_thread.run_sync(work, limiter=admission.calls))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error))

@@ -85,6 +85,7 @@ class Telemetry:
             "outcome": measure.outcome,
             "hits": measure.hits,
             "bytes": measure.answer_bytes,
+            "redacted": measure.redacted or None,
         }
         shown = {name: value for name, value in ended.items() if value is not None}
         self._logger.info("%s %s", measure.tool, measure.error or "ok", extra={**facts, **shown})

@@ -11,7 +11,16 @@ from ...model import JsonObject
 from ...settings import Settings, read_settings
 from ...tools import Catalogue, Tool
 from ..auth.identity import Authorizer, Identity, claim_names, one_header
-from ..http.reply import Reply, answer, error_reply, fault_reply, not_json_reply, refusal_reply, wrong_method_reply
+from ..http.reply import (
+    SECRETS,
+    Reply,
+    answer,
+    error_reply,
+    fault_reply,
+    not_json_reply,
+    refusal_reply,
+    wrong_method_reply,
+)
 from ..http.routes import is_json, tool_at, unknown_path
 from .direct import direct, pool_identity
 from .events import HttpRequest, http_request, http_response
@@ -74,11 +83,12 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         body = request.body()
         tool.bounds.check_size(len(body), f"`{tool.full_name}`")
         key = one_header(request.scope, "Idempotency-Key")
+        secrets = one_header(request.scope, SECRETS)
     except SteeltrapError as error:
         return refusal_reply(door, tool, error)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
-    reply = answer(door, tool, body, caller, key)
+    reply = answer(door, tool, body, caller, key, secrets)
     flush_usage(door)
     return reply
 

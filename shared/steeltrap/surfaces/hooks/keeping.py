@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...errors import SteeltrapError
+from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model import Caller
 from ...rules.transcripts.said import Said
@@ -39,10 +39,20 @@ def _append(door: Door, caller: Caller, session: Session, said: Sequence[Said]) 
             {"id": each.id, "role": each.role, "content": each.content, "time": each.time and each.time.isoformat()}
             for each in said[first : first + _AT_ONCE]
         ]
+        _append_all(door, caller, session, messages)
+
+
+def _append_all(door: Door, caller: Caller, session: Session, messages: Sequence[dict[str, Any]]) -> None:
+    """Keep messages, without those that are refused, such as for a secret: nobody is there to write them again."""
+    try:
         _call(door, caller, {"conversation_id": session.id, "messages": messages, "scope": session.scope})
+    except InvalidInput:
+        if len(messages) > 1:
+            for message in messages:
+                _append_all(door, caller, session, [message])
 
 
 def _call(door: Door, caller: Caller, arguments: dict[str, Any]) -> None:
-    result = door.invoke("core.append_messages", arguments, caller)
+    result = door.invoke("core.append_messages", arguments, caller, secrets="redact")
     if isinstance(result.error, SteeltrapError):
         raise result.error

@@ -13,6 +13,8 @@ from ...tools import Tool
 from .problem import PROBLEM_MEDIA, STATUS, error_headers, problem
 
 MAX_HEADER_CHARACTERS: Final = 1000
+SECRETS: Final = "X-Steeltrap-Secrets"
+"""The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
 FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
 
 
@@ -25,10 +27,17 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def answer(door: Door, tool: Tool, body: bytes | bytearray, caller: Caller | None, key: str | None) -> Reply:
-    """Run one call from its body's bytes. Never raises."""
+def answer(
+    door: Door,
+    tool: Tool,
+    body: bytes | bytearray,
+    caller: Caller | None,
+    key: str | None,
+    secrets: str | None = None,
+) -> Reply:
+    """Run one call from its body's bytes, with what its headers say. Never raises."""
     try:
-        return result_reply(door, door.invoke(tool, body, caller, idempotency_key=key))
+        return result_reply(door, door.invoke(tool, body, caller, idempotency_key=key, secrets=secrets))
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
 

@@ -12,7 +12,7 @@ from ...model import Memory
 from ...tools import Input
 from ..fields import AnyText
 from .ids import MemoryId, resolved
-from .lines import fenced, memory_lines, short_ids
+from .lines import fenced, memory_lines, said, short_ids
 from .toolset import AGENT
 
 
@@ -33,7 +33,7 @@ def revise_memory(call: Call, input: ReviseInput) -> str:
     old = resolved(call, input.id)
     new = revising.revise(call, old.id, input.content)
     before, after = short_ids(call, [old.id, new.id])
-    return f"Saved as [{after}]; [{before}] is no longer recalled."
+    return said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
 
 
 class ForgetInput(Input):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, time
 from typing import Final
 
 from ...engine.call import Call
+from ...engine.redact import told
 from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
 from ...rules.ids import SHORTEST, shortest_start
@@ -23,6 +24,12 @@ ID_TOKENS: Final = 16
 """Ids and dates have more tokens than words of their length."""
 _MARK: Final = re.compile(r"[<\uff1c\ufe64](?=[\W_]*memor|\|)", re.IGNORECASE)
 """What could open or close the fence, by look-alikes too, or a part of a chat template, such as `<|im_end|>`."""
+
+
+def said(call: Call, answer: str) -> str:
+    """An answer that says which secrets were replaced before anything was saved."""
+    replaced = told(call)
+    return answer if replaced is None else f"{answer} {replaced}"
 
 
 def fenced(lines: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE, Memory, OutcomeKind
 from ...tools import IN_PROJECT, Input
 from ..fields import AnyText, Time
-from .lines import fenced, memory_lines, short_ids
+from .lines import fenced, memory_lines, said, short_ids
 from .toolset import AGENT
 
 About = Annotated[
@@ -49,8 +49,8 @@ def remember(call: Call, input: RememberInput) -> str:
     saved, existed = save_once.save_once(call, draft)
     [id] = short_ids(call, [saved.memory.id])
     if existed or saved.existed:
-        return f"Already stored as [{id}]; nothing was saved."
-    answer = f"Saved as [{id}]{_place(call, saved.memory)}."
+        return said(call, f"Already stored as [{id}]; nothing was saved.")
+    answer = said(call, f"Saved as [{id}]{_place(call, saved.memory)}.")
     corrected = call.space.get([saved.probably_supersedes]) if saved.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))

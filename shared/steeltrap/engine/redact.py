@@ -1,0 +1,149 @@
+"""Redact: secrets leave what a caller gives before it is embedded, compared, keyed or written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ..errors import InvalidInput, SteeltrapError
+from ..model import JsonObject, Memory, Message, Outcome, OutcomeKind
+from ..rules.wording import cut
+from .call import Call, SecretsMode
+
+if TYPE_CHECKING:
+    from .save import Draft
+    from .update import Edit
+
+    Given = TypeVar("Given", Draft, Edit, Memory)
+
+_TEXTS: Final = ("content", "context", "category", "agent_label")
+_NAMES: Final = ("scope", "conversation_id", "agent_id", "updated_by", "imported_by")
+_SHORTEST_CARD: Final = 10**13
+
+
+def redacted(call: Call, given: "Given") -> "Given":
+    """What a caller gives without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
+    refused, or all stays as it is.
+
+    Raises InvalidInput for a secret in what something is found by, such as a scope or a conversation's id: under a
+    placeholder, things of different names would be one.
+    """
+    if call.secrets == "off":
+        return given
+    for name in _NAMES:
+        check_name(call, name, getattr(given, name, None))
+    new: dict[str, Any] = {}
+    for name in _TEXTS:
+        if text := getattr(given, name, None):
+            new[name] = redacted_text(call, name, text)
+    if given.tags:
+        new["tags"] = tuple(redacted_text(call, "tags", tag) for tag in given.tags)
+    if given.metadata:
+        new["metadata"] = _redacted_json(call, given.metadata)
+    if messages := getattr(given, "messages", ()):
+        new["messages"] = tuple(redacted_message(call, message) for message in messages)
+    if importance := getattr(given, "importance", None):
+        new["importance"] = replace(importance, reason=redacted_text(call, "reason", importance.reason))
+    return replace(given, **new)
+
+
+def check_name(call: Call, name: str, value: str | None) -> None:
+    """Raises InvalidInput where a name, by which something is found again, has a secret in it."""
+    if value and call.secrets != "off" and (kinds := _kinds(value)):
+        raise InvalidInput(f"`{name}` has what looks like a secret ({kinds}); choose a name without it.")
+
+
+def redacted_text(call: Call, field: str, text: str, name: str = "") -> str:
+    """A text without its secrets; `name` is the key that it has in an object. Raises InvalidInput where the call
+    refuses secrets."""
+    if call.secrets == "off":
+        return text
+    from ..rules import secrets  # needs RE2, which only a write loads
+
+    found = secrets.redacted(text, name)
+    if found.secrets and call.secrets == "refuse":
+        raise InvalidInput(
+            f"`{field}` has what looks like a secret ({_listed(kind for kind, _ in found.secrets)}), and secrets are "
+            "not stored here; leave it out and say instead where it is kept."
+        )
+    call.redacted.update(found.secrets)
+    return found.text
+
+
+def redacted_message(call: Call, message: Message) -> Message:
+    """A message without its secrets. Raises InvalidInput where the call refuses them."""
+    speaker = message.speaker and redacted_text(call, "speaker", message.speaker)
+    role = redacted_text(call, "role", message.role)
+    return replace(message, role=role, content=redacted_text(call, "messages", message.content), speaker=speaker)
+
+
+def told(call: Call) -> str | None:
+    """What was replaced in this call, in a sentence for its caller; None where nothing was."""
+    if not call.redacted:
+        return None
+    count = len(call.redacted)
+    said = "1 secret was" if count == 1 else f"{count} secrets were"
+    return f"{said} replaced: {_listed(kind for kind, _ in call.redacted)}."
+
+
+def outcome(call: Call) -> Outcome | None:
+    """What is told beside the answer: the call's own outcome, and what was replaced."""
+    said, own = told(call), call.outcome
+    if said is None:
+        return own
+    if own is None:
+        return Outcome(kind=OutcomeKind.REDACTED, message=said)
+    return replace(own, message=f"{own.message} {said}")
+
+
+def unquoted(error: SteeltrapError, mode: SecretsMode) -> SteeltrapError:
+    """An error that quotes no secret, whatever argument it is about."""
+    if mode != "off":
+        from ..rules import secrets
+
+        error.message = secrets.redacted(error.message).text
+        error.args = (error.message,)
+        error.details = {name: _unquoted(value) for name, value in error.details.items()}
+    return error
+
+
+def _unquoted(value: Any) -> Any:
+    from ..rules import secrets
+
+    if isinstance(value, str):
+        return secrets.redacted(value).text
+    if isinstance(value, dict):
+        return {name: _unquoted(each) for name, each in value.items()}
+    return [_unquoted(each) for each in value] if isinstance(value, list) else value
+
+
+def _kinds(text: str) -> str:
+    from ..rules import secrets
+
+    return _listed(kind for kind, _ in secrets.redacted(text).secrets)
+
+
+def _listed(kinds: Any) -> str:
+    return ", ".join(sorted(set(kinds)))
+
+
+def _redacted_json(call: Call, given: Mapping[str, Any]) -> JsonObject:
+    made: JsonObject = {}
+    for key, value in given.items():
+        name = redacted_text(call, "metadata", key)
+        while name in made:  # two keys that were secrets of the same kind
+            name += "'"
+        made[name] = _redacted_value(call, key, value)
+    return made
+
+
+def _redacted_value(call: Call, key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return redacted_text(call, f"metadata.{cut(key)}", value, key)
+    if isinstance(value, int) and value >= _SHORTEST_CARD:
+        text = redacted_text(call, f"metadata.{cut(key)}", str(value), key)
+        return value if text == str(value) else text
+    if isinstance(value, Mapping):
+        return _redacted_json(call, value)
+    if isinstance(value, Sequence):
+        return [_redacted_value(call, key, each) for each in value]
+    return value
