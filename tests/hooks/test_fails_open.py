@@ -68,6 +68,19 @@ def test_a_half_written_line_is_read_when_it_is_whole(computer: Computer, shop: 
         assert memory.core.stats()["turns"] == 1
 
 
+def test_a_message_that_is_refused_keeps_none_behind_it_away(computer: Computer, shop: Path) -> None:
+    transcript = computer.home / "t.jsonl"
+    ids = ("u1", "x" * 600, "u3")
+    lines = [{"uuid": id, "type": "user", "message": {"content": f"Remark {id[:5]}."}} for id in ids]
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    event = PROMPT | {"hook_event_name": "Stop", "transcript_path": str(transcript), "cwd": str(shop)}
+    computer.hook("stop", event)
+    computer.hook("stop", event)
+    assert ["a message was not kept" in line for line in computer.log] == [True]
+    with computer.memory() as memory:
+        assert memory.core.stats()["turns"] == 2
+
+
 def test_a_locked_store_is_a_line_in_the_log(computer: Computer, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with computer.memory() as memory:
         memory.core.save(content="x")

@@ -42,7 +42,8 @@ def answer(door: Door, user: str, data: Path, event: str, asked: Any) -> dict[st
 
 def _keep(door: Door, caller: Caller, data: Path, session: Session, asked: Asked) -> None:
     try:
-        keep(door, caller, session, asked.said, ended=asked.ended)
+        for error in keep(door, caller, session, asked.said, ended=asked.ended):
+            log(str(data), asked.event, f"a message was not kept ({error.code}).")
     except FileNotFoundError as error:
         if asked.event not in ("session-start", "prompt"):  # before the first answer, there may be no file yet
             log(str(data), asked.event, f"the transcript can't be read: {_sentence(error)}")

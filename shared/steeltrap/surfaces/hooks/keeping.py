@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...errors import InvalidInput, SteeltrapError
+from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...invoke import Door
 from ...model import Caller
 from ...rules.transcripts.said import Said
@@ -14,45 +14,57 @@ _AT_ONCE: Final = 50
 """Messages of one call: all of them are kept, or none."""
 
 
-def keep(door: Door, caller: Caller, session: Session, said: Sequence[Said] = (), *, ended: bool = False) -> None:
+def keep(
+    door: Door, caller: Caller, session: Session, said: Sequence[Said] = (), *, ended: bool = False
+) -> list[SteeltrapError]:
     """Keep what was said since the last time, and `said` where the event itself brought it. A conversation that has
-    `ended` becomes memories at once. Raises SteeltrapError, and OSError for a transcript that can't be read."""
+    `ended` becomes memories at once.
+
+    Answers why single messages were refused: they are passed over, since nobody would write them again, and nothing behind them would ever be kept. Raises
+    SteeltrapError, and OSError for a transcript that can't be read.
+    """
+    refused: list[SteeltrapError] = []
     unreadable: OSError | None = None
     try:
         for block in blocks(session):
-            _append(door, caller, session, block.said)
+            refused += _append(door, caller, session, block.said)
             if (block.offset, block.line) != (session.offset, session.line):
                 session.note(offset=block.offset, line=block.line)
     except OSError as error:
         unreadable = error
-    _append(door, caller, session, said)
+    refused += _append(door, caller, session, said)
     if ended:
         _call(door, caller, {"conversation_id": session.id, "messages": [], "ended": True})
         session.note(ended=True)
     if unreadable is not None:
         raise unreadable
+    return refused
 
 
-def _append(door: Door, caller: Caller, session: Session, said: Sequence[Said]) -> None:
+def _append(door: Door, caller: Caller, session: Session, said: Sequence[Said]) -> list[SteeltrapError]:
+    refused: list[SteeltrapError] = []
     for first in range(0, len(said), _AT_ONCE):
-        messages = [
-            {"id": each.id, "role": each.role, "content": each.content, "time": each.time and each.time.isoformat()}
-            for each in said[first : first + _AT_ONCE]
-        ]
-        _append_all(door, caller, session, messages)
+        some = said[first : first + _AT_ONCE]
+        try:
+            _call(door, caller, _appending(session, some))
+        except (InvalidInput, TooLarge):
+            for each in some:
+                try:
+                    _call(door, caller, _appending(session, [each]))
+                except (InvalidInput, TooLarge) as error:
+                    refused.append(error)
+    return refused
 
 
-def _append_all(door: Door, caller: Caller, session: Session, messages: Sequence[dict[str, Any]]) -> None:
-    """Keep messages, without those that are refused, such as for a secret: nobody is there to write them again."""
-    try:
-        _call(door, caller, {"conversation_id": session.id, "messages": messages, "scope": session.scope})
-    except InvalidInput:
-        if len(messages) > 1:
-            for message in messages:
-                _append_all(door, caller, session, [message])
+def _appending(session: Session, said: Sequence[Said]) -> dict[str, Any]:
+    messages = [
+        {"id": each.id, "role": each.role, "content": each.content, "time": each.time and each.time.isoformat()}
+        for each in said
+    ]
+    return {"conversation_id": session.id, "messages": messages, "scope": session.scope}
 
 
 def _call(door: Door, caller: Caller, arguments: dict[str, Any]) -> None:
     result = door.invoke("core.append_messages", arguments, caller, secrets="redact")
-    if isinstance(result.error, SteeltrapError):
+    if result.error is not None:
         raise result.error
