@@ -20,8 +20,8 @@ def keep(
     """Keep what was said since the last time, and `said` where the event itself brought it. A conversation that has
     `ended` becomes memories at once.
 
-    Answers why single messages were refused: they are passed over, since nobody would write them again, and nothing behind them would ever be kept. Raises
-    SteeltrapError, and OSError for a transcript that can't be read.
+    Answers why single messages were refused. They are passed over: nobody would write them again, and nothing behind
+    them would ever be kept. Raises SteeltrapError, and OSError for a transcript that can't be read.
     """
     refused: list[SteeltrapError] = []
     unreadable: OSError | None = None
