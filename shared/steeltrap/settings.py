@@ -250,6 +250,12 @@ class Settings(BaseModel):
     log: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="Level of the log on stderr. Functions use `info` if it is unset."
     )
+    metrics_token: str = Field(
+        "",
+        description="Token with which Prometheus reads `/metrics` of `steeltrap serve`. If unset, only a server with "
+        "`--auth local` answers there.",
+        repr=False,
+    )
     log_format: Literal["text", "json"] = Field(
         "text", description="Format of the log on stderr: `text`, or `json` with one object per line."
     )

@@ -61,6 +61,13 @@ class WorkerServer:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
         return [int(child) for child in children.split() if b"spawn_main" in _command_line(child)]
 
+    def kill(self, worker: int) -> None:
+        """End a worker at once, and wait for the one that takes its place."""
+        before = self.workers()
+        os.kill(worker, signal.SIGKILL)
+        while len(self.workers()) < len(before) or worker in self.workers():
+            os.sched_yield()
+
     def connected_to(self, worker: int) -> Connection:
         """A connection that this worker accepted: the others were stopped meanwhile."""
         others = [other for other in self.workers() if other != worker]

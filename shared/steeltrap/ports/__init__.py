@@ -11,7 +11,7 @@ from .counters import Amount, Counters
 from .embedder import Calibrating, Embedder, Levels, Scale, SharedLevels
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
-from .loading import Loads
+from .loading import Caches, Loads
 from .space import Pair, Probe, Space, TextKey
 from .store import MemoryStore
 from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
@@ -19,6 +19,7 @@ from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 __all__ = [
     "TOMBSTONE_SECONDS",
     "Amount",
+    "Caches",
     "Calibrating",
     "Change",
     "Clock",

@@ -133,6 +133,10 @@ class SqliteStore:
         self._written_at = now
         self._reserve.keep()
 
+    def cached(self) -> tuple[int, int]:
+        with self._lock:
+            return len(self._open), self._bytes
+
     def flush(self, *, just_read: bool = False) -> None:
         with self._lock:
             files = list(self._open.values())

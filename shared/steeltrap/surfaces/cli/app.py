@@ -7,7 +7,20 @@ from typer.core import TyperGroup
 
 from ...errors import SteeltrapError
 from ...version import VERSION
-from . import backups, benches, embedders, hooking, indexing, keys, looking, memories, moving, serving, upkeep
+from . import (
+    backups,
+    benches,
+    configuration,
+    embedders,
+    hooking,
+    indexing,
+    keys,
+    looking,
+    memories,
+    moving,
+    serving,
+    upkeep,
+)
 from .exits import EPILOG, Exit, exit_code
 from .output import complain, say
 
@@ -78,6 +91,7 @@ for register in (
     memories.register,
     moving.register,
     upkeep.register,
+    configuration.register,
     backups.register,
     embedders.register,
     indexing.register,

@@ -60,7 +60,7 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
         case Auth.HEADERS:
             from ..auth.identity import TrustedHeaders
 
-            trusted = TrustedHeaders(**named, secret=_gateway_secret(settings))
+            trusted = TrustedHeaders(**named, secret=checked_secret("GATEWAY_SECRET", settings.gateway_secret))
             return Authentication(trusted, f"the users that {trusted.user_header} names", f"{trusted.user_header}: ana")
         case Auth.KEYS:
             keys = api_keys(settings)
@@ -69,13 +69,13 @@ def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, s
     return _with_tokens(settings, with_keys=chosen is Auth.BOTH)
 
 
-def _gateway_secret(settings: "Settings") -> str:
-    secret = settings.gateway_secret
+def checked_secret(name: str, secret: str) -> str:
+    """A secret of the settings, which may be unset. Raises InvalidInput for one that could be guessed or not sent."""
     if secret and not (
         len(secret) >= _SECRET_CHARACTERS and secret.isascii() and secret.isprintable() and " " not in secret
     ):
         raise InvalidInput(
-            f"STEELTRAP_GATEWAY_SECRET must have at least {_SECRET_CHARACTERS} characters, all of them "
+            f"STEELTRAP_{name} must have at least {_SECRET_CHARACTERS} characters, all of them "
             "printable ASCII and not spaces. Create one with `openssl rand -hex 32`."
         )
     return secret

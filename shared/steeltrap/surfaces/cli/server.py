@@ -3,17 +3,21 @@
 import errno
 import ipaddress
 import logging
+import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from ...errors import InvalidInput, SteeltrapError, Unavailable
+from ...ports import Caches
+from ...telemetry import log_call
 from ..hooks import server_file
-from .authentication import Auth, Authentication, authentication
+from .authentication import Auth, Authentication, authentication, checked_secret
 from .logs import log_to_stderr
 from .output import say
 
@@ -68,9 +72,20 @@ def run(plan: Plan, port: int) -> None:
         store.check()
         store.close()
         try:
-            supervise(_work, (plan, listener), count=plan.workers, all_serve=announce)
+            with _shared_metrics() as died:
+                supervise(_work, (plan, listener), count=plan.workers, all_serve=announce, died=died)
         finally:
             server_file.remove(str(plan.settings.data), running)
+
+
+@contextmanager
+def _shared_metrics() -> Iterator[Callable[[int], None]]:
+    """A place where workers count together; tells it who has died."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    with TemporaryDirectory(prefix="steeltrap-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # where prometheus_client looks, in the workers too
+        yield partial(mark_process_dead, path=folder)
 
 
 def refuse_open_door(host: str, known_by: Authentication) -> None:
@@ -104,7 +119,14 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     from .connections import Limits, create_server
 
     settings, descriptors = plan.settings, raise_descriptor_limit()
-    door = runtime.open_door(settings)
+    metrics, token = None, checked_secret("METRICS_TOKEN", settings.metrics_token)
+    if known_by.local or token:
+        from ..asgi.metrics import Metrics, metrics_route
+
+        metrics = Metrics(shared=plan.workers > 1)
+    door = runtime.open_door(settings, observe=metrics.observe if metrics else log_call)
+    if metrics and isinstance(door.store, Caches):
+        metrics.caches = door.store
     door.store.check()
     assert plan.hooks is not None
     app = create_app(
@@ -115,13 +137,13 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         resource=known_by.resource,
         public_url=settings.public_url,
         calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
-        routes=hook_routes(door, plan.hooks, settings.data),
+        routes=[*hook_routes(door, plan.hooks, settings.data), *([metrics_route(metrics, token)] if metrics else [])],
         # Not behind the run: uvicorn ends the process by the signal that stopped it.
         on_close=partial(server_file.remove, str(settings.data), plan.hooks),
         pages=_console(door, settings, known_by),
     )
     it = create_server(
-        RequestLog(app),
+        RequestLog(app, metrics.answered) if metrics else RequestLog(app),
         Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
         serves=serves,
         log_config=None,

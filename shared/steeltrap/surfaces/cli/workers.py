@@ -29,10 +29,18 @@ Work = Callable[..., None]
 """Serves until SIGTERM. Its last argument is to be called once it serves."""
 
 
-def supervise(work: Work, arguments: Sequence[Any], *, count: int, all_serve: Callable[[], None]) -> None:
+def supervise(
+    work: Work,
+    arguments: Sequence[Any],
+    *,
+    count: int,
+    all_serve: Callable[[], None],
+    died: Callable[[int], None] = lambda process: None,
+) -> None:
     """Run the work in `count` processes until SIGTERM or Ctrl-C, then stop them.
 
-    `all_serve` is called when all of them serve. Raises Unavailable if one of the first never does.
+    `all_serve` is called when all of them serve, `died` with the id of one that is replaced. Raises Unavailable if one
+    of the first never serves.
     """
     workers: list[_Worker] = []
     with _stop_signals() as stop:
@@ -49,6 +57,7 @@ def supervise(work: Work, arguments: Sequence[Any], *, count: int, all_serve: Ca
                     if worker.process.is_alive():
                         continue
                     _log.warning("A worker died (%s); another one takes its place.", worker.end)
+                    died(worker.process.pid or 0)
                     # One that can't even start would otherwise be replaced again and again without a pause.
                     if not worker.serves() and wait([stop], _PAUSE_SECONDS):
                         return

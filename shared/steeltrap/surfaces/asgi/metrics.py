@@ -1,0 +1,103 @@
+"""What Prometheus reads at /metrics: numbers of calls and times, by names that only we choose; never a user or a text.
+
+Several workers write to files of a folder that prometheus_client finds by its own variable of the environment, and
+any of them answers with the sum. Only a server imports this.
+"""
+
+from hmac import compare_digest
+from typing import Final
+
+import anyio.to_thread
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ... import telemetry
+from ...errors import IdentityMissing, SteeltrapError
+from ...ports import Caches
+from ..auth.identity import bearer_token
+from ..http.reply import error_reply
+
+PATH: Final = "/metrics"
+_CALL_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_STAGE_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5)
+
+
+class Metrics:
+    """Counts calls and answers. `shared` says that other workers count too. Safe for threads."""
+
+    def __init__(self, *, shared: bool = False) -> None:
+        registry = CollectorRegistry()
+        self._calls = Counter(
+            "steeltrap_calls", "Calls of tools; `code` is ok or the error's code.", ("tool", "code"), registry=registry
+        )
+        self._call_seconds = Histogram(
+            "steeltrap_call_seconds", "Time of a call.", ("tool",), registry=registry, buckets=_CALL_SECONDS
+        )
+        self._stage_seconds = Histogram(
+            "steeltrap_stage_seconds",
+            "Time of each stage of a call.",
+            ("tool", "stage"),
+            registry=registry,
+            buckets=_STAGE_SECONDS,
+        )
+        self._answers = Counter(
+            "steeltrap_http_answers",
+            "Answers over HTTP; status 0 is a client that left before its answer.",
+            ("status",),
+            registry=registry,
+        )
+        self._users, self._bytes = (
+            Gauge(name, said, registry=registry, multiprocess_mode="livesum")
+            for name, said in (
+                ("steeltrap_open_users", "Users whose files are open; one that two workers have open counts twice."),
+                ("steeltrap_index_bytes", "Memory of the search indexes and caches of open users."),
+            )
+        )
+        if shared:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        self._registry = registry
+        self.caches: Caches | None = None
+
+    def observe(self, measure: telemetry.Measure) -> None:
+        """Count a call, beside the log's line."""
+        telemetry.log_call(measure)
+        self._calls.labels(measure.tool, measure.error or "ok").inc()
+        self._call_seconds.labels(measure.tool).observe(measure.milliseconds / 1000)
+        for stage, milliseconds in measure.stages.items():
+            self._stage_seconds.labels(measure.tool, stage).observe(milliseconds / 1000)
+        if self.caches is not None:
+            users, size = self.caches.cached()
+            self._users.set(users)
+            self._bytes.set(size)
+
+    def answered(self, status: int) -> None:
+        """Count an answer over HTTP."""
+        self._answers.labels(str(status)).inc()
+
+    def text(self) -> bytes:
+        """All that was counted, in Prometheus's format."""
+        return generate_latest(self._registry)
+
+
+def metrics_route(metrics: Metrics, token: str) -> Route:
+    """GET /metrics. With a token, only for who sends it as `Authorization: Bearer TOKEN`."""
+
+    async def read(request: Request) -> Response:
+        try:
+            _check(request, token)
+        except SteeltrapError as error:
+            reply = error_reply(error)
+            return Response(reply.body, reply.status, reply.headers)
+        text = await anyio.to_thread.run_sync(metrics.text)
+        return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
+
+    return Route(PATH, read, methods=["GET"])
+
+
+def _check(request: Request, token: str) -> None:
+    if token and not compare_digest((bearer_token(request.scope) or "").encode(), token.encode()):
+        raise IdentityMissing("Send `Authorization: Bearer TOKEN` with the server's STEELTRAP_METRICS_TOKEN.")
