@@ -6,6 +6,7 @@ Both figures come from the same run.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -28,7 +29,8 @@ from .stores import Store
 TITLES: Final = {
     "size": "memories",
     "megabytes": "backup, MB",
-    "seconds": "a backup, s (100,000 memories: <= 10)",
+    "seconds": "the slowest backup, s (100,000 memories: <= 10)",
+    "processor_seconds": "processor time of a backup, s",
     "search": "a search during backups, ms (p95 ratio: <= 2)",
     "save": "a durable save during backups, ms (p95 ratio: <= 2)",
 }
@@ -55,6 +57,7 @@ def measure(size: int) -> JsonObject:
         alone = _ask(client, questions, _count_to(_ALONE))
         during: Times = {"search": [], "save": []}
         seconds = []
+        worked = _worked()
         for n in range(_BACKUPS):
             target = folder / f"backup {n}"
             began = time.perf_counter()
@@ -66,12 +69,20 @@ def measure(size: int) -> JsonObject:
             seconds.append(time.perf_counter() - began)
             bytes_copied = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
             shutil.rmtree(target)
+        worked = _worked() - worked
     return {
         "size": size,
         "megabytes": round(bytes_copied / 1e6, 1),
         "seconds": round(max(seconds), 2),
+        "processor_seconds": round(worked / _BACKUPS, 2),
         **{name: _compared(alone[name], during[name]) for name in during},
     }
+
+
+def _worked() -> float:
+    """Processor seconds of the backups that have ended; the server's are not in it."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _backing_up(data: Path, target: Path) -> "subprocess.Popen[bytes]":

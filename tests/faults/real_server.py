@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -56,8 +57,9 @@ class RealServer:
 
     def wait_until_up(self) -> None:
         assert self._up.wait(60), self.log
-        assert self.process.poll() is None, self.log
-        self.port = int(self.log.partition(" on ")[2].partition(" ")[0].rpartition(":")[2])
+        found = re.search(r"steeltrap listens on http://127.0.0.1:(\d+)", self.log)
+        assert found, self.log
+        self.port = int(found[1])
 
     def end(self) -> None:
         self.process.terminate()

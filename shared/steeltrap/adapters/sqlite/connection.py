@@ -118,7 +118,7 @@ def translate(error: apsw.Error, path: Path) -> SteeltrapError:
             return Unavailable(message, part="store")
     for kind, message in _LASTING.items():
         if isinstance(error, kind):
-            if isinstance(error, _OF_SYSTEM) and (cause := _system_fault(path)) is not None:
+            if isinstance(error, _OF_SYSTEM) and (cause := _system_fault(error, path)) is not None:
                 return _of_system(cause, path)
             return Unavailable(f"The file {path.name} {message}", retryable=False, part="store")
     # SQLite's messages name tables and columns; the values are bound, so that none is in them.
@@ -129,16 +129,22 @@ def translate(error: apsw.Error, path: Path) -> SteeltrapError:
 _OF_SYSTEM: Final = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError)
 
 
-def _system_fault(path: Path) -> OSError | None:
+def _system_fault(error: apsw.Error, path: Path) -> OSError | None:
     """What keeps every file from being opened or written to, since SQLite doesn't tell it from a fault of the file."""
-    try:
-        os.close(os.open(path.anchor, os.O_RDONLY))
-        there = next(folder for folder in path.parents if folder.is_dir())
-        if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
-            return OSError(errno.EROFS, os.strerror(errno.EROFS))
-    except OSError as error:
-        return error if error.errno in (errno.EMFILE, errno.ENFILE) else None
+    there = next(folder for folder in path.parents if folder.is_dir())
+    if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
+        return OSError(errno.EROFS, os.strerror(errno.EROFS))
+    if lacks_descriptors(error, path):
+        return OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     return None
+
+
+def lacks_descriptors(error: apsw.Error, path: Path) -> bool:
+    """Whether a file can't be opened although nothing is wrong with it: the process has too many open."""
+    if not isinstance(error, apsw.CantOpenError) or not path.exists() or not os.access(path.parent, os.W_OK | os.X_OK):
+        return False
+    together = (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
+    return all(each.is_file() and os.access(each, os.R_OK | os.W_OK) for each in together if each.exists())
 
 
 def select(connection: apsw.Connection, statement: str, values: Bindings = ()) -> list[tuple[Any, ...]]:

@@ -11,7 +11,7 @@ from typing import Final
 import apsw
 
 from ...errors import Unavailable
-from .connection import OPEN_SECONDS, translated
+from .connection import OPEN_SECONDS, lacks_descriptors, translated
 from .schema import is_foreign, migrate
 
 READER_KIB: Final = 128
@@ -20,6 +20,7 @@ WRITER_KIB: Final = 512
 """Enough for the pages that every write touches: the ends of the tables and the roots of the indexes."""
 _PAUSE: Final = 0.005
 _LOG_SECONDS: Final = 1.0
+_DESCRIPTOR_SECONDS: Final = 2.0
 
 Identity = tuple[int, int]
 
@@ -77,29 +78,35 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
     is deleted. May wait for the write lock of SQLite, so never call it where a writer could wait for the
     caller. Raises SteeltrapError.
     """
-    deadline = time.monotonic() + OPEN_SECONDS
+    deadline, descriptors = time.monotonic() + OPEN_SECONDS, time.monotonic() + _DESCRIPTOR_SECONDS
     with translated(path):
         while True:
-            connection, file = connect(path, new=new)
+            connection = None
             try:
+                connection, file = connect(path, new=new)
                 _prepare(connection, cache_kib)
                 if identity(path) == file:
                     return Opened(connection, path, file, identity(_beside(path, "-wal")))
                 connection.close()  # replaced meanwhile: which of the two was opened is not known
             except apsw.BusyError:
-                connection.close()
+                _close(connection)
                 # Switching a new file to WAL ignores the busy timeout, so two first openers meet here.
                 if time.monotonic() > deadline:
                     raise
+            except apsw.CantOpenError as error:
+                _close(connection)
+                # Files that were idle for longest are closed while others wait here.
+                if time.monotonic() > descriptors or not lacks_descriptors(error, path):
+                    raise
             except ValueError as newer:
-                connection.close()
+                _close(connection)
                 raise Unavailable(
                     f"The file {path.name} was written by a newer steeltrap ({newer}); upgrade.",
                     retryable=False,
                     part="store",
                 ) from None
             except BaseException:
-                connection.close()
+                _close(connection)
                 raise
             if time.monotonic() > deadline:
                 raise apsw.BusyError("replaced again and again")
@@ -117,6 +124,11 @@ def connect(path: Path, *, new: bool = False) -> tuple[apsw.Connection, Identity
         if file is None:
             raise apsw.CantOpenError("no such file")
         return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), file
+
+
+def _close(connection: apsw.Connection | None) -> None:
+    if connection is not None:
+        connection.close()
 
 
 def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
