@@ -186,7 +186,7 @@ def test_a_transcript_of_a_repository_is_filed_under_it(run, load, tmp_path):
     path = exports.as_lines(tmp_path / "s.jsonl", exports.claude_code("s1", *LISBON, folder=str(repository)))
     load(path)
     [episode] = stored(run, turns=False)
-    assert episode["scope"].startswith("project/work-")
+    assert episode["scope"].partition("/")[2].startswith("work-")
     assert episode["context"] == "work"
     other = exports.as_lines(tmp_path / "t.jsonl", exports.claude_code("s2", *BIRCH, folder=str(repository)))
     load(other, "--scope", "mine")

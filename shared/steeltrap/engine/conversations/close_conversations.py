@@ -74,8 +74,7 @@ def close_conversation(
     made: list[Memory] = []
     tries = episodes
     while tries > 0:
-        due = _due(call, conversation_id, ended)[:tries]
-        for turns in due:
+        for turns in due(call, conversation_id, ended)[:tries]:
             tries -= 1
             memory = _make(call, turns)
             if memory is None:
@@ -94,7 +93,8 @@ def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
     return made
 
 
-def _due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
+def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
+    """The turns of each episode that is over; of a very long conversation the first of them."""
     apart: dict[tuple[str | None, str], list[Memory]] = {}
     for turn in call.space.open_turns(conversation_id):
         apart.setdefault((turn.agent_id, turn.scope), []).append(turn)
@@ -123,6 +123,22 @@ def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
 
 def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     """The new episode, None when it was there already: another closer or an import made it."""
+    draft, memory = episode_of(call, turns)
+    [embeddings] = embed_memories(call, [memory])
+    [around] = saving.look_around(call, [memory], [embeddings])
+    memory = saving.with_surroundings(call, memory, draft, around)
+    closing = Close(turn_ids=tuple(turn.id for turn in turns))
+    try:
+        # What it sums up was admitted when it was said, and a reading that makes episodes must not fail for them.
+        call.commit([Create(entry=entry(memory, embeddings)), closing], within_quota=False)
+    except AlreadyExists:
+        _close_turns_of(call, memory.id, turns)
+        return None
+    return memory
+
+
+def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
+    """The episode that turns become, without what a look around adds. Its id follows from the first turn's."""
     first = turns[0]
     # Clients may send what was said earlier behind what was said later.
     times = [_said_at(turn) for turn in turns]
@@ -142,18 +158,7 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     )
     id = str(uuid5(UUID(first.id), "episode"))
     as_said = replace(call, secrets="off")  # its secrets were dealt with when it was said
-    memory = replace(saving.compose(as_said, draft), id=id, agent_id=first.agent_id)
-    [embeddings] = embed_memories(call, [memory])
-    [around] = saving.look_around(call, [memory], [embeddings])
-    memory = saving.with_surroundings(call, memory, draft, around)
-    closing = Close(turn_ids=tuple(turn.id for turn in turns))
-    try:
-        # What it sums up was admitted when it was said, and a reading that makes episodes must not fail for them.
-        call.commit([Create(entry=entry(memory, embeddings)), closing], within_quota=False)
-    except AlreadyExists:
-        _close_turns_of(call, id, turns)
-        return None
-    return memory
+    return draft, replace(saving.compose(as_said, draft), id=id, agent_id=first.agent_id)
 
 
 def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:

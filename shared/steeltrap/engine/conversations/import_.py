@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...errors import SteeltrapError
+from ...errors import AlreadyExists, SteeltrapError
 from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, JsonObject, Memory
+from ...ports import Close, Create
 from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
+from ..entry import embed_memories, entry
 from ..save import Draft
 from .append_messages import Said, keep_turns
-from .close_conversations import end_conversation
+from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of
 
 _TURNS_AT_ONCE: Final = 500
 
@@ -39,11 +41,14 @@ class ImportedConversations:
     errors: dict[tuple[int, int], SteeltrapError] = field(default_factory=dict)
 
 
-def import_conversations(call: Call, conversations: Sequence[Conversation]) -> ImportedConversations:
+def import_conversations(
+    call: Call, conversations: Sequence[Conversation], *, surroundings: bool = False
+) -> ImportedConversations:
     """Write the messages that are not there, and make all episodes of these conversations.
 
     A message that is there stays as it is, also one that was deleted, edited, or appended by `append_messages` under
     the same id. So a conversation that has grown gets what is new, and an import that was killed goes on where it was.
+    `surroundings` looks around at the episodes (surprise and links).
     """
     turns: dict[str, Memory] = {}
     errors: dict[tuple[int, int], SteeltrapError] = {}
@@ -58,7 +63,7 @@ def import_conversations(call: Call, conversations: Sequence[Conversation]) -> I
     for start in call.in_time(range(0, len(ids), _TURNS_AT_ONCE)):
         block = [turns[id] for id in ids[start : start + _TURNS_AT_ONCE]]
         skipped += len(keep_turns(call, block, {turn.id for turn in block}))
-    made = sum(len(end_conversation(call, conversation.id)) for conversation in call.in_time(conversations))
+    made = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
     return ImportedConversations(written=len(ids) - skipped, skipped=skipped, episodes=made, errors=errors)
 
 
@@ -85,3 +90,35 @@ def _turn(call: Call, conversation: Conversation, said: Said, content: str, id: 
         associate=False,
     )
     return replace(saving.compose(call, draft), id=saving.message_id(call, conversation.id, id))
+
+
+def _end(call: Call, ids: Sequence[str], surroundings: bool) -> int:
+    """Make all episodes of these conversations, many in one commit; how many those were."""
+    made = 0
+    while over := [(id, turns) for id in call.in_time(ids) for turns in due(call, id, ended=True)]:
+        for start in range(0, len(over), EPISODES_PER_CALL):
+            block = over[start : start + EPISODES_PER_CALL]
+            try:
+                _make(call, [turns for _, turns in block], surroundings)
+                made += len(block)
+            except AlreadyExists:  # another call closed one of them in between
+                made += sum(len(end_conversation(call, id)) for id in dict.fromkeys(id for id, _ in block))
+        ids = list(dict.fromkeys(id for id, _ in over))  # a very long conversation has more
+    return made
+
+
+def _make(call: Call, over: Sequence[list[Memory]], surroundings: bool) -> None:
+    episodes = [episode_of(call, turns) for turns in call.in_time(over)]
+    memories = [memory for _, memory in episodes]
+    vectors = embed_memories(call, memories)
+    if surroundings:
+        around = saving.look_around(call, memories, vectors)
+        memories = [
+            saving.with_surroundings(call, memory, draft, near)
+            for (draft, memory), near in zip(episodes, around, strict=True)
+        ]
+    changes: list[Create | Close] = []
+    for memory, embeddings, turns in zip(memories, vectors, over, strict=True):
+        changes += [Create(entry=entry(memory, embeddings)), Close(turn_ids=tuple(turn.id for turn in turns))]
+    # What they sum up was admitted as turns.
+    call.commit(changes, within_quota=False)

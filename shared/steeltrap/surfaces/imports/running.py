@@ -52,7 +52,7 @@ def run(
     for block in _blocks(_sorted_out(parts, tally, report)):
         match _kind(block[0]):
             case "conversation":
-                _write_conversations(new_call(), block, tally, report)
+                _write_conversations(new_call(), block, tally, report, look_around)
             case "record":
                 records = [item.record for item in block if item.record is not None]
                 _note(importing.import_records(new_call(), records, restore=True), block, tally, report)
@@ -98,8 +98,11 @@ def _note(done: importing.Imported, block: list[Item], tally: Tally, report: Cal
         report(Flaw(where=block[index].where, at=block[index].at, sentence=error.message))
 
 
-def _write_conversations(call: Call, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
-    done = import_conversations(call, [item.conversation for item in block if item.conversation is not None])
+def _write_conversations(
+    call: Call, block: list[Item], tally: Tally, report: Callable[[Flaw], None], look_around: bool
+) -> None:
+    conversations = [item.conversation for item in block if item.conversation is not None]
+    done = import_conversations(call, conversations, surroundings=look_around)
     tally.written += done.written
     tally.skipped += done.skipped
     tally.episodes += done.episodes
