@@ -9,11 +9,14 @@ import pytest
 
 from secret_examples import card, token
 from steeltrap.engine.call import Rules, SecretsMode
+from steeltrap.engine.conversations.append_messages import Said
+from steeltrap.engine.conversations.import_ import Conversation, import_conversations
 from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door, Result
-from steeltrap.model import Caller, OutcomeKind, UserRef
+from steeltrap.model import MAX_CONTENT_BYTES, Caller, Message, OutcomeKind, UserRef
+from steeltrap.record import to_image
 from steeltrap.telemetry import Measure
 
 ME = Caller(UserRef("ana"), "assistant", "chat-1")
@@ -210,3 +213,13 @@ def test_what_was_said_with_secrets_becomes_an_episode_even_where_they_are_refus
     done = asks("refuse")("core.append_messages", ended=True)
     assert done.error is None
     assert done.body["closed"]
+
+
+def test_a_long_message_has_no_half_of_a_secret_where_it_is_split(door: Door) -> None:
+    call = door.call_for(ME, seconds=60)
+    for before in range(MAX_CONTENT_BYTES - 24, MAX_CONTENT_BYTES + 4, 4):
+        text = f"{'x' * before} {card()} {'y ' * 9000}"
+        said = Said(message=Message(role="user", content=text), id="m1")
+        import_conversations(call, [Conversation(id=f"chat-{before}", messages=(said,))])
+    everything = str([to_image(memory) for memory in call.space.walk()])
+    assert card()[:4] not in everything

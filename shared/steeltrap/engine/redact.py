@@ -1,6 +1,6 @@
 """Redact: secrets leave what a caller gives before it is embedded, compared, keyed or written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -76,18 +76,17 @@ def redacted_message(call: Call, message: Message) -> Message:
     return replace(message, role=role, content=redacted_text(call, "messages", message.content), speaker=speaker)
 
 
-def told(call: Call) -> str | None:
-    """What was replaced in this call, in a sentence for its caller; None where nothing was."""
-    if not call.redacted:
+def told(secrets: Set[tuple[str, int]]) -> str | None:
+    """What was replaced, of a call's `redacted`, in a sentence for its caller; None where nothing was."""
+    if not secrets:
         return None
-    count = len(call.redacted)
-    said = "1 secret was" if count == 1 else f"{count} secrets were"
-    return f"{said} replaced: {_listed(kind for kind, _ in call.redacted)}."
+    said = "1 secret was" if len(secrets) == 1 else f"{len(secrets):,} secrets were"
+    return f"{said} replaced: {_listed(kind for kind, _ in secrets)}."
 
 
 def outcome(call: Call) -> Outcome | None:
     """What is told beside the answer: the call's own outcome, and what was replaced."""
-    said, own = told(call), call.outcome
+    said, own = told(call.redacted), call.outcome
     if said is None:
         return own
     if own is None:

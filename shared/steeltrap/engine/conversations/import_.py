@@ -11,6 +11,7 @@ from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
 from ..entry import embed_memories, entry
+from ..redact import redacted_message
 from ..save import Draft
 from .append_messages import Said, keep_turns
 from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of
@@ -69,6 +70,7 @@ def import_conversations(
 
 def _turns(call: Call, conversation: Conversation, said: Said, number: int) -> list[Memory]:
     """The turn of a message, or the turns of one that is too long for a memory."""
+    said = replace(said, message=redacted_message(call, said.message))  # whole: half a secret looks like none
     known = said.id or str(number)
     return [
         _turn(call, conversation, said, piece, known if part == 1 else f"{known}#{part}")

@@ -1,8 +1,8 @@
 """import and export."""
 
-from functools import partial
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,6 +12,9 @@ from . import options
 from .exits import Exit
 from .opening import opened
 from .output import complain, say, write_json
+
+if TYPE_CHECKING:
+    from ...engine.call import Call
 
 Split = Literal["sections", "bullets", "lines"]
 
@@ -72,6 +75,7 @@ def import_(
     the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
     after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
     """
+    from ...engine.redact import told
     from .. import imports
     from ..imports import running
     from .progress import shown
@@ -79,6 +83,7 @@ def import_(
     path = path.expanduser()
     tally = running.Tally()
     listed: list[dict[str, str]] = []
+    secrets: set[tuple[str, int]] = set()
 
     def report(flaw: imports.Flaw) -> None:
         if len(listed) < _SHOWN_FLAWS:
@@ -95,7 +100,12 @@ def import_(
             split=split,
         )
         surveyed = imports.survey(path, filing, format)
-        new_call = partial(memory.call, _BLOCK_SECONDS)
+
+        def new_call() -> "Call":
+            call = memory.call(_BLOCK_SECONDS)
+            call.redacted = secrets
+            return call
+
         try:
             with shown(f"Importing {path.name}", surveyed.size) as advance:
                 running.run(
@@ -118,12 +128,21 @@ def import_(
         counts = {"written": tally.written, "skipped": tally.skipped, "failed": tally.failed}
         left_out = dict(sorted(tally.left_out.items()))
         write_json(
-            {"formats": surveyed.formats, **counts, "episodes": tally.episodes, "left_out": left_out, "errors": listed}
+            {
+                "formats": surveyed.formats,
+                **counts,
+                "episodes": tally.episodes,
+                "left_out": left_out,
+                "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
+                "errors": listed,
+            }
         )
     else:
         say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
         if tally.episodes:
             say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
+        if replaced := told(secrets):
+            say(replaced)
         if tally.left_out:
             left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
             say((f"Left out: {left}.", "dim"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...model import UserRef
 from .logs import log_to_stderr
+from .output import complain
 
 if TYPE_CHECKING:
     from ...engine.call import Call
@@ -30,6 +31,8 @@ class Opened:
         result = self.door.invoke(tool, given, self.caller)
         if result.error is not None:
             raise result.error
+        if result.outcome is not None and result.outcome.kind == "redacted":
+            complain(result.outcome.message)
         return result.body
 
     def call(self, seconds: float) -> "Call":

@@ -28,7 +28,7 @@ _MARK: Final = re.compile(r"[<\uff1c\ufe64](?=[\W_]*memor|\|)", re.IGNORECASE)
 
 def said(call: Call, answer: str) -> str:
     """An answer that says which secrets were replaced before anything was saved."""
-    replaced = told(call)
+    replaced = told(call.redacted)
     return answer if replaced is None else f"{answer} {replaced}"
 
 
