@@ -89,32 +89,37 @@ class Run:
                 self._fail(user, error)
 
     def reembed(
-        self, users: Sequence[UserRef], *, again: bool = False, advance: Callable[[int, int], None] = lambda *_: None
+        self, users: Sequence[UserRef], *, again: bool = False, advance: Callable[[float, int], None] = lambda *_: None
     ) -> None:
         """Embed every memory of these users with the current embedder. Each user's vectors change once all are made.
 
         Users who already have this embedder's vectors are skipped, unless `again`. `advance` is called with the number
-        of finished users and of embedded memories.
+        of finished users, to which the finished part of the current one counts, and of embedded memories.
         """
         for at, user in enumerate(users):
             if not again and self._is_embedded(user):
                 self.already += 1
             else:
-                self._reembed(user, partial(advance, at))
+                self._reembed(user, partial(_ahead, advance, at))
             advance(at + 1, self.memories)
 
-    def _reembed(self, user: UserRef, advance: Callable[[int], None]) -> None:
-        made = 0
+    def _reembed(self, user: UserRef, advance: Callable[[float, int], None]) -> None:
+        made = before = everything = 0
+
+        def begun(done: int, of: int) -> None:
+            nonlocal before, everything
+            before, everything = done, of
 
         def entries(memories: Sequence[Memory]) -> list[Entry]:
             nonlocal made
             found = anew(self._call(user), memories)  # a call per block: each has its own time
             made += len(memories)
-            advance(self.memories + made)
+            part = min(1.0, (before + made) / everything) if everything else 0.0
+            advance(part, self.memories + made)
             return found
 
         try:
-            self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries)
+            self.memories += self._call(user, EMBED_SECONDS).space.reembed(entries, begun)
             self.users += 1
         except SteeltrapError as error:
             self._fail(user, error)
@@ -132,6 +137,10 @@ class Run:
     def _fail(self, whose: UserRef | None, error: SteeltrapError) -> None:
         self.failed += 1
         self.report(whose, error)
+
+
+def _ahead(advance: Callable[[float, int], None], users: int, part: float, memories: int) -> None:
+    advance(users + part, memories)
 
 
 def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> bool:

@@ -5,10 +5,11 @@ import json
 import logging
 import sqlite3
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import apsw
 import pytest
 
 from embedding import HashedWords
@@ -73,6 +74,24 @@ def test_doctor_says_when_the_embedder_does_not_answer(run, embedder):
     assert ("embedder", "broken") in checks(result)
 
 
+def test_a_file_of_a_newer_version_is_refused_with_a_sentence_and_left_as_it_is(run, data):
+    run("remember", "Ana likes tea")
+    path = only_file(data)
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("user_version", 999)
+        connection.pragma("wal_checkpoint(TRUNCATE)")
+    before = path.read_bytes()
+    for command in (["recall", "tea"], ["remember", "Ana likes coffee"], ["sweep"]):
+        refused = run(*command)
+        assert refused.exit_code != 0
+        assert "was written by a newer steeltrap" in refused.stderr
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "was written by a newer steeltrap" in result.stdout
+    assert "fix: Run `pip install --upgrade steeltrap`" in result.stdout
+    assert path.read_bytes() == before
+
+
 def test_another_embedder_is_a_conflict_until_reembed(run, monkeypatch):
     run("remember", "Ana likes tea")
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
@@ -102,7 +121,34 @@ def test_reembed_shows_how_many_memories_are_done_while_it_works(run, ask, monke
     monkeypatch.setattr(progress, "shown", watched)
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
     run("reembed")
-    assert seen == [(0, 256), (0, 300), (1, 300)]
+    assert seen == [(256 / 300, 256), (1, 300), (1, 300)]
+
+
+def test_reembed_that_goes_on_shows_what_was_made_before_and_makes_only_the_rest(run, ask, monkeypatch):
+    for _ in range(6):
+        ask("core.batch_save", items=[{"content": f"note {uuid4()}"} for n in range(100)])
+    monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
+    blocks = []
+
+    def killed(call, memories):
+        if blocks:
+            raise KeyboardInterrupt
+        blocks.append(len(memories))
+        return embed_memories(call, memories)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(entries, "embed_memories", killed)
+        assert run("reembed").exit_code == 130
+    seen = []
+
+    @contextmanager
+    def watched(title, total):
+        yield lambda reached, count: seen.append((reached, count))
+
+    monkeypatch.setattr(progress, "shown", watched)
+    assert json.loads(run("reembed", "--json").stdout)["memories"] == 600
+    # 256 were made before: this run makes 344, and shows them as the rest of 600.
+    assert seen[:2] == [(512 / 600, 256), (1, 344)]
 
 
 def test_reembed_that_was_interrupted_keeps_what_is_done_and_goes_on_with_the_others(run, monkeypatch):

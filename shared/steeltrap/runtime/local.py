@@ -87,6 +87,13 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
     )
 
 
+def newest_schema() -> int:
+    """The newest version of a user's file that this steeltrap can read."""
+    from ..adapters.sqlite.schema import MIGRATIONS
+
+    return len(MIGRATIONS)
+
+
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
     """What counts what users use: shared by all processes, in the tables of `aws` or in the data folder."""
     if settings.store == "aws":

@@ -195,7 +195,11 @@ class DynamoSpace:
         user = self._reading.get((), USER).get(keys.USER)
         return user is None or "taking" not in user
 
-    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+    def reembed(
+        self,
+        anew: Callable[[Sequence[Memory]], list[Entry]],
+        begun: Callable[[int, int], None] = lambda done, of: None,
+    ) -> int:
         return reembedding.reembed(self._partition, anew)
 
     def statistics(self) -> Mapping[str, int]:

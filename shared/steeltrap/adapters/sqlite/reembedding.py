@@ -9,16 +9,18 @@ from . import staging
 from .file import UserFile
 
 
-def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
+def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]], begun: Callable[[int, int], None]) -> int:
     """New vectors and tokens for all that can be searched; how many memories that was.
 
-    The file is locked only while a block is read or written, so memories can be saved meanwhile. What was made before
-    a crash is not made again.
+    `begun` is told how many have them from an earlier run, and how many there are. The file is locked only while a
+    block is read or written, so memories can be saved meanwhile. What was made before a crash is not made again.
     """
     if not file.is_there():
         return 0
     with file.rewriting() as connection:
         staging.begin(connection, file.embedder, file.dimension)
+        made, all_of_them = staging.made(connection)
+    begun(made, all_of_them)
     last = 0
     while True:
         with file.rewriting() as connection:

@@ -290,8 +290,12 @@ class SqliteSpace:
     def is_embedded(self) -> bool:
         return self._file.is_embedded()
 
-    def reembed(self, anew: Callable[[Sequence[Memory]], list[Entry]]) -> int:
-        return reembed(self._file, anew)
+    def reembed(
+        self,
+        anew: Callable[[Sequence[Memory]], list[Entry]],
+        begun: Callable[[int, int], None] = lambda done, of: None,
+    ) -> int:
+        return reembed(self._file, anew, begun)
 
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:

@@ -107,11 +107,17 @@ def take_over(connection: apsw.Connection) -> int:
     return taken
 
 
+def made(connection: apsw.Connection) -> tuple[int, int]:
+    """How many memories have new vectors, and how many there are."""
+    [(done, all_of_them)] = connection.execute("SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM search)")
+    return int(done), int(all_of_them)
+
+
 def degraded(connection: apsw.Connection, embedder: str) -> str:
     """What a search says that goes by words until the vectors are there."""
-    [(made, all_of_them)] = connection.execute("SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM search)")
+    done, all_of_them = made(connection)
     return (
-        f"the vectors are being rebuilt for {embedder} ({made:,} of {all_of_them:,} memories are done), so only words "
+        f"the vectors are being rebuilt for {embedder} ({done:,} of {all_of_them:,} memories are done), so only words "
         "were compared. If `steeltrap reembed` is not running, run it to continue."
     )
 

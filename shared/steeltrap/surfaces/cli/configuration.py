@@ -29,8 +29,8 @@ def config(
     """
     from ...settings import PREFIX, read_settings
 
-    given = {"data": data and data.expanduser(), "user": user, "agent": agent}
-    settings = read_settings(**given)
+    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
+    given = {"data": data, "user": user, "agent": agent}
     rows = []
     for name in type(settings).model_fields:
         source = "default"

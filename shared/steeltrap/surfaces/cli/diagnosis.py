@@ -143,11 +143,17 @@ def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
 def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
     import apsw
 
+    from ...runtime import local as runtime
+
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             connection.set_busy_timeout(10_000)
             faults = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+            if (version := int(connection.pragma("user_version"))) > (newest := runtime.newest_schema()):
+                found = f"{path} was written by a newer steeltrap (schema {version}; this one reads up to {newest})."
+                mend = "Run `pip install --upgrade steeltrap`, or restore a backup from before the upgrade."
+                return Finding("file", "broken", found, mend)
             meta = {str(key): value for key, value in connection.execute("SELECT key, value FROM meta")}
         finally:
             connection.close()
