@@ -13,6 +13,7 @@ import pytest
 from starlette.routing import Route
 
 from embedding import HashedWords
+from secret_examples import token
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Outcome, OutcomeKind, UserRef
@@ -151,6 +152,20 @@ def test_a_repeated_idempotency_key_saves_once(local: httpx.Client) -> None:
     }
     assert len(ids) == 1
     refused(local.post("/v1/core/save", json={"content": "x"}, headers={"Idempotency-Key": "k" * 257}), 400, "256")
+
+
+def test_a_header_asks_for_secrets_to_be_replaced_or_refused(local: httpx.Client) -> None:
+    def saved(how: str) -> httpx.Response:
+        arguments = {"content": f"Deploys use {token()}."}
+        return local.post("/v1/core/save", json=arguments, headers={"X-Steeltrap-Secrets": how})
+
+    answer = saved("redact")
+    assert answer.headers["X-Steeltrap-Outcome"] == "redacted"
+    assert answer.headers["X-Steeltrap-Outcome-Message"] == "1 secret was replaced: aws-access-token."
+    stored = local.post("/v1/core/get", json={"id": answer.json()["id"]}).json()
+    assert stored["content"] == "Deploys use [redacted: aws-access-token]."
+    refused(saved("refuse"), 400, "what looks like a secret (aws-access-token)")
+    refused(saved("off"), 400, "must be redact or refuse")
 
 
 def test_many_calls_at_once_all_succeed(local: httpx.Client) -> None:

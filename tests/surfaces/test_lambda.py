@@ -170,7 +170,7 @@ def test_a_store_that_is_away_at_the_start_may_be_tried_again() -> None:
 def test_a_tools_function_imports_no_framework() -> None:
     program = (
         "import sys; sys.path[:0] = ['shared', 'functions/search']; import handler\n"
-        "heavy = {'fastapi', 'starlette', 'mcp', 'mangum', 'uvicorn', 'typer', 'numpy', 'apsw'}\n"
+        "heavy = {'fastapi', 'starlette', 'mcp', 'mangum', 'uvicorn', 'typer', 'numpy', 'apsw', 're2'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
