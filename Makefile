@@ -10,6 +10,7 @@ LOCK := .build/locking/bin/uv pip compile --quiet --universal --python-version 3
 LOWEST := --extra aws --extra bedrock --extra lambda
 GROUPS := $(addprefix --group ,function function-mcp function-http dev bench browser infra mutation build)
 CDK := infra/node_modules/.bin/cdk
+CONSOLE := tests/console/node_modules/.package-lock.json
 CONFORMANCE := tests/conformance/node_modules/.package-lock.json
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
@@ -23,7 +24,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +54,14 @@ $(CDK): infra/package-lock.json
 
 $(CONFORMANCE): tests/conformance/package-lock.json
 	npm ci --prefix tests/conformance --silent --no-audit --no-fund
+	@touch $@
+
+$(CONSOLE): tests/console/package-lock.json
+	npm ci --prefix tests/console --silent --no-audit --no-fund
+	@touch $@
+
+$(VENV)/.browsing: $(TESTABLE)
+	$(PIP) $(LOCKED) --group browser
 	@touch $@
 
 install: $(TESTABLE) ## Create .venv with everything installed
@@ -87,6 +96,12 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 
 conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
+
+browser: $(VENV)/.browsing $(CONSOLE) ## Drive the console in Debian's Chromium: every page and action, keyboard, accessibility, hostile texts
+	STEELTRAP_TEST_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/console
+
+screenshots: $(VENV)/.browsing ## Picture the console for the README and docs/ (docs/images)
+	PYTHONPATH=tests/support:tests:. $(BIN)/python -m console.screenshots docs/images
 
 e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with OpenSearch, and call it
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \

@@ -27,7 +27,7 @@ collect_ignore_glob = [] if os.environ.get("STEELTRAP_TEST_BROWSER") == "1" else
 
 def chromium() -> str | None:
     """Where Chromium is on this machine."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 @pytest.fixture(scope="session")

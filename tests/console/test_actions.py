@@ -152,6 +152,41 @@ def test_a_session_that_ended_keeps_what_was_typed(page: Any, guarded: tuple[Sit
     expect(page.get_by_label("API key")).to_be_visible()
 
 
+def test_a_file_is_dropped_and_imported_with_progress(page: Any, empty_site: Site) -> None:
+    page.goto(f"{empty_site.url}/console/transfer")
+    notes = "".join(f"# Note {number}\n\nThe text of note {number}.\n\n" for number in range(300))
+    page.evaluate(
+        """(text) => {
+            const data = new DataTransfer();
+            data.items.add(new File([text], "notes.md", { type: "text/markdown" }));
+            window.stages = new Set();
+            new MutationObserver(() => window.stages.add(document.getElementById("progress-text").textContent))
+                .observe(document.getElementById("progress-text"), { childList: true });
+            const event = { bubbles: true, cancelable: true, dataTransfer: data };
+            for (const name of ["dragenter", "dragover", "drop"]) {
+                document.body.dispatchEvent(new DragEvent(name, event));
+            }
+        }""",
+        notes * 4,
+    )
+    expect(page.locator("#imported")).to_contain_text("1,200 written")
+    assert any(text.startswith("Reading") for text in page.evaluate("[...window.stages]"))
+    page.get_by_role("link", name="See the memories").click()
+    expect(page.get_by_role("status")).to_contain_text("memories")
+    with page.expect_download() as download:
+        page.goto(f"{empty_site.url}/console/transfer")
+        page.get_by_role("link", name="Download all memories").click()
+    assert download.value.suggested_filename.endswith(".jsonl")
+
+
+def test_what_is_in_the_trash_is_restored(page: Any, site: Site) -> None:
+    page.goto(f"{site.url}/console/trash")
+    page.get_by_role("button", name="Restore: The printer").click()
+    expect(page.get_by_role("status")).to_have_text("Restored.")
+    page.goto(f"{site.url}/console/trash")
+    expect(page.get_by_role("heading", name="The trash is empty")).to_be_visible()
+
+
 def test_a_page_of_another_site_changes_nothing(page: Any, site: Site) -> None:
     form = f"<form method=post action='{site.of('food', 'delete')}'><button>Win a prize</button></form>"
     page.route("http://evil.test/", lambda route: route.fulfill(body=form, content_type="text/html"))

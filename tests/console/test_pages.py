@@ -10,8 +10,16 @@ from console.sites import Site
 
 AXE = (Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 _PAGES = [
-    *("/", "/?q=deploy+key", "/?q=zzz", "/?scope=work&tag=deploy", "/console/timeline", "/console/browse"),
-    *("/console/new", "/console/nothing"),
+    *(
+        "/",
+        "/?q=deploy+key",
+        "/?q=zzz",
+        "/?scope=work&tag=deploy",
+        "/console/timeline",
+        "/console/browse",
+        "/console/trash",
+    ),
+    *("/console/trash", "/console/new", "/console/transfer", "/console/nothing"),
     *(f"{name}:{action}" for name in ("key", "episode", "job") for action in ("", "edit", "forget")),
     "deleted:",
 ]
@@ -130,6 +138,7 @@ def test_a_text_that_turns_direction_turns_nothing_around_it(page: Any, empty_si
     assert page.locator(".crumb").inner_text() == "Memories / left/right"
 
 
+@pytest.mark.xdist_group("large")
 def test_ten_thousand_memories_are_scrolled_to_the_end_and_each_is_met_once(page: Any, large_site: Site) -> None:
     page.goto(f"{large_site.url}/console/timeline")
     page.set_default_timeout(0)
@@ -154,6 +163,7 @@ def test_ten_thousand_memories_are_scrolled_to_the_end_and_each_is_met_once(page
     assert len(set(numbers)) == MANY
 
 
+@pytest.mark.xdist_group("large")
 def test_without_scripts_memories_are_found_paged_and_changed(engine: Any, site: Site, large_site: Site) -> None:
     context = engine.new_context(java_script_enabled=False)
     try:

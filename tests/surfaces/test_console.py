@@ -1,5 +1,6 @@
 """The console over plain HTTP: what its pages say, who may see them, and what a browser may do with them."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -677,3 +678,81 @@ def test_a_failure_of_ours_is_a_page_that_tells_no_secret(failing: Door) -> None
     assert answer.status_code == 500
     assert "users_prod" not in answer.text
     assert "Back to the memories" in answer.text
+
+
+# Import and export.
+
+
+def dropped(browser: Browser, name: str, content: bytes, **headers: str) -> httpx.Response:
+    files = {"file": (name, content)}
+    sent = {"Origin": browser.origin, **headers}
+    return browser.client.post("/console/import", files=files, data={"scope": "brought"}, headers=sent)
+
+
+def test_an_export_is_imported_again_whole(guarded: Browser, keys: ApiKeys, door: Door) -> None:
+    ana, bob = Caller(UserRef("ana"), "agent-1"), Caller(UserRef("bob"), "agent-1")
+    for number in range(205):
+        door.invoke("core.save", {"content": f"Record {number} of the export."}, ana)
+    sign_in(guarded, keys, "ana")
+    exported = guarded.get("/console/export")
+    assert exported.headers["Content-Disposition"].startswith('attachment; filename="steeltrap-')
+    assert len(exported.text.splitlines()) == 205
+    sign_in(guarded, keys, "bob")
+    assert "205 written, 0 were there already, 0 failed" in dropped(guarded, "all.jsonl", exported.content).text
+    assert "0 written, 205 were there already" in dropped(guarded, "all.jsonl", exported.content).text
+    assert door.invoke("core.stats", {}, bob).body["memories"] == 205
+
+
+def test_progress_comes_in_lines_and_ends_with_what_to_show(browser: Browser) -> None:
+    note = b"# Tides\n\nThe tide turns at six.\n"
+    answer = dropped(browser, "tides.md", note, Accept="application/x-ndjson")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert lines[-1]["stage"] == "Done"
+    assert "1 written" in lines[-1]["html"]
+    assert browser.core("list", scope="brought")["total"] == 1
+
+
+def test_a_file_that_is_damaged_or_unknown_is_told_in_words(browser: Browser) -> None:
+    assert "no known format" in dropped(browser, "photo.jpg", b"\xff\xd8\xff\x00binary").text
+    damaged = dropped(browser, "<b>half</b>.jsonl", b'{"role": "user", "content": "hello"}\n{"role": "us').text
+    assert "What could not be imported" in damaged
+    assert code_in(damaged) == []
+    assert dropped(browser, "empty.md", b"").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["../../../tmp/escape.md", "..", "/etc/passwd.md", "C:\\notes.md", "a\x00b.md", "é" * 300]
+)
+def test_no_name_of_a_file_leads_anywhere(browser: Browser, name: str) -> None:
+    assert dropped(browser, name, b"# A note\n\nHarmless.\n").status_code in (200, 400)
+    assert not Path("/tmp/escape.md").exists()
+
+
+def test_a_form_without_a_file_is_refused(browser: Browser) -> None:
+    assert browser.post("/console/import", {"scope": "x"}).status_code == 400
+    assert dropped(browser, "", b"").status_code == 400
+    broken = {"Origin": browser.origin, "Content-Type": "multipart/form-data"}
+    assert browser.client.post("/console/import", content=b"x", headers=broken).status_code == 400
+
+
+def test_who_may_only_read_imports_nothing_and_no_other_site_does(
+    guarded: Browser, browser: Browser, keys: ApiKeys
+) -> None:
+    sign_in(guarded, keys, read_only=True)
+    assert dropped(guarded, "note.md", b"# Note\n\nText.\n").status_code == 403
+    assert dropped(browser, "note.md", b"# Note\n\nText.\n", Origin="https://evil.example").status_code == 403
+    assert dropped(browser, "note.md", b"# Note\n\nText.\n", **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+def test_an_import_of_records_claims_no_other_author(guarded: Browser, keys: ApiKeys, door: Door) -> None:
+    record = {
+        "id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b",
+        "content": "Written by somebody else, it says.",
+        "agent_id": "the-boss",
+        "created_at": "2026-01-31T09:30:00+00:00",
+        "updated_at": "2026-01-31T09:30:00+00:00",
+    }
+    sign_in(guarded, keys, "ana", untrusted=True)
+    assert "1 written" in dropped(guarded, "one.jsonl", json.dumps(record).encode()).text
+    stored = door.invoke("core.get", {"id": record["id"]}, Caller(UserRef("ana"), "agent-1")).body
+    assert (stored["agent_id"], stored["imported_by"], stored["untrusted"]) == ("agent-1", "agent-1", True)

@@ -14,7 +14,7 @@ from ...errors import Internal, NotFound, SteeltrapError
 from ...rules.bounds import Bounds
 from ..asgi.admission import Admission
 from ..http.reply import FAULT
-from . import changing, finding, merging, reading, signing
+from . import changing, finding, merging, reading, signing, transfer
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond
 from .asked import Asked, Fields, Redirect, Reply, own_path
 from .rendering import STATIC, static_answer
@@ -33,6 +33,7 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/trash", finding.trash),
     ("/console/new", changing.new_form),
     ("/console/merge", merging.merge_form),
+    ("/console/transfer", transfer.transfer_page),
     ("/console/memories/{id}", reading.memory_page),
     ("/console/memories/{id}/edit", changing.edit_form),
     ("/console/memories/{id}/forget", changing.forget_form),
@@ -61,6 +62,8 @@ def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
     routes: list[BaseRoute] = [
         Route(path, _endpoint(console, admission, handlers), methods=[*handlers]) for path, handlers in by_path.items()
     ]
+    routes.append(Route("/console/export", partial(transfer.export, console, admission), methods=["GET"]))
+    routes.append(Route("/console/import", partial(transfer.import_, console, admission), methods=["POST"]))
     routes.append(Route("/console/theme", partial(_theme, console), methods=["POST"]))
     routes.append(Route(STATIC + "/{digest}/{name}", _static, methods=["GET", "HEAD"]))
     if console.sessions is not None:

@@ -40,11 +40,13 @@ def run(
     *,
     tally: Tally,
     look_around: bool = False,
+    restore: bool = True,
     report: Callable[[Flaw], None],
     advance: Callable[[float, int], None],
 ) -> None:
     """Import everything, counting in `tally`; each flaw is reported as it is met.
 
+    With `restore`, which is the operator's to ask for, records keep the agents that they name.
     `new_call` gives every block a call, and so a deadline, of its own. Raises what the store raises: the
     blocks before it stay written, and the same import again goes on behind them.
     """
@@ -55,7 +57,7 @@ def run(
                 _write_conversations(new_call(), block, tally, report, look_around)
             case "record":
                 records = [item.record for item in block if item.record is not None]
-                _note(importing.import_records(new_call(), records, restore=True), block, tally, report)
+                _note(importing.import_records(new_call(), records, restore=restore), block, tally, report)
             case kind:
                 drafts = [item.draft for item in block if item.draft is not None]
                 if kind == "turn":

@@ -66,6 +66,74 @@ document.addEventListener("click", (event) => {
   if (opener) document.getElementById(opener.dataset.opens).showModal();
 });
 
+// Importing: the form alone does it too, without progress.
+const form = document.getElementById("import");
+if (form) {
+  const drop = document.getElementById("drop");
+  const input = form.querySelector("[type=file]");
+  const text = document.getElementById("progress-text");
+  const bar = document.getElementById("progress-bar");
+  const result = document.getElementById("imported");
+  const inside = (event) => event.dataTransfer?.types.includes("Files");
+  const show = (stage, share, seen) => {
+    text.textContent = stage + " " + Math.round(share * 100) + " %" + (seen ? ", " + seen.toLocaleString("en") + " so far" : "");
+    bar.value = share;
+  };
+  const say = (sentence) => {
+    const p = document.createElement("p");
+    p.className = "notice notice-warning";
+    p.textContent = sentence;
+    result.replaceChildren(p);
+  };
+  const send = () => {
+    const request = new XMLHttpRequest();
+    let last = {};
+    const read = () => {
+      const lines = request.responseText.split("\n").slice(0, -1);
+      if (lines.length && request.getResponseHeader("Content-Type")?.includes("ndjson")) {
+        last = JSON.parse(lines.at(-1));
+        show(last.stage, last.share, last.seen);
+      }
+    };
+    const end = () => {
+      document.getElementById("progress").hidden = true;
+      form.querySelector("button").disabled = false;
+      form.reset();
+    };
+    request.upload.onprogress = (event) => show("Sending", event.total ? event.loaded / event.total : 0, 0);
+    request.onprogress = read;
+    request.onload = () => {
+      read();
+      end();
+      // The server escaped it, as every page.
+      if (last.html) { result.innerHTML = last.html; return; }
+      const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      say(page.querySelector("[role=alert] p")?.textContent || "The import failed.");
+    };
+    request.onerror = () => { end(); say("The connection ended. Import the same file again to go on."); };
+    request.open("POST", form.action);
+    request.setRequestHeader("Accept", "application/x-ndjson");
+    request.send(new FormData(form));
+    result.replaceChildren();
+    document.getElementById("progress").hidden = false;
+    form.querySelector("button").disabled = true;
+    show("Sending", 0, 0);
+  };
+  form.addEventListener("submit", (event) => { event.preventDefault(); event.stopPropagation(); send(); });
+  for (const name of ["dragenter", "dragover"]) {
+    addEventListener(name, (event) => { if (inside(event)) { event.preventDefault(); drop.classList.add("is-over"); } });
+  }
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) drop.classList.remove("is-over"); });
+  addEventListener("drop", (event) => {
+    if (!inside(event)) return;
+    event.preventDefault();
+    drop.classList.remove("is-over");
+    if (form.querySelector("button").disabled || !event.dataTransfer.files.length) return;
+    input.files = event.dataTransfer.files;
+    send();
+  });
+}
+
 // One submission each: a second click finds the button disabled. The server holds without this, too.
 document.addEventListener("submit", (event) => {
   if (event.target.method !== "post") return;

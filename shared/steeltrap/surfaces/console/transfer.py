@@ -1,0 +1,226 @@
+"""Import by dropping a file, and export: both take long, so both answer in parts."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path, PureWindowsPath
+from typing import Any, Final
+
+import anyio.to_thread
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Receive
+
+from ... import telemetry
+from ...errors import InvalidInput, SteeltrapError, TooLarge
+from ...invoke import refusal
+from ...model import Caller
+from ..asgi.admission import Admission
+from ..http.reply import FAULT, compact
+from ..imports import Filing, Flaw, parts, survey
+from ..imports.running import Tally, close, run
+from .answering import SECURITY, Console, check_origin, refused, respond
+from .asked import Asked, Page
+
+MAX_UPLOAD_BYTES: Final = 2 * 1024**3
+LINES: Final = "application/x-ndjson"
+_BLOCK_SECONDS: Final = 600.0
+_TOLD_EVERY: Final = 0.2
+_SHOWN_FLAWS: Final = 100
+_PAGE: Final = 200
+_MOST_NAME: Final = 120
+_SCOPE: Final = "user/default"
+
+
+class _Stopped(Exception):
+    """Whoever brought the file is gone. What was written stays, and the same import again goes on behind it."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an import is: `share` of the `stage` from 0 to 1, and at the end what it did."""
+
+    name: str
+    scope: str = _SCOPE
+    stage: str = "Reading"
+    share: float = 0.0
+    stopped: bool = False
+    formats: list[str] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    error: str = ""
+
+    def told(self) -> dict[str, Any]:
+        return {"stage": self.stage, "share": round(self.share, 3), "seen": self.tally.seen}
+
+    def advance(self, size: float, at: float, _: int) -> None:
+        if self.stopped:
+            raise _Stopped
+        self.share = at / size if size else 1.0
+
+    def report(self, flaw: Flaw) -> None:
+        if len(self.flaws) < _SHOWN_FLAWS:
+            self.flaws.append(flaw)
+
+    def page(self) -> Page:
+        """What was done, or where it ended."""
+        tally = self.tally
+        result = {
+            "name": self.name,
+            "formats": self.formats,
+            "written": tally.written,
+            "skipped": tally.skipped,
+            "failed": tally.failed,
+            "episodes": tally.episodes,
+            "left_out": dict(tally.left_out),
+            "flaws": [asdict(flaw) for flaw in self.flaws],
+            "error": self.error,
+        }
+        return Page(template="transfer.html", part="imported.html", values={"result": result})
+
+
+def transfer_page(asked: Asked) -> Page:
+    return Page(template="transfer.html", values={"result": None})
+
+
+async def import_(console: Console, admission: Admission, request: Request) -> Response:
+    """Import the file of a form. Progress comes in lines of JSON for who asks for them, else a page at the end."""
+    try:
+        check_origin(request)
+        async with admission.turn(request.scope) as caller:
+            if (why := refusal(caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
+                raise why
+            folder, progress = await _received(request)
+    except SteeltrapError as error:
+        return refused(console, request, error)
+    answers = _progress(console, admission, request, caller, folder, progress)
+    if LINES in request.headers.get("Accept", ""):
+        return StreamingResponse(answers, headers=SECURITY, media_type=LINES)
+    async for _ in answers:
+        pass
+    return respond(console, request, progress.page(), writes=True)
+
+
+async def export(console: Console, admission: Admission, request: Request) -> Response:
+    """All memories as a file of records, one per line. What fails halfway ends the download as broken."""
+    try:
+        async with admission.turn(request.scope) as caller:
+            asked = Asked(door=console.door, caller=caller)
+            page = await anyio.to_thread.run_sync(_export_page, asked, None, limiter=admission.calls)
+    except SteeltrapError as error:
+        return refused(console, request, error)
+
+    async def lines() -> AsyncIterator[str]:
+        found = page
+        while True:
+            yield "".join(f"{compact(record)}\n" for record in found["records"])
+            if found.get("next") is None:
+                return
+            async with admission.turn(request.scope):
+                found = await anyio.to_thread.run_sync(_export_page, asked, found["next"], limiter=admission.calls)
+
+    name = f"steeltrap-{asked.now:%Y-%m-%d}.jsonl"
+    headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(lines(), headers=headers, media_type=LINES)
+
+
+def _export_page(asked: Asked, after: str | None) -> Any:
+    return asked.ask("export", limit=_PAGE, after=after)
+
+
+async def _progress(
+    console: Console, admission: Admission, request: Request, caller: Caller, folder: Path, progress: Progress
+) -> AsyncIterator[str]:
+    """Lines that say how far it is, and a last one with what to show."""
+    try:
+        async with admission.turn(request.scope):
+            work = partial(_run, console, caller, folder, progress)
+            working = asyncio.ensure_future(anyio.to_thread.run_sync(work, limiter=admission.calls))
+            while not working.done():
+                await asyncio.wait({working}, timeout=_TOLD_EVERY)
+                yield compact(progress.told()) + "\n"
+            await working
+        page = progress.page()
+        html = console.rendering.render("imported.html", page.values)
+        yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
+    finally:
+        progress.stopped = True
+
+
+def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> None:
+    """Import what lies in a folder, and remove it. Failures are noted."""
+    new_call: Callable[[], Any] = partial(console.door.call_for, caller, seconds=_BLOCK_SECONDS)
+    filing = Filing(scope=progress.scope, zone=console.door.rules.zone)
+    try:
+        [path] = folder.iterdir()
+        surveyed = survey(path, filing)
+        progress.formats = surveyed.formats
+        run(
+            new_call,
+            parts(surveyed, filing),
+            tally=progress.tally,
+            restore=False,
+            report=progress.report,
+            advance=partial(progress.advance, surveyed.size),
+        )
+        progress.stage = "Summarising conversations"
+        count = len(progress.tally.conversations)
+        close(new_call, tally=progress.tally, advance=partial(progress.advance, count))
+    except _Stopped:
+        pass
+    except SteeltrapError as error:
+        progress.error = error.message.replace(f"{folder}/", "")
+    except Exception as fault:
+        telemetry.log_fault("the console's import", fault)
+        progress.error = FAULT
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _received(request: Request) -> tuple[Path, Progress]:
+    """A folder with the file of the form alone, under the name that it had. Raises InvalidInput, TooLarge."""
+    limited = Request(request.scope, _at_most(MAX_UPLOAD_BYTES, request.receive))
+    try:
+        async with limited.form(max_files=1, max_fields=4) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile) or not file.filename:
+                raise InvalidInput("Choose a file to import.")
+            scope = form.get("scope")
+            folder = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="steeltrap-import-")))
+            name = _file_name(file.filename)
+            await anyio.to_thread.run_sync(_copy, file, folder / name)
+    except HTTPException:
+        raise InvalidInput("The form can't be read: send it as multipart/form-data with one file.") from None
+    except ClientDisconnect:
+        raise InvalidInput("The connection ended before the file did.") from None
+    return folder, Progress(name, scope=scope.strip() or _SCOPE if isinstance(scope, str) else _SCOPE)
+
+
+def _copy(file: UploadFile, to: Path) -> None:
+    with to.open("wb") as target:
+        shutil.copyfileobj(file.file, target)
+
+
+def _file_name(given: str) -> str:
+    """The last part of a name, without what a file system could take for something else."""
+    name = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in PureWindowsPath(given).name)
+    return name.strip(". ")[-_MOST_NAME:] or "file"
+
+
+def _at_most(most: int, receive: Receive) -> Receive:
+    left = most
+
+    async def limited() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise TooLarge("A file may have up to 2 GiB here; `steeltrap import` on the server takes larger ones.")
+        return message
+
+    return limited
