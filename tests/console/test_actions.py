@@ -154,7 +154,7 @@ def test_a_session_that_ended_keeps_what_was_typed(page: Any, guarded: tuple[Sit
 
 def test_a_file_is_dropped_and_imported_with_progress(page: Any, empty_site: Site) -> None:
     page.goto(f"{empty_site.url}/console/transfer")
-    notes = "".join(f"# Note {number}\n\nThe text of note {number}.\n\n" for number in range(300))
+    notes = "".join(f"# Note {number}\n\nThe text of note {number}.\n\n" for number in range(1200))
     page.evaluate(
         """(text) => {
             const data = new DataTransfer();
@@ -167,7 +167,7 @@ def test_a_file_is_dropped_and_imported_with_progress(page: Any, empty_site: Sit
                 document.body.dispatchEvent(new DragEvent(name, event));
             }
         }""",
-        notes * 4,
+        notes,
     )
     expect(page.locator("#imported")).to_contain_text("1,200 written")
     assert any(text.startswith("Reading") for text in page.evaluate("[...window.stages]"))
