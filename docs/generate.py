@@ -49,7 +49,7 @@ _SHORT_ID = re.compile(r"(?<=\[)[0-9a-f]{8}(?=\])")
 _TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
 _BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
-TRANSCRIPTS = [ROOT / "README.md", DOCS / "capture.md", *sorted(DOCS.glob("dialects/*.md"))]
+TRANSCRIPTS = [ROOT / "README.md", DOCS / "capture.md", DOCS / "moving-in.md", *sorted(DOCS.glob("dialects/*.md"))]
 
 
 def main() -> int:
