@@ -15,12 +15,17 @@ from .rule import Allow, Rule
 
 FILE: Final = Path(__file__).parent / "gitleaks.json"
 GENERIC: Final = "generic-api-key"
+_WORD: Final = r"(?:[A-Z]?[a-z]{2,}|[A-Z]{2,})\d{0,5}"
 _IDENTIFIER: Final = Allow(
-    regexes=(r"(?i)^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}|sha\d{1,3}[-:=].*)$",),
+    regexes=(
+        r"(?i)^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}|sha\d{1,3}[-:=].*)$",
+        rf"^[._]*{_WORD}(?:[._]*{_WORD})*[._]*$",
+    ),
     unless=r"(?i)secret|passw|credential|(?:api|private|signing|encryption|master|service|access)[_ .-]?key"
     r"|(?:access|auth|bearer|refresh|api)[_ .-]?token",
 )
-"""A UUID or a hash, which is a secret only where it is called one: cache keys and commits are not."""
+"""A UUID, a hash or a name made of words, which is a secret only where it is called one: cache keys, commits and what
+code names are not."""
 
 
 class Catalogue:
