@@ -1,6 +1,7 @@
 """`make screenshots`: pictures of the console with a person's memories, for the README and docs/console.md."""
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -41,7 +42,6 @@ PICTURES = [
     Picture("console-search-dark", typed="when do we deploy", dark=True),
     Picture("console-memory", path="/console/memories/{key}", height=960),
     Picture("console-phone", typed="deploy", width=390, height=720),
-    Picture("console-timeline", path="/console/timeline"),
 ]
 
 
@@ -74,8 +74,11 @@ def take(browser: Browser, url: str, ids: dict[str, str], picture: Picture, fold
         with page.expect_response(lambda response: "q=" in response.url and response.url.endswith(picture.typed[-3:])):
             page.locator("#q").press_sequentially(picture.typed)
         page.wait_for_function("document.getElementById('status').textContent.includes('found')")
-    page.screenshot(path=folder / f"{picture.name}.png", caret="hide")
+    file = folder / f"{picture.name}.png"
+    page.screenshot(path=file, caret="hide")
     context.close()
+    if shutil.which("pngquant"):
+        subprocess.run(["pngquant", "--force", "--strip", "--speed", "1", "--output", str(file), str(file)], check=True)
 
 
 if __name__ == "__main__":

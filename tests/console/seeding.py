@@ -87,6 +87,8 @@ def a_few(memory: Memory, clock: SettableClock) -> dict[str, str]:
         clock.advance(days=6)
     edited = "The staging deploy key rotates every 60 days; the last rotation was on 20 November."
     memory.core.update(id=ids["key"], content=edited, tags=["deploy", "keys", "security"])
+    memory.core.associate(id=ids["pipeline"], target_id=ids["key"], strength=0.8)
+    memory.core.associate(id=ids["deploys"], target_id=ids["key"], strength=0.6)
     clock.advance(hours=20)
     ids["new_job"] = memory.core.save(content="Ana works at Globex.", scope="people/ana", supersedes=[ids["job"]])["id"]
     toner = "The printer on the third floor is out of toner."
