@@ -21,7 +21,10 @@ from steeltrap.surfaces.cli.logs import log_to_stderr
 
 
 def checks(result):
-    return {(check["check"], check["state"]) for check in json.loads(result.stdout)["checks"]}
+    """The name and state of each check; what isn't fine says how to mend it."""
+    found = json.loads(result.stdout)["checks"]
+    assert all(check["state"] == "fine" or check["mend"] for check in found)
+    return {(check["check"], check["state"]) for check in found}
 
 
 def only_file(data):
@@ -72,6 +75,27 @@ def test_doctor_says_when_the_embedder_does_not_answer(run, embedder):
     result = run("doctor", "--json")
     assert result.exit_code == 1
     assert ("embedder", "broken") in checks(result)
+
+
+def test_doctor_says_how_to_fix_a_file_that_has_the_name_of_another_users(run, data):
+    run("remember", "Ana likes tea", "--user", "ana")
+    path = only_file(data)
+    path.rename(path.with_name("0" * 64 + ".db"))
+    assert ("file", "broken") in checks(run("doctor", "--json"))
+    assert "Move it back to its own name" in run("doctor").stdout
+
+
+def test_doctor_says_how_to_fix_damaged_counters_and_a_user_is_forgotten_all_the_same(run, data, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_CALLS_PER_MINUTE", "100")
+    run("remember", "Ana likes tea")
+    assert (data / "counters.db").exists()
+    assert ("counters", "warning") not in checks(run("doctor", "--json"))
+    (data / "counters.db").write_bytes(b"this is no database" * 300)
+    assert ("counters", "warning") in checks(run("doctor", "--json"))
+    assert f"remove `{data / 'counters.db'}`" in run("doctor").stdout
+    assert "Ana likes tea" in run("recall", "tea").stdout
+    assert run("forget-user", "local", "--yes").exit_code == 0
+    assert "Ana likes tea" not in run("recall", "tea").stdout
 
 
 def test_a_file_of_a_newer_version_is_refused_with_a_sentence_and_left_as_it_is(run, data):

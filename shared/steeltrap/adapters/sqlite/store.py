@@ -104,6 +104,8 @@ class SqliteStore:
         counters = SqliteCounters(self.folder)
         try:
             counters.forget(user)
+        except SteeltrapError as error:  # numbers under a digest; the memories are gone
+            _log.warning("the counts of a forgotten user were not removed: %s", error.message)
         finally:
             counters.close()
         return there

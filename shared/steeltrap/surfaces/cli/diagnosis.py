@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ...errors import SteeltrapError
+from ...model import UserRef
 
 if TYPE_CHECKING:
     from ...ports import Embedder
@@ -46,6 +47,7 @@ def examine(settings: "Settings") -> list[Finding]:
         _folder(settings.data),
         _space(settings.data),
         *_files(settings.data, embedder),
+        *_counters(settings.data / "counters.db"),
         _descriptors(),
     ]
 
@@ -161,6 +163,9 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
         return _damaged(path, str(error))
     if faults != ["ok"]:
         return _damaged(path, "; ".join(faults))
+    if meta and UserRef(meta.get("user_id", ""), meta.get("tenant", "")).key != path.stem:
+        found = f"{path} holds the memories of another user, so it is not served."
+        return Finding("file", "broken", found, "Move it back to its own name, or copy the right one from a backup.")
     recorded = (meta.get("embedder"), meta.get("dimension"))
     if "next_embedder" in meta:
         found = f"{path} is being embedded by {meta['next_embedder']}, and is not ready."
@@ -173,8 +178,30 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
     return None
 
 
+def _counters(path: Path) -> Iterator[Finding]:
+    import apsw
+
+    if not path.exists():
+        return
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(10_000)
+            sound = connection.execute("PRAGMA quick_check(1)").get == "ok"
+        finally:
+            connection.close()
+    except apsw.Error:
+        sound = False
+    if not sound:
+        mend = f"Stop the server and remove `{path}`: it is made again, and holds no memories."
+        yield Finding("counters", "warning", f"{path} is damaged, so quotas are not enforced.", mend)
+
+
 def _damaged(path: Path, why: str) -> Finding:
-    mend = "Move it away and restore it from a backup, or import an export. It was left as it is."
+    mend = (
+        "Stop the server and move the file away, with those beside it that end in -wal and -shm. Then copy it back "
+        "from a backup, where it has the same path, or import an export. It was left as it is."
+    )
     return Finding("file", "broken", f"{path} is damaged ({why}).", mend)
 
 
