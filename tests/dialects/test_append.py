@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
-from dialects.episodes import Ask, NoEpisodes, Wrapped, closed, contents, told
+from dialects.episodes import Around, Ask, NoEpisodes, Wrapped, closed, contents, told
 from steeltrap.errors import Unavailable
-from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.invoke import Door, Result
+from steeltrap.model import MAX_CONTENT_BYTES, Caller, UserRef
+from steeltrap.rules.pieces import pieces
 
+LONG = "".join(f"Line {i} says that the heron fishes at dawn.\n" for i in range(7_000))
 USER, ASSISTANT = "I moved to Lisbon.", "How is it?"
 
 
@@ -125,6 +127,98 @@ def test_an_id_that_does_not_fit_is_refused_and_nothing_is_kept(ana: Ask, id: st
     refused = ana("core.append_messages", messages=[message(USER), message(USER, id)], conversation_id="chat")
     assert refused.error.code == "invalid_input"
     assert "`messages" in refused.error.message
+    assert turns(ana) == 0
+
+
+# Messages of any length, and many of them
+
+
+def test_a_long_message_is_stored_in_parts_that_follow_each_other(ana: Ask, clock: SettableClock) -> None:
+    said = {"role": "tool", "speaker": "Ana", "time": "2025-05-01T10:00:00Z"}
+    answer = append(ana, message("Look:"), {**said, "content": LONG}, message("Long, wasn't it?"))
+    assert len(answer["ids"]) == 3
+    parts = [told(ana("core.get", id=id)) for id in answer["split"][answer["ids"][1]]]
+    assert "".join(part["content"] for part in parts) == LONG
+    assert all(part["content"].endswith(".\n") for part in parts)
+    assert {part["occurred_at"] for part in parts} == {said["time"]}
+    closed(ana, clock)
+    episodes = told(ana("core.list"))["memories"][::-1]
+    in_episodes = [message for episode in sorted(episodes, key=_first) for message in episode["messages"]]
+    assert "".join(said["content"] for said in in_episodes) == f"Look:{LONG}Long, wasn't it?"
+    spoken = [(said["role"], said.get("speaker")) for said in in_episodes]
+    assert spoken == [("user", None), *[("tool", "Ana")] * len(parts), ("user", None)]
+
+
+def _first(episode: dict[str, Any]) -> int:
+    begin = episode["messages"][0]["content"]
+    return -1 if begin == "Look:" else LONG.find(begin) if begin in LONG else len(LONG)
+
+
+def test_a_long_message_goes_through_the_path_of_the_documents_clients_too(ana: Ask) -> None:
+    told(ana("episodic.add_message", message={"role": "user", "content": LONG}, conversation_id="chat"))
+    assert turns(ana) == len(pieces(LONG, MAX_CONTENT_BYTES))
+
+
+def test_a_long_message_that_is_sent_again_is_stored_once(ana: Ask) -> None:
+    first = append(ana, message(LONG, "m1"))
+    again = append(ana, message(LONG, "m1"))
+    assert (again["existed"], again["split"]) == (first["ids"], first["split"])
+    assert turns(ana) == len(first["split"][first["ids"][0]])
+
+
+def test_what_is_missing_of_a_long_message_is_stored_when_it_is_sent_again(ana: Ask) -> None:
+    first = append(ana, message(LONG, "m1"))
+    ids = first["split"][first["ids"][0]]
+    told(ana("core.forget", id=ids[-1]))
+    assert "existed" not in append(ana, message(LONG, "m1"))
+    assert turns(ana) == len(ids)
+
+
+def test_another_text_under_the_same_id_changes_nothing(ana: Ask) -> None:
+    [id] = append(ana, message(USER, "m1"))["ids"]
+    assert append(ana, message(LONG, "m1"))["existed"] == [id]
+    assert (turns(ana), told(ana("core.get", id=id))["content"]) == (1, USER)
+
+
+@pytest.mark.parametrize("kind", ["ids", "key", "neither"])
+def test_a_call_that_fails_in_the_middle_says_what_is_stored_and_can_be_repeated(
+    door: Door, ana: Ask, kind: str
+) -> None:
+    said = [message(f"Heron number {i}.", f"m{i}" if kind == "ids" else None) for i in range(250)]
+    caller, key = Caller(UserRef("ana"), "assistant"), "k" if kind == "key" else None
+
+    def send(door: Door, messages: list[dict[str, Any]]) -> Result:
+        arguments = {"messages": messages, "conversation_id": "chat"}
+        return door.invoke("core.append_messages", arguments, caller, idempotency_key=key)
+
+    failed = send(replace(door, store=Wrapped(door.store, Interrupted)), said)  # type: ignore[arg-type]
+    assert isinstance(failed.error, Unavailable)
+    assert failed.error.details["stored"] == 200
+    assert "the first 200 of 250 messages are stored" in failed.error.message
+    assert turns(ana) == 200
+    told(send(door, said[200:] if kind == "neither" else said))
+    assert turns(ana) == 250
+
+
+class Interrupted(Around):
+    """A space that fails at its third commit."""
+
+    def __init__(self, space: Any) -> None:
+        super().__init__(space)
+        self._left = 2
+
+    def commit(self, changes: Any) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Unavailable("The store does not answer", part="store")
+        self._space.commit(changes)
+
+
+@pytest.mark.parametrize("bad", ["\x00", "\ud800", " \n "])
+def test_nothing_is_stored_when_one_of_many_messages_does_not_fit(ana: Ask, bad: str) -> None:
+    said = [message(f"Heron number {i}.") for i in range(250)]
+    refused = ana("core.append_messages", messages=[*said, message(bad)], conversation_id="chat")
+    assert refused.error.code == "invalid_input"
     assert turns(ana) == 0
 
 

@@ -3,11 +3,17 @@ as tells it from others. Pure."""
 
 from collections.abc import Collection
 from typing import Final
+from uuid import UUID, uuid5
 
 SHORTEST: Final = 8
 """Digits that the start of an id has at least."""
 _HYPHENS: Final = (8, 12, 16, 20)
 _DIGITS: Final = frozenset("0123456789abcdef")
+
+
+def piece_id(id: str, number: int) -> str:
+    """The id of a piece of a text that is stored in several memories: the first one's for 0, else one made of it."""
+    return str(uuid5(UUID(id), f"piece {number}")) if number else id
 
 
 def to_key(id: str) -> bytes:

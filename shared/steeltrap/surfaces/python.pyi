@@ -265,12 +265,14 @@ class CoreAppendedMessage(TypedDict):
 
 class CoreAppendedView(TypedDict):
     """The ids of the stored messages, in order; those that were stored before; and episodes made now, also from other
-    conversations. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with `ended`.
+    conversations. `split` lists all ids of a message that is stored in several parts, by its first id. With `ended`,
+    `closed` says whether all messages are in episodes: if false, repeat with `ended`.
     """
 
     conversation_id: str
     ids: builtins.list[str]
     existed: NotRequired[builtins.list[str]]
+    split: NotRequired[builtins.dict[str, builtins.list[str]]]
     episodes: NotRequired[builtins.list[str]]
     closed: NotRequired[bool]
 
@@ -588,9 +590,9 @@ class Core:
     ) -> CoreAppendedView:
         """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-        A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. Related
-        messages become an episode, a memory like any other: when the topic changes, after 50 messages, after 15 minutes
-        without a message, or at once with `ended`.
+        A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. If a call
+        fails in the middle, the error says how many messages are stored. Related messages become an episode, a memory like
+        any other: when the topic changes, after 50 messages, after 15 minutes without a message, or at once with `ended`.
         """
 
     def delete(

@@ -20,6 +20,7 @@ from ..tools import Answer, Input, Toolset
 from . import episode_markdown
 from .core.toolset import error_body
 from .episode_markdown import Detail
+from .fields import LongText
 
 EPISODIC = Toolset(
     name="episodic",
@@ -127,7 +128,7 @@ Timestamp = Annotated[datetime, BeforeValidator(_timestamp), WithJsonSchema({"ty
 
 class MessageInput(Input):
     role: str = Field(min_length=1, max_length=64, description="Who spoke: user or assistant")
-    content: str = Field(max_length=32768, description="What was said")
+    content: LongText = Field(description="What was said")
     timestamp: Timestamp | None = Field(
         None, description="When it was said, in milliseconds since 1970 or as an ISO 8601 time. Default: now"
     )

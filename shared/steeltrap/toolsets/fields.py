@@ -27,6 +27,8 @@ Content = Annotated[
 MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id, from save or search.")]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
+LongText = Annotated[str, Field(max_length=4 * 1024 * 1024)]
+"""The text of a message, which the engine cuts into several turns if it is long."""
 AnyText = Annotated[str, MaxBytes(MAX_CONTENT_BYTES)]
 """A text whose schema has no length, because the document's schema has none; the engine checks the length."""
 

@@ -1,17 +1,27 @@
-"""Append messages: what was said in a conversation, one turn a message, and the episodes that are over."""
+"""Append messages: what was said in a conversation, a turn per message, and the episodes that are over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Final
 
-from ...errors import AlreadyExists, IdentityMissing
-from ...model import DEFAULT_SCOPE, Memory, Message
+from ...errors import AlreadyExists, IdentityMissing, SteeltrapError
+from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Memory, Message
 from ...ports import Create
+from ...rules.ids import piece_id
+from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..redact import redacted_message
-from ..save import Draft
+from ..save import Draft, first_image
 from .close_conversations import close_idle_conversations, end_conversation
+
+_BLOCK_TURNS: Final = 100
+_BLOCK_BYTES: Final = 1024 * 1024
+_ADVICE: Final = (
+    "Send the others; or send all again, if the call has an idempotency key or every message an `id`: what is stored "
+    "is skipped."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +34,23 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Appended:
-    """The ids of the messages' turns, in order; those that were stored before; and the episodes that this made, of
-    other conversations too. `closed` says whether every message of a conversation that has ended is in an episode."""
+    """What became of messages: the id of each one's turn, in order, and the ids that were stored before.
+
+    `split` has the ids of all turns of each message that is longer than a turn, by the first, which is the message's.
+    `episodes` were made by this, of other conversations too. `closed` says whether every message of a conversation that
+    has ended is in an episode.
+    """
 
     conversation_id: str
     ids: list[str]
     existed: list[str]
+    split: dict[str, list[str]]
     episodes: list[Memory]
     closed: bool | None = None
+
+
+Turns = Sequence[Memory]
+"""A message: one turn, or several if it is long."""
 
 
 def append_messages(
@@ -42,10 +61,14 @@ def append_messages(
     scope: str = DEFAULT_SCOPE,
     ended: bool = False,
 ) -> Appended:
-    """Save turns in order, all or nothing, in a scope. They are seen only by searches that ask for the conversation.
+    """Save messages in order in a scope, as turns, which are seen only by searches that ask for the conversation.
 
-    A message with an id is kept once: repeated, also after it was edited, deleted or closed into an episode, it changes
-    nothing. Turns are not looked around at: no surprise and no links. Episodes are made behind that, in a commit
+    They are written in blocks of up to 100 turns or 1 MiB, each all or nothing, after all have been checked. A failure
+    behind the first block is raised with `stored`, the number of messages that are stored. A message with an id is
+    kept once: repeated, also after it was edited, deleted or closed into an episode, it changes nothing, and so does
+    any message under a repeated idempotency key.
+
+    Turns are not looked around at: no surprise and no links. Episodes are made behind that, in a commit
     of their own whose failure changes nothing here. A conversation that has `ended` is closed at once; without
     messages, a failure to do so is raised. Raises IdentityMissing when neither the caller nor the arguments name a
     conversation.
@@ -57,67 +80,118 @@ def append_messages(
         )
     # Before a message is split: half a secret looks like none.
     messages = [replace(said, message=redacted_message(call, said.message)) for said in call.in_time(messages)]
-    turns = [_turn(call, said, conversation, scope, position) for position, said in enumerate(call.in_time(messages))]
-    named = {turn.id for turn, said in zip(turns, messages, strict=True) if said.id is not None}
-    existed = keep_turns(call, turns, named)
+    all_turns = [_turns(call, said, conversation, scope, at) for at, said in enumerate(call.in_time(messages))]
+    named = {turns[0].id for turns, said in zip(all_turns, messages, strict=True) if said.id is not None}
+    existed = _keep_all(call, all_turns, named)
     if messages:
         episodes = close_idle_conversations(call, conversation, ended=ended)
     else:
         episodes = end_conversation(call, conversation)
     return Appended(
         conversation_id=conversation,
-        ids=[turn.id for turn in turns],
+        ids=[turns[0].id for turns in all_turns],
         existed=existed,
+        split={turns[0].id: [turn.id for turn in turns] for turns in all_turns if len(turns) > 1},
         episodes=episodes,
         closed=not call.space.open_turns(conversation) if ended else None,
     )
 
 
-def _turn(call: Call, said: Said, conversation: str, scope: str, position: int) -> Memory:
-    draft = Draft(
-        content=said.message.content,
-        messages=(said.message,),
-        source="conversation",
-        scope=scope,
-        conversation_id=conversation,
-        occurred_at=said.message.time,
-        associate=False,
-    )
-    turn = saving.compose(call, draft, position)
-    return turn if said.id is None else replace(turn, id=saving.message_id(call, conversation, said.id))
+def _turns(call: Call, said: Said, conversation: str, scope: str, position: int) -> Turns:
+    turns: list[Memory] = []
+    for number, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES)):
+        draft = Draft(
+            content=piece,
+            messages=(replace(said.message, content=piece),),
+            source="conversation",
+            scope=scope,
+            conversation_id=conversation,
+            occurred_at=said.message.time,
+            associate=False,
+        )
+        turn = saving.compose(call, draft, position)
+        id = turn.id if said.id is None else saving.message_id(call, conversation, said.id)
+        turns.append(replace(turn, id=piece_id(turns[0].id if turns else id, number)))
+    return turns
 
 
-def keep_turns(call: Call, turns: Sequence[Memory], named: set[str]) -> list[str]:
-    """Write the turns that are not stored, each once; the ids of the others, in order. `named` are the ids of turns
-    whose messages have an id of their own: such a turn may be there, whatever it says."""
-    new: dict[str, Memory] = {}
+def _keep_all(call: Call, messages: Sequence[Turns], named: set[str]) -> list[str]:
+    """Write the messages in blocks; the ids of those that were stored, in order."""
     existed: dict[str, None] = {}
-    for turn in turns:
-        if turn.id in new:
-            existed[turn.id] = None
-        new.setdefault(turn.id, turn)
+    stored = 0
+    try:
+        for block in _blocks(messages):
+            existed |= dict.fromkeys(keep_turns(call, block, named))
+            stored += len(block)
+    except SteeltrapError as error:
+        if not stored:
+            raise
+        raise type(error)(
+            f"{error.cause}; the first {stored} of {len(messages)} messages are stored. {_ADVICE}",
+            retryable=error.can_retry,
+            **error.details,
+            stored=stored,
+        ) from error
+    return list(existed)
+
+
+def _blocks(messages: Sequence[Turns]) -> Iterator[list[Turns]]:
+    block: list[Turns] = []
+    turns = size = 0
+    for message in messages:
+        bytes = sum(len(turn.content.encode()) for turn in message)
+        if block and (turns + len(message) > _BLOCK_TURNS or size + bytes > _BLOCK_BYTES):
+            yield block
+            block, turns, size = [], 0, 0
+        block.append(message)
+        turns += len(message)
+        size += bytes
+    if block:
+        yield block
+
+
+def keep_turns(call: Call, block: Sequence[Turns], named: set[str]) -> list[str]:
+    """Write the turns of messages that are not stored, all or none; the ids of the messages that were stored.
+
+    `named` are the ids of messages that have an id of their own: such a message may be there, whatever it says.
+    """
+    may_exist = [turn.id for turns in block for turn in turns if call.idempotency_key or turns[0].id in named]
     changes: dict[str, Create] = {}
-    may_exist = list(new) if call.idempotency_key is not None else [id for id in new if id in named]
     taken: set[str] = set()
     while True:
         stored = call.space.get(may_exist, deleted=True) if may_exist else {}
-        for id in [id for id in new if id in stored or id in taken]:
-            turn = new.pop(id)
-            if id not in named:
-                saving.written_before(call, turn)
-            existed[id] = None
-        if not new:
-            return list(existed)
-        fresh = [turn for id, turn in new.items() if id not in changes]
-        vectors = embed_memories(call, fresh)
+        missing: dict[str, Turns] = {}
+        existed: list[str] = []
+        for turns in block:
+            id = turns[0].id
+            if id not in missing and (absent := _absent(call, turns, stored, taken, is_named=id in named)):
+                missing[id] = absent
+            else:
+                existed.append(id)
+        new = [turn for turns in missing.values() for turn in turns]
+        fresh = [turn for turn in new if turn.id not in changes]
+        vectors = embed_memories(call, fresh) if fresh else []
         for turn, embeddings in call.in_time(zip(fresh, vectors, strict=True)):
             changes[turn.id] = Create(entry=entry(turn, embeddings))
         try:
-            call.commit([changes[id] for id in new])
+            if new:
+                call.commit([changes[turn.id] for turn in new])
         except AlreadyExists as conflict:
             # Another call wrote the same message in between. An id conflicts once at most, so this ends.
-            if conflict.id not in new:
+            if conflict.id not in changes or conflict.id in taken:
                 raise
             taken.add(conflict.id)
         else:
-            return list(existed)
+            return existed
+
+
+def _absent(call: Call, turns: Turns, stored: Mapping[str, Memory], taken: Set[str], *, is_named: bool) -> list[Memory]:
+    """The turns of a message that are to be written."""
+    absent = [turn for turn in turns if turn.id not in stored and turn.id not in taken]
+    if not is_named:
+        for turn in turns:
+            if turn.id in stored:
+                saving.written_before(call, turn)
+    elif absent and (first := stored.get(turns[0].id)) and first_image(call, first).content != turns[0].content:
+        return []  # another text under the same id: the first one stays as it is
+    return absent

@@ -7,6 +7,7 @@ from typing import Final
 from ...errors import AlreadyExists, SteeltrapError
 from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, JsonObject, Memory
 from ...ports import Close, Create
+from ...rules.ids import piece_id
 from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
@@ -63,7 +64,7 @@ def import_conversations(
     skipped = 0
     for start in call.in_time(range(0, len(ids), _TURNS_AT_ONCE)):
         block = [turns[id] for id in ids[start : start + _TURNS_AT_ONCE]]
-        skipped += len(keep_turns(call, block, {turn.id for turn in block}))
+        skipped += len(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
     made = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
     return ImportedConversations(written=len(ids) - skipped, skipped=skipped, episodes=made, errors=errors)
 
@@ -71,10 +72,10 @@ def import_conversations(
 def _turns(call: Call, conversation: Conversation, said: Said, number: int) -> list[Memory]:
     """The turn of a message, or the turns of one that is too long for a memory."""
     said = replace(said, message=redacted_message(call, said.message))  # whole: half a secret looks like none
-    known = said.id or str(number)
+    id = saving.message_id(call, conversation.id, said.id or str(number))
     return [
-        _turn(call, conversation, said, piece, known if part == 1 else f"{known}#{part}")
-        for part, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES), 1)
+        _turn(call, conversation, said, piece, piece_id(id, part))
+        for part, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES))
     ]
 
 
@@ -91,7 +92,7 @@ def _turn(call: Call, conversation: Conversation, said: Said, content: str, id: 
         occurred_at=said.message.time,
         associate=False,
     )
-    return replace(saving.compose(call, draft), id=saving.message_id(call, conversation.id, id))
+    return replace(saving.compose(call, draft), id=id)
 
 
 def _end(call: Call, ids: Sequence[str], surroundings: bool) -> int:

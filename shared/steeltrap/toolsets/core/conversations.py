@@ -7,8 +7,9 @@ from ...engine.conversations import append_messages as appending
 from ...engine.conversations.append_messages import Said
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE
+from ...rules.limits import MAX_MESSAGES
 from ...tools import Answer, Input
-from ..fields import Scope
+from ..fields import LongText, Scope
 from .inputs import MessageInput
 from .toolset import CORE
 
@@ -16,6 +17,9 @@ from .toolset import CORE
 class AppendedMessage(MessageInput):
     """A message to append."""
 
+    content: LongText = Field(
+        min_length=1, description="Text of the message. Over 32 KiB it is stored in several parts."
+    )
     id: str | None = Field(
         None,
         min_length=1,
@@ -29,7 +33,7 @@ class AppendedMessage(MessageInput):
 
 class AppendInput(Input):
     messages: list[AppendedMessage] = Field(
-        [], max_length=100, description="The messages, in order. May be omitted with `ended`."
+        [], max_length=MAX_MESSAGES, description="The messages, in order. May be omitted with `ended`."
     )
     conversation_id: str | None = Field(
         None, min_length=1, max_length=512, description="The conversation. Default: the current one."
@@ -40,11 +44,13 @@ class AppendInput(Input):
 
 class AppendedView(Answer):
     """The ids of the stored messages, in order; those that were stored before; and episodes made now, also from other
-    conversations. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with `ended`."""
+    conversations. `split` lists all ids of a message that is stored in several parts, by its first id. With `ended`,
+    `closed` says whether all messages are in episodes: if false, repeat with `ended`."""
 
     conversation_id: str
     ids: list[str]
     existed: list[str] | None = None
+    split: dict[str, list[str]] | None = None
     episodes: list[str] | None = None
     closed: bool | None = None
 
@@ -53,6 +59,7 @@ class AppendedView(Answer):
     "append_messages",
     "write",
     needs="index",
+    timeout=30.0,
     examples=(
         {
             "messages": [
@@ -71,9 +78,9 @@ class AppendedView(Answer):
 def append_messages(call: Call, input: AppendInput) -> AppendedView:
     """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
 
-    A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. Related
-    messages become an episode, a memory like any other: when the topic changes, after 50 messages, after 15 minutes
-    without a message, or at once with `ended`.
+    A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. If a call
+    fails in the middle, the error says how many messages are stored. Related messages become an episode, a memory like
+    any other: when the topic changes, after 50 messages, after 15 minutes without a message, or at once with `ended`.
     """
     if not input.messages and not input.ended:
         raise InvalidInput("give at least one message in `messages`, or `ended: true` to end the conversation.")
@@ -83,6 +90,7 @@ def append_messages(call: Call, input: AppendInput) -> AppendedView:
         conversation_id=appended.conversation_id,
         ids=appended.ids,
         existed=appended.existed or None,
+        split=appended.split or None,
         episodes=[episode.id for episode in appended.episodes] or None,
         closed=appended.closed,
     )
