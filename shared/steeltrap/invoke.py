@@ -14,7 +14,7 @@ from .engine.call import Call, Rules, SecretsMode
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
-from .ports import Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
+from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
 from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
 from .tools import Catalogue, Media, Tool
 
@@ -37,7 +37,8 @@ class Result:
 class Door:
     """The tools over one store and one embedder, and a place for users' files. Safe for many threads.
 
-    Without `counters` there are no quotas. `observe` is called after each call.
+    Without `counters` there are no quotas. Without a `background`, an append makes the episodes that are due itself.
+    `observe` is called after each call.
     """
 
     catalogue: Catalogue
@@ -48,6 +49,7 @@ class Door:
     files: FileStore | None = None
     quotas: Quotas = field(default_factory=Quotas)
     counters: Counters | None = None
+    background: Background | None = None
     observe: telemetry.Observe = telemetry.log_call
 
     def invoke(
@@ -106,6 +108,7 @@ class Door:
             files=None if place is None else place.files(known.user),
             quota=self._quota(known),
             idempotency_key=idempotency_key,
+            background=self.background,
         )
 
     def _quota(self, caller: Caller) -> Quota | None:

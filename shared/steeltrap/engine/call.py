@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
 from ..model import DEFAULT_SCOPE, Caller, Embedding, Outcome
-from ..ports import Change, Clock, Deadline, Embedder, ExportFiles, Space
+from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..rules.weights import WEIGHTS, Weights
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
@@ -41,7 +41,7 @@ class Call:
     """One user's space and files (None without a place for them, and for a tool that has none to do with),
     who asks, the time, the embedder, and how long there is.
 
-    `measure` takes the time of the stages.
+    `measure` takes the time of the stages. With a `background` no append waits for episodes to be made.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`. `redacted` has the kind and the hash of each secret that was replaced.
@@ -60,6 +60,7 @@ class Call:
     secrets: SecretsMode = "redact"
     redacted: set[tuple[str, int]] = field(default_factory=set, repr=False)
     measure: Measure = field(default_factory=Measure)
+    background: Background | None = None
 
     @property
     def scope(self) -> str:

@@ -5,6 +5,7 @@ pass the contract tests of its port (`tests/contracts`). The engine only ever ge
 memories, from which no other user's can be reached.
 """
 
+from .background import Background
 from .changes import Change, Close, Create, Entry, Guard, Replace
 from .clock import Clock, Deadline
 from .counters import Amount, Counters
@@ -19,6 +20,7 @@ from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 __all__ = [
     "TOMBSTONE_SECONDS",
     "Amount",
+    "Background",
     "Caches",
     "Calibrating",
     "Change",

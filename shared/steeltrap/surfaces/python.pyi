@@ -264,9 +264,10 @@ class CoreAppendedMessage(TypedDict):
     id: NotRequired[str | None]
 
 class CoreAppendedView(TypedDict):
-    """The ids of the stored messages, in order; those that were stored before; and episodes made now, also from other
-    conversations. `split` lists all ids of a message that is stored in several parts, by its first id. With `ended`,
-    `closed` says whether all messages are in episodes: if false, repeat with `ended`.
+    """The ids of the stored messages, in order, and those that were stored before. `split` lists all ids of a message
+    that is stored in several parts, by its first id. `episodes` were made in this call, also of other conversations; a
+    server makes them after it. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with
+    `ended`.
     """
 
     conversation_id: str

@@ -68,10 +68,10 @@ def append_messages(
     kept once: repeated, also after it was edited, deleted or closed into an episode, it changes nothing, and so does
     any message under a repeated idempotency key.
 
-    Turns are not looked around at: no surprise and no links. Episodes are made behind that, in a commit
-    of their own whose failure changes nothing here. A conversation that has `ended` is closed at once; without
-    messages, a failure to do so is raised. Raises IdentityMissing when neither the caller nor the arguments name a
-    conversation.
+    Turns are not looked around at: no surprise and no links. Episodes are made behind that: by the call's
+    `background`, else here in a commit of their own, whose failure changes nothing. A conversation that has `ended` is
+    closed at once; without messages, a failure to do so is raised. Raises IdentityMissing when neither the caller nor
+    the arguments name a conversation.
     """
     conversation = conversation_id or call.caller.conversation_id
     if conversation is None:
@@ -83,10 +83,7 @@ def append_messages(
     all_turns = [_turns(call, said, conversation, scope, at) for at, said in enumerate(call.in_time(messages))]
     named = {turns[0].id for turns, said in zip(all_turns, messages, strict=True) if said.id is not None}
     existed = _keep_all(call, all_turns, named)
-    if messages:
-        episodes = close_idle_conversations(call, conversation, ended=ended)
-    else:
-        episodes = end_conversation(call, conversation)
+    episodes = _close(call, conversation, ended=ended, is_all=not messages)
     return Appended(
         conversation_id=conversation,
         ids=[turns[0].id for turns in all_turns],
@@ -95,6 +92,15 @@ def append_messages(
         episodes=episodes,
         closed=not call.space.open_turns(conversation) if ended else None,
     )
+
+
+def _close(call: Call, conversation: str, *, ended: bool, is_all: bool) -> list[Memory]:
+    if is_all:
+        return end_conversation(call, conversation)
+    if ended or call.background is None:
+        return close_idle_conversations(call, conversation, ended=ended)
+    call.background.appended(call.caller.user, conversation)
+    return []
 
 
 def _turns(call: Call, said: Said, conversation: str, scope: str, position: int) -> Turns:

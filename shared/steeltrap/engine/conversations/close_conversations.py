@@ -31,9 +31,12 @@ _TURNS_AT_ONCE: Final = EPISODES_PER_CALL * segmentation.MAX_MESSAGES
 _log = logging.getLogger("steeltrap")
 
 
-def close_idle_conversations(call: Call, conversation_id: str | None = None, *, ended: bool = False) -> list[Memory]:
+def close_idle_conversations(
+    call: Call, conversation_id: str | None = None, *, ended: bool = False, open_too: bool = False
+) -> list[Memory]:
     """Make the episodes that are due beside another operation: of this conversation, and of up to 20 that
-    have been idle for 15 minutes; at most 20 episodes, the others next time. All of a conversation that has `ended`.
+    have been idle for 15 minutes; at most 20 episodes, the others next time. All of a conversation that has `ended`,
+    and with `open_too` those that are due in up to 20 conversations that go on.
 
     Never fails that operation and leaves it half of its time; what can't be done now is logged.
     """
@@ -44,7 +47,8 @@ def close_idle_conversations(call: Call, conversation_id: str | None = None, *, 
         if conversation_id is not None:
             close = end_conversation if ended else close_conversation
             made += close(hurried, conversation_id)
-        made += close_idle(hurried, episodes=EPISODES_PER_CALL - len(made))
+        since = call.now() if open_too else call.now() - segmentation.PAUSE
+        made += close_since(hurried, since, episodes=EPISODES_PER_CALL - len(made))
     except SteeltrapError as error:
         _log.warning("an episode was not made (%s), it will be next time", error.code)
     except Exception as fault:
@@ -52,13 +56,13 @@ def close_idle_conversations(call: Call, conversation_id: str | None = None, *, 
     return made
 
 
-def close_idle(
-    call: Call, *, conversations: int = CONVERSATIONS_PER_CALL, episodes: int = EPISODES_PER_CALL
+def close_since(
+    call: Call, since: datetime, *, conversations: int = CONVERSATIONS_PER_CALL, episodes: int = EPISODES_PER_CALL
 ) -> list[Memory]:
-    """Make the episodes of conversations in which nobody wrote for 15 minutes, the longest idle first."""
+    """Make the episodes that are due in conversations last written to at or before a time, the longest idle first."""
     made: list[Memory] = []
     if episodes > 0:
-        for conversation in call.space.idle_conversations(call.now() - segmentation.PAUSE, limit=conversations):
+        for conversation in call.space.idle_conversations(since, limit=conversations):
             made += close_conversation(call, conversation, episodes=episodes - len(made))
     return made
 

@@ -65,7 +65,8 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
     A retrieval counts as a review once a day. Raises InvalidInput for a blank query, Unavailable when no
     leg answers.
     """
-    close_idle_conversations(call)
+    is_settled = call.background is None or call.background.settle(call.caller.user, call.deadline)
+    close_idle_conversations(call, open_too=not is_settled)
     weighing = _Weighing(call, request.limit)
     found = search(call, request, weighing.weigh)
     retrieved = []

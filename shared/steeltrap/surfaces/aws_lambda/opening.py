@@ -2,12 +2,15 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
 from ... import telemetry
 from ...errors import Internal, NotFound, Unavailable
 from ...invoke import Door
+from ...model import UserRef
+from ...ports import Deadline
 from ...runtime.local import load, open_door
 from ...settings import read_settings
 from ...tools import Catalogue, Tool
@@ -22,8 +25,21 @@ Open = Callable[[], Door]
 
 @cache
 def opened_door() -> Door:
-    """The door for the settings in the function's environment; opened once per instance."""
-    return open_door(read_settings(), observe=function_telemetry().observe)
+    """The door for the settings in the function's environment; opened once per instance.
+
+    An instance is frozen after its answer, so the maintenance function closes conversations.
+    """
+    return replace(open_door(read_settings(), observe=function_telemetry().observe), background=_Elsewhere())
+
+
+class _Elsewhere:
+    """Leaves closing to the maintenance function, or to the next retrieval."""
+
+    def appended(self, user: UserRef, conversation_id: str) -> None:
+        """Nothing to note."""
+
+    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+        return False
 
 
 def loaded_door() -> Door:

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -112,6 +112,7 @@ def _work(plan: Plan, listener: socket.socket, serves: Callable[[], None]) -> No
 def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves: Callable[[], None]) -> None:
     """Serve in this process until it is told to stop."""
     from ...runtime import local as runtime
+    from ...runtime.closing import closing_behind
     from ..asgi.admission import MAX_CALLS_AT_ONCE
     from ..asgi.app import create_app
     from ..asgi.hooks import hook_routes
@@ -124,11 +125,15 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         from ..asgi.metrics import Metrics, metrics_route
 
         metrics = Metrics(shared=plan.workers > 1)
-    door = runtime.open_door(settings, observe=metrics.observe if metrics else log_call)
-    if metrics and isinstance(door.store, Caches):
-        metrics.caches = door.store
-    door.store.check()
+    opened = runtime.open_door(settings, observe=metrics.observe if metrics else log_call)
+    if metrics and isinstance(opened.store, Caches):
+        metrics.caches = opened.store
+    opened.store.check()
+    # Not behind the run: uvicorn ends the process by the signal that stopped it.
+    ending = ExitStack()
+    door = ending.enter_context(closing_behind(opened))
     assert plan.hooks is not None
+    ending.callback(server_file.remove, str(settings.data), plan.hooks)
     app = create_app(
         door,
         known_by.identity,
@@ -138,8 +143,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         public_url=settings.public_url,
         calls_of_user=MAX_CALLS_AT_ONCE if known_by.local else settings.calls_at_once,
         routes=[*hook_routes(door, plan.hooks, settings.data), *([metrics_route(metrics, token)] if metrics else [])],
-        # Not behind the run: uvicorn ends the process by the signal that stopped it.
-        on_close=partial(server_file.remove, str(settings.data), plan.hooks),
+        on_close=ending.close,
         pages=_console(door, settings, known_by),
     )
     it = create_server(
@@ -156,6 +160,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     except KeyboardInterrupt:
         pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
     finally:
+        ending.close()
         door.store.close()
 
 

@@ -78,13 +78,17 @@ def mcp(
     ] = None,
 ) -> None:
     """Serve MCP over stdin and stdout, for an MCP client."""
+    from ...runtime.closing import closing_behind
     from ..mcp import run_stdio
     from .opening import opened
 
-    with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+    with (
+        opened(data=data, user=user, agent=agent, conversation=conversation) as memory,
+        closing_behind(memory.door) as door,
+    ):
         scope = _scope_of_project(memory.settings.project if project is None else project)
         caller = replace(memory.caller, project=scope)
-        run_stdio(memory.door, memory.door.catalogue.toolset(toolset).name, caller)
+        run_stdio(door, door.catalogue.toolset(toolset).name, caller)
 
 
 def _scope_of_project(named: str) -> str | None:
