@@ -14,6 +14,7 @@ from . import (
     embedders,
     hooking,
     indexing,
+    installing,
     keys,
     looking,
     memories,
@@ -86,6 +87,7 @@ def options(
 for register in (
     serving.register,
     hooking.register,
+    installing.register,
     keys.register,
     looking.register,
     memories.register,

@@ -1,0 +1,297 @@
+"""install: each client's files get what its documentation asks for, nothing else in them changes, and --undo takes it
+back."""
+
+import json
+import shlex
+import tomllib
+
+import pytest
+
+from steeltrap.errors import Unavailable
+from steeltrap.surfaces.cli import installing
+from steeltrap.surfaces.cli.clients.entries import CLIENTS, Machine, parts_of
+from steeltrap.surfaces.hooks.command import EVENTS
+
+COMMAND = "/opt/my tools/steeltrap"
+WITH_HOOKS = ("claude-code", "codex", "cursor")
+SERVERS = {
+    "claude-code": (".claude.json", "mcpServers"),
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "claude-desktop": (".config/Claude/claude_desktop_config.json", "mcpServers"),
+    "vscode": (".config/Code/User/mcp.json", "servers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+}
+HOOKS = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "cursor": ".cursor/hooks.json"}
+FILLED = {
+    "json": """{
+    "theme": "dark",
+    "mcpServers": {"other": {"command": "x"}},
+    "servers": {},
+    "π": 1.50
+}
+""",
+    "toml": """# mine
+model = "o4"  # best
+
+[mcp_servers.other]
+command = "x"
+
+[projects."/a"]
+trust_level = "trusted"
+""",
+    "hooks": """{"hooks": {
+  "Stop": [{"hooks": [{"type": "command", "command": "beep"}]}],
+  "stop": [{"command": "beep"}]
+}}""",
+}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setattr(installing, "_command", lambda: [COMMAND])
+    monkeypatch.setattr("sys.platform", "linux")
+    return folder
+
+
+def contents(home):
+    return {str(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+def read(path):
+    return tomllib.loads(path.read_text()) if path.suffix == ".toml" else json.loads(path.read_text())
+
+
+def filled(home, client):
+    """The client's files, with other settings in them."""
+    server = home / SERVERS[client][0]
+    files = {server: FILLED["toml" if server.suffix == ".toml" else "json"]}
+    if client in HOOKS:
+        files[home / HOOKS[client]] = FILLED["hooks"]
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return contents(home)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_without_files_gets_a_server_and_hooks_and_undo_leaves_nothing(run, home, client):
+    assert run("install", client, "--yes").exit_code == 0
+    path, section = SERVERS[client]
+    entry = read(home / path)[section]["steeltrap"]
+    assert (entry["command"], entry["args"][0]) == (COMMAND, "mcp")
+    assert (client in HOOKS) == (client in WITH_HOOKS)
+    if client in HOOKS:
+        commands = [
+            hook["command"]
+            for groups in read(home / HOOKS[client])["hooks"].values()
+            for group in groups
+            for hook in group.get("hooks", [group])
+        ]
+        assert all(shlex.split(command)[:2] == [COMMAND, "hook"] for command in commands)
+        events = {shlex.split(command)[2] for command in commands}
+        assert {"session-start", "prompt", "stop", "pre-compact"} <= events <= set(EVENTS)
+    assert run("install", client, "--undo", "--yes").exit_code == 0
+    assert contents(home) == {}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_else_is_in_the_files_stays_and_undo_brings_back_every_byte(run, home, client):
+    before = filled(home, client)
+    path, section = SERVERS[client]
+    old = read(home / path)
+    assert run("install", client, "--yes").exit_code == 0
+    now = read(home / path)
+    assert now[section].pop("steeltrap")
+    assert now == old
+    if client in HOOKS:
+        assert "beep" in (home / HOOKS[client]).read_text()
+    assert {name: text for name, text in contents(home).items() if name.endswith(".before-steeltrap")} == {
+        f"{name}.before-steeltrap": text for name, text in before.items()
+    }
+    assert run("install", client, "--undo", "--yes").exit_code == 0
+    assert contents(home) == before
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_second_install_changes_nothing(run, home, client):
+    filled(home, client)
+    run("install", client, "--yes")
+    once = contents(home)
+    again = run("install", client)
+    assert again.exit_code == 0
+    assert "Nothing to change" in again.stdout
+    assert contents(home) == once
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_undo_after_an_edit_takes_out_only_what_install_added(run, home, client):
+    filled(home, client)
+    run("install", client, "--yes")
+    path, section = SERVERS[client]
+    file = home / path
+    if file.suffix == ".toml":
+        file.write_text(
+            file.read_text() + '\n[mcp_servers.steeltrap.env]\nA = "1"\n\n[mcp_servers.later]\ncommand = "y"\n'
+        )
+    else:
+        edited = read(file)
+        edited[section]["later"] = {"command": "y"}
+        edited[section]["steeltrap"]["env"] = {"A": "1"}
+        file.write_text(json.dumps(edited))
+    expected = read(file)
+    del expected[section]["steeltrap"]
+    assert run("install", client, "--undo", "--yes").exit_code == 0
+    assert read(file) == expected
+    assert "steeltrap" not in file.read_text()
+    if file.suffix == ".toml":
+        assert file.read_text().startswith(FILLED["toml"])
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_nothing_is_written_without_a_yes(run, home, client):
+    before = filled(home, client)
+    for arguments, answer, code in ((["--dry-run"], None, 0), ([], "n\n", 1), ([], "", 1)):
+        shown = run("install", client, *arguments, input=answer)
+        assert shown.exit_code == code
+        assert f"+++ {home / SERVERS[client][0]}" in shown.stdout
+        assert contents(home) == before
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    "text", ["{", '{"mcpServers": 1, "servers": 1}\nmcp_servers = 1', "// a comment\n{}", "[1]\nx", "\xff"]
+)
+def test_a_file_that_is_not_understood_is_left_alone(run, home, client, text):
+    filled(home, client)
+    (home / SERVERS[client][0]).write_bytes(text.encode("latin-1"))
+    before = contents(home)
+    refused = run("install", client, "--yes")
+    assert refused.exit_code == 2
+    assert "correct it first" in refused.stderr.lower()
+    assert contents(home) == before
+
+
+@pytest.mark.parametrize("client", WITH_HOOKS)
+def test_a_broken_file_of_hooks_keeps_the_servers_file_as_it_is_too(run, home, client):
+    filled(home, client)
+    (home / HOOKS[client]).write_text('{"hooks": {"Stop": {}, "stop": {}}}')
+    before = contents(home)
+    assert run("install", client, "--yes").exit_code == 2
+    assert contents(home) == before
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_server_of_that_name_that_is_somebody_elses_is_not_touched(run, home, client):
+    path, section = SERVERS[client]
+    file = home / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    address = "https://memory.example/mcp"
+    toml = f'[{section}.steeltrap]\nurl = "{address}"\n'
+    file.write_text(toml if file.suffix == ".toml" else json.dumps({section: {"steeltrap": {"url": address}}}))
+    before = contents(home)
+    refused = run("install", client, "--yes")
+    assert refused.exit_code == 4
+    assert "rename or remove it" in refused.stderr
+    assert "Nothing to change" in run("install", client, "--undo", "--yes").stdout
+    assert contents(home) == before
+
+
+def test_a_new_command_takes_the_place_of_the_old_one_and_the_backup_stays(run, home, monkeypatch):
+    before = filled(home, "claude-code")
+    run("install", "claude-code", "--yes")
+    monkeypatch.setattr(installing, "_command", lambda: ["/new/uvx", "steeltrap"])
+    assert run("install", "claude-code", "--yes", "--data", "folder").exit_code == 0
+    entry = read(home / ".claude.json")["mcpServers"]["steeltrap"]
+    assert entry["command"] == "/new/uvx"
+    assert entry["args"][:3] == ["steeltrap", "mcp", "--data"]
+    assert COMMAND not in (home / ".claude/settings.json").read_text()
+    assert (home / ".claude.json.before-steeltrap").read_bytes() == before[".claude.json"]
+
+
+def test_hooks_can_be_left_out(run, home):
+    assert run("install", "codex", "--yes", "--no-hooks").exit_code == 0
+    assert list(contents(home)) == [".codex/config.toml"]
+
+
+def test_a_link_stays_a_link_and_the_mode_of_a_file_stays(run, home):
+    target = home / "dotfiles.json"
+    target.write_text("{}")
+    target.chmod(0o640)
+    (home / ".claude.json").symlink_to(target)
+    run("install", "claude-code", "--yes", "--no-hooks")
+    assert (home / ".claude.json").is_symlink()
+    assert "steeltrap" in target.read_text()
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_variables_of_the_clients_name_their_folders(run, home, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "c"))
+    monkeypatch.setenv("CODEX_HOME", str(home / "x"))
+    run("install", "claude-code", "--yes")
+    run("install", "codex", "--yes")
+    assert sorted(contents(home)) == ["c/.claude.json", "c/settings.json", "x/config.toml", "x/hooks.json"]
+
+
+def test_desktop_programs_keep_their_files_where_each_system_wants_them(home):
+    def path(client, platform):
+        return parts_of(client, [COMMAND], Machine(home, {"APPDATA": "/roaming"}, platform), data=None, hooks=True)[
+            0
+        ].path
+
+    assert path("claude-desktop", "darwin") == home / "Library/Application Support/Claude/claude_desktop_config.json"
+    assert str(path("claude-desktop", "win32")) == "/roaming/Claude/claude_desktop_config.json"
+    assert path("vscode", "darwin") == home / "Library/Application Support/Code/User/mcp.json"
+    assert str(path("vscode", "win32")) == "/roaming/Code/User/mcp.json"
+
+
+def test_a_key_that_is_there_twice_is_not_lost(run, home):
+    (home / ".claude.json").write_text('{"a": 1, "a": 2}')
+    assert run("install", "claude-code", "--yes").exit_code == 2
+    assert (home / ".claude.json").read_text() == '{"a": 1, "a": 2}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mcp_servers = 1\n",
+        'mcp_servers = { other = { command = "x" } }\n',
+        'mcp_servers.steeltrap = { command = "/old/steeltrap", args = ["mcp"] }\n',
+    ],
+)
+def test_a_toml_file_in_another_form_is_left_alone(run, home, text):
+    file = home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text(text)
+    assert run("install", "codex", "--yes").exit_code == 2
+    assert file.read_text() == text
+
+
+def test_settings_of_ones_own_in_codex_are_not_lost_to_a_new_command(run, home, monkeypatch):
+    run("install", "codex", "--yes")
+    file = home / ".codex/config.toml"
+    file.write_text(file.read_text() + "startup_timeout_sec = 20\n")
+    monkeypatch.setattr(installing, "_command", lambda: ["/new/steeltrap"])
+    before = contents(home)
+    assert run("install", "codex", "--yes").exit_code == 4
+    assert contents(home) == before
+
+
+def test_the_command_is_found_without_a_path(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    scripts = tmp_path / "venv/bin"
+    scripts.mkdir(parents=True)
+    for name in ("python", "steeltrap"):
+        (scripts / name).write_text("#!/bin/sh\n")
+        (scripts / name).chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(scripts / "python"))
+    assert installing._command() == [str(scripts / "steeltrap")]
+    (scripts / "steeltrap").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unavailable, match="not installed"):
+        installing._command()
