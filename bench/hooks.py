@@ -19,6 +19,7 @@ from steeltrap.engine.save import Draft
 from steeltrap.errors import Unavailable
 from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.settings import PREFIX
+from steeltrap.surfaces.hooks import log as hooks_log
 from steeltrap.surfaces.project import project_of
 
 from .corpus import Corpus
@@ -42,7 +43,6 @@ _CONFIG: Final = '[remote "origin"]\n\turl = https://example.com/bench/hooks.git
 class _Run(NamedTuple):
     seconds: float
     processor: float
-    offered: bool
 
 
 def measure(size: int, prompts: int) -> JsonObject:
@@ -66,8 +66,8 @@ def measure(size: int, prompts: int) -> JsonObject:
             bare.append(_run(_BARE, folder, b""))
             beside.append(_run(_HOOK, folder / "served", event))
             without.append(_run(_HOOK, folder / "alone", event))
-    if not any(run.offered for run in beside[1:]) or not any(run.offered for run in without[1:]):
-        raise Unavailable("The hooks offered nothing: nothing was measured.", part="hooks")
+        for name in ("served", "alone"):
+            _check_log(folder / name)
     kinds = {"bare python": bare, "beside a server": beside, "without a server": without}
     # The first start reads the files into memory.
     waits = {name: _figures(runs[1:]) for name, runs in kinds.items()}
@@ -87,10 +87,17 @@ def _run(command: Sequence[str], data: Path, given: bytes) -> _Run:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     environment = {**inherited, f"{PREFIX}DATA": str(data), f"{PREFIX}USER": _CALLER.user.user_id}
     start, used = perf_counter(), os.times()
-    done = subprocess.run(command, input=given, env=environment, capture_output=True, check=True)
+    subprocess.run(command, input=given, env=environment, capture_output=True, check=True)
     end, after = perf_counter(), os.times()
     processor = after.children_user + after.children_system - used.children_user - used.children_system
-    return _Run(end - start, processor, b"additionalContext" in done.stdout)
+    return _Run(end - start, processor)
+
+
+def _check_log(data: Path) -> None:
+    """Raises Unavailable if a hook failed, which it never says itself."""
+    log = data / hooks_log.FOLDER / hooks_log.NAME
+    if log.exists():
+        raise Unavailable(f"A hook failed: {log.read_text().splitlines()[0]}", part="hooks")
 
 
 def _event(repository: Path, session: str, prompt: str) -> JsonObject:
