@@ -68,6 +68,10 @@ def _run(event: str, client: str | None, folder: str, out: int) -> None:
     try:
         answer = _ask_server(folder, event, asked)
     except NoServer:
+        import gc
+
+        gc.disable()  # the process ends in a moment
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes longer than they would save
         from .without_server import answered
 
         answer = answered(folder, event, asked)
