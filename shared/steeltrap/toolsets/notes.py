@@ -14,6 +14,7 @@ from ..engine import save as saving
 from ..engine import search as searching
 from ..engine import update as updating
 from ..engine.call import Call
+from ..engine.redact import redacted_text
 from ..engine.save import Draft
 from ..engine.update import Edit
 from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
@@ -50,7 +51,8 @@ NOTES = Toolset(
 
 
 def _tidy_tags(tags: list[str]) -> list[str]:
-    tidy = list(dict.fromkeys(tag.strip().lower() for tag in tags))
+    # Lower-cased later: many secrets are none in lower case, and would be stored so.
+    tidy = list({tag.strip().lower(): tag.strip() for tag in tags}.values())
     if any(not 1 <= len(tag) <= MAX_TAG_CHARACTERS for tag in tidy):
         raise ValueError(f"must be a list of tags of 1 to {MAX_TAG_CHARACTERS} characters")
     if len(tidy) > MAX_TAGS:
@@ -105,7 +107,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
             limit=min(input.top_k, MAX_RESULTS),
             max_tokens=ANSWER_TOKENS,
             filter=Filter(
-                tags=tuple(input.tags or ()),
+                tags=tuple(tag.lower() for tag in input.tags or ()),
                 include_turns=with_turns,
                 turns_of=call.caller.conversation_id if with_turns else None,
                 episodes=False,
@@ -132,7 +134,7 @@ class WrittenView(Answer):
 def memory_save(call: Call, input: SaveInput) -> WrittenView:
     """Save an important piece of information to your persistent memory as a natural language note. Use this proactively whenever the user shares preferences, makes decisions, states facts, or tells you something worth remembering across conversations. Saved notes persist across all sessions and channels. Returns a note_id for future reference."""  # noqa: E501 - the document's words
     _check_content(input.content)
-    saved = saving.save(call, Draft(content=input.content, tags=tuple(input.tags)))
+    saved = saving.save(call, Draft(content=input.content, tags=_stored_tags(call, input.tags)))
     return WrittenView(note_id=PREFIX + saved.memory.id, message="Note saved successfully.")
 
 
@@ -154,9 +156,13 @@ class UpdateInput(Input):
 def memory_update(call: Call, input: UpdateInput) -> WrittenView:
     """Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content."""  # noqa: E501 - the document's words
     _check_content(input.content)
-    tags = None if input.tags is None else tuple(input.tags)
+    tags = None if input.tags is None else _stored_tags(call, input.tags)
     memory = updating.update(call, input.note_id, Edit(content=input.content, tags=tags))
     return WrittenView(note_id=PREFIX + memory.id, message="Note updated successfully.")
+
+
+def _stored_tags(call: Call, tags: list[str]) -> tuple[str, ...]:
+    return tuple(redacted_text(call, "tags", tag).lower() for tag in tags)
 
 
 class DeleteInput(Input):
