@@ -182,6 +182,14 @@ def test_an_undo_of_a_version_that_is_no_longer_the_current_one_changes_nothing(
     assert ana("core.undo", id=id, version=5).body["content"] == "B"
 
 
+def test_a_search_counts_as_a_read_of_what_it_finds_unless_told_otherwise(ana: Callable[..., Any]) -> None:
+    id = saved(ana, "The kettle is on the stove.")
+    ana("core.search", query="kettle", count_access=False)
+    assert ana("core.score", id=id).body["access_count"] == 0
+    ana("core.search", query="kettle")
+    assert ana("core.score", id=id).body["access_count"] == 1
+
+
 def test_deleted_memories_are_listed_latest_first_until_they_can_no_longer_be_restored(
     ana: Callable[..., Any], clock: SettableClock
 ) -> None:

@@ -133,6 +133,13 @@ def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(brows
     assert "bar-words" in found
 
 
+def test_typing_a_search_makes_no_memory_more_important(browser: Browser) -> None:
+    id = browser.save("The kettle is on the stove.")
+    for query in ("k", "ke", "kettle", "kettle stove"):
+        assert browser.get(f"/?q={query}").status_code == 200
+    assert browser.core("score", id=id)["access_count"] == 0
+
+
 def test_htmx_gets_the_results_alone_and_a_restored_page_whole(browser: Browser) -> None:
     part = browser.get("/?q=paint", **{"HX-Request": "true"})
     assert not part.text.startswith("<!doctype")

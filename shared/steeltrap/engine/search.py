@@ -46,7 +46,7 @@ class Search:
     `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
     any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
     `diversity` leaves out what says nearly the same as a better result. `said_once` leaves out an
-    episode beside a turn that it holds.
+    episode beside a turn that it holds. Without `count_access` the search does not count as access.
     """
 
     query: str
@@ -63,6 +63,7 @@ class Search:
     importance_weight: float = 0.0
     diversity: Diversity | None = None
     said_once: bool = False
+    count_access: bool = True
 
     def needs_importance(self) -> bool:
         return self.sort_by == "importance" or self.importance_weight > 0
@@ -110,7 +111,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     if request.said_once:
         found = said_once(found, request.limit)
     hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
-    call.space.note_access([hit.memory.id for hit in hits], call.now())
+    if request.count_access:
+        call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
     outcome = _outcome(request, matches, hits, len(found))
     if len(passed) and not len(relevant):

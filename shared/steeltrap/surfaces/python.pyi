@@ -664,6 +664,7 @@ class Core:
         diversity_threshold: float | None = None,
         max_tokens: int | None = None,
         why: bool = False,
+        count_access: bool = True,
     ) -> CoreSearchView:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 

@@ -72,6 +72,9 @@ class SearchInput(FilterInput):
         description="Limit the results to about this many tokens. Long ones are then shown in part, with `left_out`.",
     )
     why: bool = Field(False, description="Explain why each result was found.")
+    count_access: bool = Field(
+        True, description="Whether the search counts as a read of its results, which raises their importance."
+    )
 
 
 class SearchView(Answer):
@@ -113,6 +116,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             max_tokens=input.max_tokens,
             sized=lambda hit: sized(hit, why=input.why),
             sort_by=input.sort_by,
+            count_access=input.count_access,
             importance_weight=input.importance_weight,
             diversity=None if input.diversity_threshold is None else Diversity(threshold=input.diversity_threshold),
         ),
