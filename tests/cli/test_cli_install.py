@@ -149,6 +149,7 @@ def test_undo_after_an_edit_takes_out_only_what_install_added(run, home, client)
     assert run("install", client, "--undo", "--yes").exit_code == 0
     assert read(file) == expected
     assert "steeltrap" not in file.read_text()
+    assert (home / f"{path}.before-steeltrap").exists()
     if file.suffix == ".toml":
         assert file.read_text().startswith(FILLED["toml"])
 

@@ -19,7 +19,8 @@ _BACKUP: Final = ".before-steeltrap"
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a file says, None without one, and what it will say; None takes the file away. `backup` is where the old
-    text is kept, or None where it is not, because it has parts of steeltrap in it."""
+    text is kept, or None where it is not, because it has parts of steeltrap in it. `done_with` is a backup that the
+    file is now equal to."""
 
     path: Path
     old: str | None
@@ -62,7 +63,8 @@ def to_undo(parts: Sequence[Part]) -> list[Change]:
             new = before
         elif before is None and not (new or "").strip("{} \t\r\n"):
             new = None
-        changes.append(Change(path, old, new, done_with=_beside(path)))
+        # The backup of a file that was edited since may still be wanted.
+        changes.append(Change(path, old, new, done_with=_beside(path) if new == before else None))
     return changes
 
 
