@@ -20,6 +20,7 @@ from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
 from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
+from steeltrap.version import VERSION
 from surfaces.callers import door_on
 from surfaces.serving import served
 
@@ -297,6 +298,7 @@ def test_a_stale_form_shows_both_texts_and_overwrites_only_when_told(browser: Br
     assert "The shop opens at eight.</textarea>" in conflict.text
     assert browser.core("get", id=id)["content"] == "The shop opens at ten."
     assert 'name="version" value="2"' in conflict.text
+    assert f"steeltrap {VERSION}<" in conflict.text
     assert browser.post(f"/console/memories/{id}/edit", {**mine, "version": "2"}).status_code == 303
     assert browser.core("get", id=id)["content"] == "The shop opens at eight."
 

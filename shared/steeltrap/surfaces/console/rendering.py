@@ -77,7 +77,7 @@ def _environment() -> Environment:
         url=asked.url,
         memory_url=asked.memory_url,
         bar=bars.bar,
-        version=VERSION,
+        product_version=VERSION,
     )
     for name in environment.list_templates():
         environment.get_template(name)  # compiled now, so that nobody waits for it
