@@ -88,8 +88,8 @@ def _hits(asked: Asked, query: str) -> JsonObject:
     offset = _number(first(asked.query, "offset"))
     given = _given(asked)
     # A search at each key pressed says nothing of what matters to the user.
-    how = {"why": True, "related_only": True, "count_access": False}
-    found = asked.ask("search", query=query, limit=HITS, offset=offset, **how, **given)
+    given |= {"why": True, "related_only": True, "count_access": False}
+    found = asked.ask("search", query=query, limit=HITS, offset=offset, **given)
     rows = [row(hit, asked.zone) for hit in found["results"]]
     goes_on = len(rows) == HITS and offset + HITS <= _MOST_OFFSET
     more = url("/", q=query, **conditions(asked), offset=offset + HITS) if goes_on else None
