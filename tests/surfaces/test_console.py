@@ -134,6 +134,17 @@ def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(brows
     assert "bar-words" in found
 
 
+def test_scrolling_gets_the_next_rows_alone(browser: Browser) -> None:
+    for number in range(30):
+        browser.save(f"Scrolled item {number}.", scope="scrolled")
+    more = re.search(r'<li class="more" hx-get="([^"]+)"', browser.get("/?scope=scrolled").text)
+    assert more is not None
+    rows = browser.get(unescape(more[1]), **{"HX-Request": "true"}).text
+    assert rows.lstrip().startswith('<li class="row')
+    assert rows.count('<li class="row') == 5
+    assert browser.get(unescape(more[1])).text.startswith("<!doctype")
+
+
 def test_typing_a_search_makes_no_memory_more_important(browser: Browser) -> None:
     id = browser.save("The kettle is on the stove.")
     for query in ("k", "ke", "kettle", "kettle stove"):

@@ -25,10 +25,9 @@ def home(asked: Asked) -> Page:
     query = first(asked.query, "q").strip()
     values = _hits(asked, query) if query else _newest(asked, "/", ROWS)
     values |= {"q": query, "conditions": conditions(asked), "base": "/", "grouped": False}
-    if first(asked.query, "part") == "rows":
-        return Page(template="home.html", part="rows.html", values={**values, **_facets(asked)})
     if asked.fragment:
-        return Page(template="home.html", part="results_part.html", values=values)
+        part = "rows.html" if first(asked.query, "part") == "rows" else "results_part.html"
+        return Page(template="home.html", part=part, values=values)
     return Page(template="home.html", values={**values, **_facets(asked), "said": said(asked)})
 
 
