@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import validate
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from docs import generate, registry, stub, tokens
@@ -109,6 +110,12 @@ def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     linked = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)]+)\)", index.read_text())}
     assert {page for page in PAGES if page != index} <= linked
+
+
+def test_the_page_on_the_command_line_names_every_command_and_no_other() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    rows = re.findall(r"^\| (`.+?) \|", page, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([a-z-]+)", row)} == set(get_command(app).commands)
 
 
 def test_the_json_in_the_readme_is_json() -> None:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from ..engine.conversations.retrieve_memory import Retrieved
 from ..errors import InvalidInput
 from ..model import Memory
+from ..rules.ages import ago
 from ..rules.budget import estimate_tokens
 from ..rules.summary import left_out
 from .lines import one_line
@@ -65,31 +66,6 @@ def _details(memory: Memory, room: int) -> list[str]:
     return shown
 
 
-def ago(then: datetime, now: datetime) -> str:
-    """When something was, as a person would say it: "just now", "yesterday", "last week", "3 months ago"."""
-    seconds = (now - then).total_seconds()
-    days = (now.date() - then.date()).days
-    if seconds < 60:
-        return "just now"
-    if seconds < 3600:
-        return _count(int(seconds // 60), "minute")
-    if days == 0 or seconds < 6 * 3600:
-        return _count(int(seconds // 3600), "hour")
-    if days == 1:
-        return "yesterday"
-    if days < 7:
-        return _count(days, "day")
-    if days < 14:
-        return "last week"
-    if days < 30:
-        return _count(days // 7, "week")
-    if days < 60:
-        return "last month"
-    if days < 365:
-        return _count(days // 30, "month")
-    return "last year" if days < 730 else _count(days // 365, "year")
-
-
 def _block(rank: int, item: Retrieved, said: list[str], now: datetime) -> str:
     memory = item.hit.memory
     moment = ", key moment" if item.is_key_moment else ""
@@ -102,10 +78,6 @@ def _block(rank: int, item: Retrieved, said: list[str], now: datetime) -> str:
     if said:
         lines += ["", "**Details:**", *said]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _count(number: int, unit: str) -> str:
-    return f"{_number(number, unit)} ago"
 
 
 def _number(number: int, unit: str) -> str:

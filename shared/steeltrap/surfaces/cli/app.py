@@ -10,6 +10,7 @@ from ...version import VERSION
 from . import (
     backups,
     benches,
+    browsing,
     configuration,
     embedders,
     hooking,
@@ -91,6 +92,7 @@ for register in (
     keys.register,
     looking.register,
     memories.register,
+    browsing.register,
     moving.register,
     upkeep.register,
     configuration.register,

@@ -9,7 +9,7 @@ from . import options
 from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall or list.")]
 
 
 _SHOWN = 200

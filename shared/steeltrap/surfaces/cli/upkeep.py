@@ -1,4 +1,4 @@
-"""reembed, sweep, forget-user and doctor: looking after the whole data folder."""
+"""reembed, sweep, users, forget-user and doctor: looking after the whole data folder."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    for command in (reembed, sweep, forget_user, doctor):
+    for command in (reembed, sweep, users, forget_user, doctor):
         app.command()(command)
 
 
@@ -73,6 +73,25 @@ def sweep(as_json: options.Json = False, data: options.Data = None) -> None:
             _sweep_index(memory, done)
             said = f" {done['tombstones']:,} tombstones were removed from the search index."
     _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
+
+
+def users(as_json: options.Json = False, data: options.Data = None) -> None:
+    """List the users who have data, by id.
+
+    A file that can't be read is named on stderr, and the exit code is 1.
+    """
+    with opened(data=data) as memory:
+        run = _run(memory)
+        known = sorted((whose.user_id, whose.tenant) for whose in run.everyone())
+    if as_json:
+        write_json([{"user": user, "tenant": tenant} for user, tenant in known])
+    else:
+        for user, tenant in known:
+            say(user, (f"  tenant {tenant}" if tenant else "", "dim"))
+    if run.failed:
+        raise typer.Exit(Exit.OTHER)
+    if not known:
+        complain("Nothing is stored for any user yet.")
 
 
 def forget_user(

@@ -1,0 +1,96 @@
+"""How a memory is shown to people: its text, then a line about it, with times in the reader's zone."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any
+
+from .opening import Opened
+from .output import say
+
+_SHORT = 200
+"""Characters of a memory's text where one line shows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """When somebody reads, and in which time zone; None is the machine's own."""
+
+    now: datetime
+    zone: tzinfo | None
+
+    @classmethod
+    def of(cls, memory: Opened) -> "Reader":
+        return cls(memory.door.clock.now(), memory.settings.zone)
+
+    def time(self, moment: str) -> str:
+        """A time with its zone, to the minute."""
+        return self._local(moment).strftime("%Y-%m-%d %H:%M %Z")
+
+    def age(self, moment: str) -> str:
+        """How long ago it was, in words; empty for what is yet to come."""
+        from ...rules.ages import ago
+
+        then = self._local(moment)
+        return ago(then, self.now.astimezone(self.zone)) if then <= self.now else ""
+
+    def when(self, moment: str) -> str:
+        """A time, and how long ago it was."""
+        age = self.age(moment)
+        return f"{self.time(moment)}, {age}" if age else self.time(moment)
+
+    def _local(self, moment: str) -> datetime:
+        return datetime.fromisoformat(moment).astimezone(self.zone)
+
+
+def about(memory: Mapping[str, Any], reader: Reader) -> str:
+    """The line under a memory's text: its id, scope, age and tags, and what became of it."""
+    parts = [memory["id"], memory["scope"], reader.when(memory.get("occurred_at") or memory["created_at"])]
+    if "superseded_by" in memory:
+        age = reader.age(memory.get("superseded_at") or memory["updated_at"])
+        parts.append(f"superseded by {memory['superseded_by']} {age}".rstrip())
+    elif "deleted_at" in memory:
+        parts.append(f"deleted {reader.when(memory['deleted_at'])}")
+    elif (age := reader.age(memory["updated_at"])) != reader.age(memory["created_at"]):
+        parts.append(f"updated {age}".rstrip())
+    parts += ["pinned"] if memory.get("pinned") else []
+    parts += [f"#{tag}" for tag in memory.get("tags", ())]
+    return "  ".join(parts)
+
+
+def say_short(memory: Mapping[str, Any], reader: Reader) -> None:
+    """A memory in two lines: the beginning of its text, and about it."""
+    say(short(memory["content"]))
+    say((f"  {about(memory, reader)}", "dim"))
+
+
+def say_whole(memory: Mapping[str, Any], reader: Reader) -> None:
+    """Everything that a memory has: its text, then each field by its name."""
+    say(memory["content"])
+    for name, value in memory.items():
+        if name not in ("content", "messages"):
+            say((f"  {name:16}", "dim"), _field(name, value, reader))
+    for message in memory.get("messages", ()):
+        say((f"  {message.get('speaker') or message['role']}: ", "dim"), indented(message["content"], 4))
+
+
+def short(content: str) -> str:
+    """The text on one line, cut where it is long."""
+    line = " ".join(content.split())
+    return line if len(line) <= _SHORT else line[:_SHORT] + "..."
+
+
+def indented(content: str, columns: int) -> str:
+    """The text with its further lines this far to the right."""
+    return content.replace("\n", "\n" + " " * columns)
+
+
+def _field(name: str, value: Any, reader: Reader) -> str:
+    if name.endswith(("_at", "_until")):
+        return reader.when(value)
+    if name == "links":
+        return ", ".join(f"{link['target_id']} ({link['strength']:.2f})" for link in value)
+    if isinstance(value, list):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
