@@ -48,6 +48,7 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{
 _SHORT_ID = re.compile(r"(?<=\[)[0-9a-f]{8}(?=\])")
 _TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
+_AGE = re.compile(r"(?<= UTC, )(just now|yesterday|last [a-z]+|\d+ [a-z]+ ago)")
 _BLOCK = re.compile(r"(<!-- transcript( afresh)? -->\n```(console|pycon)\n)(.*?)(```)", re.DOTALL)
 TRANSCRIPTS = [ROOT / "README.md", DOCS / "capture.md", DOCS / "moving-in.md", *sorted(DOCS.glob("dialects/*.md"))]
 
@@ -222,7 +223,7 @@ def pycon(block: str, environment: dict[str, str], port: str, names: dict[str, s
 
 
 def stable(text: str, names: dict[str, str]) -> str:
-    """The text with ids numbered in the order of their appearance, and every time the same."""
+    """The text with ids numbered in the order of their appearance, and every time and age the same."""
     for id in _UUID.findall(text):
         if id not in names.values():
             names.setdefault(id, ID.format("0123456789abcdef"[len(names) % 16]))
@@ -232,7 +233,8 @@ def stable(text: str, names: dict[str, str]) -> str:
     for id, shown in names.items():
         text = text.replace(id, shown)
     text = _TODAY.sub("Today is Saturday 2026-01-31", text).replace(f"{datetime.now(UTC):%Y-%m-%d}:", "2026-01-31:")
-    return _TIME.sub(lambda found: TIME if "T" in found[0] else TIME[:16].replace("T", " "), text)
+    text = _TIME.sub(lambda found: TIME if "T" in found[0] else TIME[:16].replace("T", " "), text)
+    return _AGE.sub("just now", text)
 
 
 @contextlib.contextmanager

@@ -238,8 +238,8 @@ class Settings(BaseModel):
     )
     timezone: str = Field(
         "",
-        description="Time zone of the dates that the `agent` toolset shows, such as Europe/Lisbon. Default: the "
-        "machine's own.",
+        description="Time zone of the times that the `agent` toolset, the console and the command line show, such as "
+        "Europe/Lisbon. Default: the machine's own.",
     )
     cache_mb: int = Field(256, ge=1, description="Memory for the search indexes and caches of open users, in MB.")
     service: str = Field(

@@ -122,3 +122,21 @@ def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
     assert 'pip install "steeltrap"' in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("no_color", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_only_a_terminal_without_no_color_gets_colours(environment, no_color, coloured):
+    environment = {name: value for name, value in environment.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    environment |= {"TERM": "xterm-256color", **no_color}
+    ours, theirs = os.openpty()
+    with open(theirs, "wb") as terminal:
+        done = subprocess.run(command("doctor"), env=environment, stdout=terminal, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0
+    with open(ours, "rb", buffering=0) as screen:
+        shown = screen.read(65_536)
+    assert b"fine" in shown
+    assert (b"\x1b[32m" in shown) == coloured
+    piped = subprocess.run(command("doctor"), env=environment, capture_output=True, check=True).stdout
+    assert b"fine" in piped
+    assert b"\x1b" not in piped

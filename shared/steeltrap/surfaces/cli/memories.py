@@ -8,11 +8,9 @@ import typer
 from . import options
 from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
+from .showing import Reader, about, indented, short
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall or list.")]
-
-
-_SHOWN = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -85,7 +83,12 @@ def recall(
         bool, typer.Option("--superseded", help="Also show memories that another one superseded.")
     ] = False,
     as_of: Annotated[
-        str | None, typer.Option("--as-of", metavar="TIME", help="Search what was known then, such as 2026-01-31.")
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="TIME",
+            help="Search what was known then, such as 2026-01-31. Local time.",
+        ),
     ] = None,
     turns: Annotated[bool, typer.Option("--turns", help="Also search the messages of conversations.")] = False,
     as_json: options.Json = False,
@@ -96,6 +99,7 @@ def recall(
 ) -> None:
     """Search memories by meaning and keywords."""
     with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        reader, unseen = Reader.of(memory), 0
         found = memory.ask(
             "core.search",
             query=query,
@@ -105,16 +109,15 @@ def recall(
             scope=scope,
             include_conversation=turns,
             include_superseded=superseded,
-            as_of=as_of,
+            as_of=as_of and reader.utc(as_of),
             related_only=True,
         )
-        unseen = 0
         if found["outcome"]["kind"] == "nothing_stored" and not turns:
             unseen = memory.ask("core.stats")["turns"]
     if as_json:
         return write_json(found)
     for hit in found["results"]:
-        _print_hit(hit)
+        _print_hit(hit, reader)
     if unseen:
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
     elif not found["results"] or found["outcome"]["kind"] == "degraded":
@@ -135,16 +138,18 @@ def history(
         while "next" in images:
             page = memory.ask("core.history", id=id, after=images.pop("next"))
             images |= {**page, "revisions": images["revisions"] + page["revisions"]}
+        reader = Reader.of(memory)
     if as_json:
         return write_json(images)
     for image in images["revisions"]:
-        state = f"replaced {_day(image['replaced_at'])}" if "replaced_at" in image else "current"
-        deleted = image["memory"].get("deleted_at")
-        by = image["memory"].get("superseded_by")
-        state = f"deleted {_day(deleted)}" if deleted else f"superseded by {by}" if by and state == "current" else state
-        about = f"version {image['memory']['version']}  {_day(image['memory']['updated_at'])}  {state}"
-        say((about, "dim"))
-        say(_indented("  " + image["memory"]["content"], 2))
+        version = image["memory"]
+        state = f"replaced {reader.when(image['replaced_at'])}" if "replaced_at" in image else "current"
+        if "deleted_at" in version:
+            state = f"deleted {reader.when(version['deleted_at'])}"
+        elif "superseded_by" in version and state == "current":
+            state = f"superseded by {version['superseded_by']}"
+        say((f"version {version['version']}  {reader.when(version['updated_at'])}  {state}", "dim"))
+        say(indented("  " + version["content"], 2))
     return None
 
 
@@ -181,7 +186,7 @@ def forget(
     with opened(data=data, user=user, agent=agent) as memory:
         if not yes:
             content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
-            confirm_forgetting(content if len(content) <= _SHOWN else content[:_SHOWN] + "...")
+            confirm_forgetting(short(content))
         receipt = memory.ask("core.forget", id=id)
     if as_json:
         return write_json(receipt)
@@ -189,12 +194,9 @@ def forget(
     return None
 
 
-def _print_hit(hit: dict[str, Any]) -> None:
-    say((f"{hit['score']:.2f}  ", "green"), _indented(hit["content"], 6))
-    about = [hit["id"], hit["scope"], _day(hit.get("occurred_at") or hit["created_at"])]
-    about += [f"#{tag}" for tag in hit.get("tags", ())]
-    about += [f"superseded by {hit['superseded_by']}"] if "superseded_by" in hit else []
-    say(("      " + "  ".join(about), "dim"))
+def _print_hit(hit: dict[str, Any], reader: Reader) -> None:
+    say((f"{hit['score']:.2f}  ", "green"), indented(hit["content"], 6))
+    say((f"      {about(hit, reader)}", "dim"))
     if "why" in hit:
         say(("      " + _explained(hit["why"]), "cyan"))
 
@@ -206,14 +208,6 @@ def _explained(why: dict[str, Any]) -> str:
     parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
     parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
     return "because: " + ", ".join(parts)
-
-
-def _indented(content: str, columns: int) -> str:
-    return content.replace("\n", "\n" + " " * columns)
-
-
-def _day(time: str) -> str:
-    return time[:16].replace("T", " ")
 
 
 def _stdin() -> str:

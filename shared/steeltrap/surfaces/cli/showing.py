@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from .opening import Opened
@@ -40,8 +40,23 @@ class Reader:
         age = self.age(moment)
         return f"{self.time(moment)}, {age}" if age else self.time(moment)
 
+    def utc(self, typed: str) -> str:
+        """A time that was typed, which is local unless it names a zone; what is no time stays as it is."""
+        try:
+            then = datetime.fromisoformat(typed.strip())
+            if then.tzinfo is None and not typed.strip().isdigit():
+                then = then.astimezone() if self.zone is None else then.replace(tzinfo=self.zone)
+                return then.astimezone(UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            pass
+        return typed
+
     def _local(self, moment: str) -> datetime:
-        return datetime.fromisoformat(moment).astimezone(self.zone)
+        then = datetime.fromisoformat(moment)
+        try:
+            return then.astimezone(self.zone)
+        except (ValueError, OverflowError, OSError):
+            return then  # a moment of the first or last day that there is
 
 
 def about(memory: Mapping[str, Any], reader: Reader) -> str:

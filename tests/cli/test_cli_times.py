@@ -1,0 +1,106 @@
+"""Times are the reader's own, with their zone and how long ago they were."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """Set the clock."""
+
+    def at(now):
+        monkeypatch.setattr("steeltrap.runtime.local.SystemClock.now", lambda self: now)
+
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "UTC")
+    at(NOON)
+    return at
+
+
+def saved(run, content):
+    return json.loads(run("remember", content, "--json").stdout)["id"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [
+        ("Asia/Tokyo", "2026-03-01 21:00 JST"),
+        ("Europe/Lisbon", "2026-03-01 12:00 WET"),
+        ("UTC", "2026-03-01 12:00 UTC"),
+    ],
+)
+def test_times_are_in_the_zone_of_the_settings(run, at, monkeypatch, zone, shown):
+    id = saved(run, "Ana likes tea")
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", zone)
+    for command in (("recall", "tea"), ("list",), ("get", id), ("history", id)):
+        assert f"{shown}, just now" in run(*command).stdout
+
+
+def test_times_are_in_the_machines_zone_if_no_setting_names_one(run, at, monkeypatch):
+    monkeypatch.delenv("STEELTRAP_TIMEZONE")
+    monkeypatch.setenv("TZ", "EST5EDT")
+    time.tzset()
+    try:
+        saved(run, "Ana likes tea")
+        assert "2026-03-01 07:00 EST, just now" in run("recall", "tea").stdout
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+
+
+def test_recall_says_how_old_a_fact_is(run, at):
+    saved(run, "Ana likes tea")
+    at(NOON + timedelta(days=100))
+    assert "2026-03-01 12:00 UTC, 3 months ago" in run("recall", "tea").stdout
+
+
+def test_yesterday_is_the_readers_yesterday(run, at, monkeypatch):
+    at(NOON - timedelta(hours=2))
+    saved(run, "Ana likes tea")
+    at(NOON + timedelta(hours=6))
+    assert ", 8 hours ago" in run("recall", "tea").stdout
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "Asia/Tokyo")
+    assert ", yesterday" in run("recall", "tea").stdout
+
+
+def test_recall_says_when_an_old_fact_was_changed_or_superseded(run, at, ask):
+    old, changed = saved(run, "Ana lives in Lisbon"), saved(run, "Ana likes tea")
+    assert "updated" not in run("list").stdout
+    at(NOON + timedelta(days=400))
+    ask("core.update", id=changed, content="Ana likes green tea")
+    new = json.loads(run("revise", old, "Ana lives in Porto", "--json").stdout)["id"]
+    at(NOON + timedelta(days=403))
+    assert "2026-03-01 12:00 UTC, last year  updated 3 days ago\n" in run("recall", "green tea").stdout
+    shown = run("recall", "Ana lives in Lisbon", "--superseded").stdout
+    assert f"2026-03-01 12:00 UTC, last year  superseded by {new} 3 days ago\n" in shown
+
+
+def test_what_is_yet_to_come_has_no_age(run, at, ask):
+    ask("core.save", content="The dentist appointment", occurred_at="2026-04-01T09:00:00Z")
+    assert run("recall", "dentist appointment").stdout.endswith("  2026-04-01 09:00 UTC\n")
+
+
+@pytest.mark.parametrize(
+    ("when", "zone"), [("0001-01-01T00:00:00Z", "America/Lima"), ("9999-12-31T23:00:00Z", "Asia/Tokyo")]
+)
+def test_the_ends_of_the_calendar_are_shown_in_every_zone(run, at, ask, monkeypatch, when, zone):
+    ask("core.save", content="long ago, or far ahead", occurred_at=when)
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", zone)
+    assert "UTC" in run("list").stdout
+
+
+def test_as_of_takes_local_times_and_those_with_a_zone(run, at, monkeypatch):
+    saved(run, "Ana likes tea")
+    at(NOON + timedelta(days=1))
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "Asia/Tokyo")
+    found = {
+        when: "Ana likes tea" in run("recall", "tea", "--as-of", when).stdout
+        for when in ("2026-03-01 20:59", "2026-03-01 21:01", "2026-03-01T11:59Z", "2026-03-01T12:01Z")
+    }
+    assert list(found.values()) == [False, True, False, True]
+    assert run("recall", "tea", "--as-of", "20260301").exit_code == 2
+    assert run("recall", "tea", "--as-of", "last week").exit_code == 2
