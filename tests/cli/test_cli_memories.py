@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def remembered(run, content, *options):
     return json.loads(run("remember", content, "--json", *options).stdout)["id"]
@@ -102,6 +104,20 @@ def test_users_do_not_see_each_other(run):
 def test_remember_reads_stdin(run):
     id = json.loads(run("remember", "-", "--json", input="de la entrada estándar").stdout)["id"]
     assert "de la entrada estándar" in run("history", id).stdout
+
+
+def test_a_text_from_a_pipe_loses_its_byte_order_mark_and_last_newlines_only(run, ask):
+    piped = "\ufeff  two\r\n\nlines \r\n\n"
+    id = json.loads(run("remember", "-", "--json", input=piped.encode()).stdout)["id"]
+    assert ask("core.get", id=id)["content"] == "  two\r\n\nlines "
+    new = json.loads(run("revise", id, "-", "--json", input="three\n").stdout)["id"]
+    assert ask("core.get", id=new)["content"] == "three"
+
+
+@pytest.mark.parametrize("piped", ["", "\n", b"\xff"])
+def test_a_pipe_without_a_text_is_refused(run, ask, piped):
+    assert run("remember", "-", input=piped).exit_code == 2
+    assert ask("core.stats")["memories"] == 0
 
 
 def test_a_setting_that_does_not_fit_is_named(run, monkeypatch):

@@ -54,6 +54,34 @@ def test_the_version_is_told_at_once(environment):
     assert told.stdout == f"{VERSION}\n"
 
 
+@pytest.mark.slow
+def test_bash_completes_commands_and_their_options(environment):
+    environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), environment["PATH"]))
+    script = (
+        'eval "$(steeltrap --show-completion)"\n'
+        "COMP_WORDS=(steeltrap tr); COMP_CWORD=1; _steeltrap_completion steeltrap; echo ${COMPREPLY[@]}\n"
+        "COMP_WORDS=(steeltrap recall --super); COMP_CWORD=2; _steeltrap_completion steeltrap; echo ${COMPREPLY[@]}\n"
+    )
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("trash\n--superseded\n", "")
+
+
+@pytest.mark.slow
+def test_completion_that_cannot_be_installed_says_why_in_a_sentence(environment, tmp_path):
+    home = tmp_path / "file"
+    home.touch()
+    done = subprocess.run(
+        ["bash", "-c", '"$0" "$@"; exit $?', *command("--install-completion")],
+        env={**environment, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert str(home) in done.stderr
+
+
 def test_output_that_nobody_reads_any_more_ends_quietly(environment):
     reader, writer = os.pipe()
     os.close(reader)

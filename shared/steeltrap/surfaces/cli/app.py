@@ -1,5 +1,7 @@
 """The commands by name. What a command needs is imported when it runs: `--help` must stay quick."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -30,25 +32,35 @@ from .output import complain, say
 class Commands(TyperGroup):
     """The one place where a command's failure becomes a sentence and an exit code."""
 
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        with _explained():  # some options act while they are read: completion writes files
+            return super().make_context(*given, **more)
+
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _explained():
             return super().invoke(ctx)
-        except SteeltrapError as error:
-            complain(error.message)
-            raise typer.Exit(exit_code(error)) from None
-        except ModuleNotFoundError as error:
-            package = (error.name or "").partition(".")[0]
-            if package in ("", "steeltrap"):
-                raise  # ours are always there: this is a fault to be seen
-            complain(f"The package {package} is not installed: run {_installed_by(package)}.")
-            raise typer.Exit(Exit.UNAVAILABLE) from None
-        except BrokenPipeError:
-            raise  # whoever read the output has gone; the group's own main ends quietly
-        except OSError as error:
-            complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
-            raise typer.Exit(Exit.OTHER) from None
-        except KeyboardInterrupt:
-            raise typer.Exit(Exit.INTERRUPTED) from None
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except SteeltrapError as error:
+        complain(error.message)
+        raise typer.Exit(exit_code(error)) from None
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "steeltrap"):
+            raise  # ours are always there: this is a fault to be seen
+        complain(f"The package {package} is not installed: run {_installed_by(package)}.")
+        raise typer.Exit(Exit.UNAVAILABLE) from None
+    except BrokenPipeError:
+        raise  # whoever read the output has gone; the group's own main ends quietly
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+        raise typer.Exit(Exit.OTHER) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 def _installed_by(package: str) -> str:
@@ -63,7 +75,6 @@ app = typer.Typer(
     help="Long-term memory for AI agents: one SQLite file per user, searched by meaning and keywords.",
     epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     # Rich help costs more time than the whole command line.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -211,9 +211,10 @@ def _explained(why: dict[str, Any]) -> str:
 
 
 def _stdin() -> str:
+    """What is piped in, without the newlines at its end, as a shell's `$(...)` has it."""
     from ...errors import InvalidInput
 
     try:
-        return sys.stdin.buffer.read().decode("utf-8")
+        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
