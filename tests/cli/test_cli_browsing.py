@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from steeltrap.surfaces.cli.showing import folded
+
 
 @pytest.fixture
 def remembered(run):
@@ -150,3 +152,16 @@ def test_a_stored_escape_sequence_does_not_reach_the_terminal(run, remembered, a
     shown = run(command, *([id] if command == "get" else []))
     assert "alert" in shown.stdout
     assert "\x1b" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (None, "  an id  a scope  #tag"),
+        (22, "  an id  a scope  #tag"),
+        (21, "  an id  a scope\n  #tag"),
+        (1, "  an id\n  a scope\n  #tag"),
+    ],
+)
+def test_a_narrow_terminal_breaks_the_line_about_a_memory_between_its_parts_only(width, shown):
+    assert folded(["an id", "a scope", "#tag"], 2, width) == shown

@@ -8,7 +8,7 @@ import typer
 from . import options
 from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
-from .showing import Reader, about, indented, short
+from .showing import Reader, indented, say_about, short
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall or list.")]
 
@@ -196,7 +196,7 @@ def forget(
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:
     say((f"{hit['score']:.2f}  ", "green"), indented(hit["content"], 6))
-    say((f"      {about(hit, reader)}", "dim"))
+    say_about(hit, reader, 6)
     if "why" in hit:
         say(("      " + _explained(hit["why"]), "cyan"))
 

@@ -1,13 +1,14 @@
 """How a memory is shown to people: its text, then a line about it, with times in the reader's zone."""
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from .opening import Opened
-from .output import say
+from .output import say, terminal
 
 _SHORT = 200
 """Characters of a memory's text where one line shows it."""
@@ -59,8 +60,24 @@ class Reader:
             return then  # a moment of the first or last day that there is
 
 
-def about(memory: Mapping[str, Any], reader: Reader) -> str:
+def say_about(memory: Mapping[str, Any], reader: Reader, indent: int) -> None:
     """The line under a memory's text: its id, scope, age and tags, and what became of it."""
+    width = terminal().width if sys.stdout.isatty() else None
+    say((folded(_about(memory, reader), indent, width), "dim"))
+
+
+def folded(parts: list[str], indent: int, width: int | None) -> str:
+    """The parts on one line, or on as many as a terminal of this width needs to break none of them."""
+    lines = [" " * indent + parts[0]]
+    for part in parts[1:]:
+        if width is None or len(lines[-1]) + 2 + len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(" " * indent + part)
+    return "\n".join(lines)
+
+
+def _about(memory: Mapping[str, Any], reader: Reader) -> list[str]:
     parts = [memory["id"], memory["scope"], reader.when(memory.get("occurred_at") or memory["created_at"])]
     if "superseded_by" in memory:
         age = reader.age(memory.get("superseded_at") or memory["updated_at"])
@@ -71,13 +88,13 @@ def about(memory: Mapping[str, Any], reader: Reader) -> str:
         parts.append(f"updated {age}".rstrip())
     parts += ["pinned"] if memory.get("pinned") else []
     parts += [f"#{tag}" for tag in memory.get("tags", ())]
-    return "  ".join(parts)
+    return parts
 
 
 def say_short(memory: Mapping[str, Any], reader: Reader) -> None:
     """A memory in two lines: the beginning of its text, and about it."""
     say(short(memory["content"]))
-    say((f"  {about(memory, reader)}", "dim"))
+    say_about(memory, reader, 2)
 
 
 def say_whole(memory: Mapping[str, Any], reader: Reader) -> None:
