@@ -85,7 +85,7 @@ def test_what_is_yet_to_come_has_no_age(run, at, ask):
 
 
 @pytest.mark.parametrize(
-    ("when", "zone"), [("0001-01-01T00:00:00Z", "America/Lima"), ("9999-12-31T23:00:00Z", "Asia/Tokyo")]
+    ("when", "zone"), [("0001-01-01T01:00:00Z", "America/Lima"), ("9999-12-31T23:00:00Z", "Asia/Tokyo")]
 )
 def test_the_ends_of_the_calendar_are_shown_in_every_zone(run, at, ask, monkeypatch, when, zone):
     ask("core.save", content="long ago, or far ahead", occurred_at=when)

@@ -9,6 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -20,6 +21,7 @@ from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
 from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
+from steeltrap.surfaces.console.rows import when
 from steeltrap.version import VERSION
 from surfaces.callers import door_on
 from surfaces.serving import served
@@ -201,6 +203,21 @@ def test_a_memory_s_page_shows_its_history_as_a_difference_and_what_replaced_it(
     assert "A newer memory replaced this one" in page
     assert f"/console/memories/{new}" in page
     assert f"/console/memories/{old}" in browser.get(f"/console/memories/{new}").text
+
+
+@pytest.mark.parametrize(
+    ("moment", "zone", "shown"),
+    [
+        ("2026-01-31T09:30:00Z", "America/Lima", "2026-01-31 04:30"),
+        ("2026-01-31T00:00:00Z", "America/Lima", "2026-01-31"),
+        ("0001-01-01T01:00:00Z", "America/Lima", "0001-01-01 01:00"),
+        ("9999-12-31T23:00:00Z", "Asia/Tokyo", "9999-12-31 23:00"),
+    ],
+)
+def test_times_are_local_a_date_alone_stays_itself_and_so_do_the_ends_of_the_calendar(
+    moment: str, zone: str, shown: str
+) -> None:
+    assert when(moment, ZoneInfo(zone)) == shown
 
 
 def test_an_episode_stands_beside_what_was_said(browser: Browser) -> None:

@@ -9,7 +9,7 @@ from clock import NOON
 from steeltrap.engine.conversations.retrieve_memory import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
-from steeltrap.rules.ages import ago
+from steeltrap.rules.moments import ago
 from steeltrap.toolsets.episode_markdown import details, render
 
 

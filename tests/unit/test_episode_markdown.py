@@ -11,8 +11,8 @@ from clock import NOON
 from steeltrap.engine.conversations.retrieve_memory import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
-from steeltrap.rules.ages import ago
 from steeltrap.rules.budget import estimate_tokens
+from steeltrap.rules.moments import ago
 from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, details, render
 from steeltrap.toolsets.lines import one_line
 

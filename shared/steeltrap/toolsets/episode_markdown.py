@@ -7,8 +7,8 @@ from typing import Final, Literal
 from ..engine.conversations.retrieve_memory import Retrieved
 from ..errors import InvalidInput
 from ..model import Memory
-from ..rules.ages import ago
 from ..rules.budget import estimate_tokens
+from ..rules.moments import ago
 from ..rules.summary import left_out
 from .lines import one_line
 

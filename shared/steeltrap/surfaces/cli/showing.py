@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from ...rules.moments import ago, in_zone, is_day
 from .opening import Opened
 from .output import say, terminal
 
@@ -26,15 +27,18 @@ class Reader:
         return cls(memory.door.clock.now(), memory.settings.zone)
 
     def time(self, moment: str) -> str:
-        """A time with its zone, to the minute."""
-        return self._local(moment).strftime("%Y-%m-%d %H:%M %Z")
+        """A time with its zone, to the minute; a date without a time as it is."""
+        at = datetime.fromisoformat(moment)
+        local = in_zone(at, self.zone)
+        return moment[:10] if is_day(at) else f"{local.isoformat(' ')[:16]} {local:%Z}"
 
     def age(self, moment: str) -> str:
         """How long ago it was, in words; empty for what is yet to come."""
-        from ...rules.ages import ago
-
-        then = self._local(moment)
-        return ago(then, self.now.astimezone(self.zone)) if then <= self.now else ""
+        at, now = datetime.fromisoformat(moment), in_zone(self.now, self.zone)
+        if is_day(at) and at.date() >= now.date():
+            return "today" if at.date() == now.date() else ""
+        then = at.replace(tzinfo=now.tzinfo) if is_day(at) else in_zone(at, self.zone)
+        return ago(then, now) if then <= now else ""
 
     def when(self, moment: str) -> str:
         """A time, and how long ago it was."""
@@ -51,13 +55,6 @@ class Reader:
         except (ValueError, OverflowError, OSError):
             pass
         return typed
-
-    def _local(self, moment: str) -> datetime:
-        then = datetime.fromisoformat(moment)
-        try:
-            return then.astimezone(self.zone)
-        except (ValueError, OverflowError, OSError):
-            return then  # a moment of the first or last day that there is
 
 
 def say_about(memory: Mapping[str, Any], reader: Reader, indent: int) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
+from ...rules.moments import in_zone, is_day
 from .bars import why
 
 EXCERPT: Final = 360
@@ -69,9 +70,10 @@ def badges(memory: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def when(moment: str, zone: tzinfo | None) -> str:
-    """A time in the zone that is shown, to the minute."""
-    return datetime.fromisoformat(moment).astimezone(zone).strftime("%Y-%m-%d %H:%M")
+    """A time in the zone that is shown, to the minute; a date without a time as it is."""
+    at = datetime.fromisoformat(moment)
+    return moment[:10] if is_day(at) else in_zone(at, zone).isoformat(" ")[:16]
 
 
 def day_of(moment: str, zone: tzinfo | None) -> str:
-    return datetime.fromisoformat(moment).astimezone(zone).strftime("%Y-%m-%d")
+    return in_zone(datetime.fromisoformat(moment), zone).date().isoformat()

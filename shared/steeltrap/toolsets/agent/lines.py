@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime
 from typing import Final
 
 from ...engine.call import Call
@@ -11,6 +11,7 @@ from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
 from ...rules.ids import SHORTEST, shortest_start
 from ...rules.matching import in_scopes
+from ...rules.moments import in_zone, is_day
 
 OPEN: Final = "<memories>"
 CLOSE: Final = "</memories>"
@@ -99,18 +100,10 @@ def day_of(call: Call, memory: Memory) -> str:
 
 def today(call: Call) -> str:
     """The weekday and date, where the user is."""
-    now = _local(call, call.now())
+    now = in_zone(call.now(), call.rules.zone)
     return f"Today is {now:%A} {now:%Y-%m-%d} ({now.tzname()})."
 
 
 def _day(call: Call, at: datetime) -> str:
-    # A date without a time is stored as midnight UTC: it is the same date everywhere.
-    local = at if at.astimezone(UTC).time() == time.min else _local(call, at)
+    local = at if is_day(at) else in_zone(at, call.rules.zone)
     return f"{local.year:04d}-{local.month:02d}-{local.day:02d}"
-
-
-def _local(call: Call, at: datetime) -> datetime:
-    try:
-        return at.astimezone(call.rules.zone)
-    except OverflowError:  # the first and the last day that there are
-        return at

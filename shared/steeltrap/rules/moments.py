@@ -1,6 +1,19 @@
-"""How long ago something was, in words. Pure."""
+"""How a moment reads where somebody is: in their zone, as a day, and how long ago. Pure."""
 
-from datetime import datetime
+from datetime import UTC, datetime, time, tzinfo
+
+
+def in_zone(at: datetime, zone: tzinfo | None) -> datetime:
+    """The moment in a zone, None for the machine's own."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:  # the first and the last day that there are
+        return at
+
+
+def is_day(at: datetime) -> bool:
+    """Whether it is a date without a time: stored as midnight UTC, it is the same date everywhere."""
+    return at.astimezone(UTC).time() == time.min
 
 
 def ago(then: datetime, now: datetime) -> str:
