@@ -24,7 +24,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -107,6 +107,11 @@ e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with O
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \
 	  $(PYTHON) localstack/launch.py run opensearch aws -- $(BIN)/python -m pytest tests/e2e
 
+image: $(TESTABLE) .build/image/.installed ## Build the container images with buildah, without a daemon, and try them
+	.build/image/bin/hadolint Dockerfile
+	deploy/image.sh
+	STEELTRAP_TEST_IMAGE=1 $(BIN)/python -m pytest tests/image
+
 synth: $(TESTABLE) ## Synthesise a stage of infra/stages.toml into .build/STAGE (STAGE=dev)
 	$(BIN)/python -m infra --stage $(STAGE) --out .build/$(STAGE)
 
@@ -138,6 +143,7 @@ workflows: .build/workflows/.installed ## Check GitHub's workflows and forms aga
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
 	$(WORKFLOWS)/zizmor --offline --quiet --min-severity medium .github
 
 up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS on this machine, without Docker (PARTS="opensearch dynamodb")
@@ -177,7 +183,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	rm -f .build/lowest.txt  # so that no version of before is kept
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
-	for each in pip locking sam ministack workflows release; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	for each in pip locking sam ministack workflows release image; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
 
