@@ -165,3 +165,16 @@ def test_a_stored_escape_sequence_does_not_reach_the_terminal(run, remembered, a
 )
 def test_a_narrow_terminal_breaks_the_line_about_a_memory_between_its_parts_only(width, shown):
     assert folded(["an id", "a scope", "#tag"], 2, width) == shown
+
+
+def test_get_shows_what_a_memory_is_linked_to_and_what_was_said(run, ask):
+    said = [
+        {"role": "user", "content": "I moved\nto Lisbon.", "speaker": "Ana"},
+        {"role": "assistant", "content": "Oh?"},
+    ]
+    id = ask("core.save", content="Ana moved to Lisbon", messages=said)["id"]
+    other = ask("core.save", content="The deploy key rotates every 90 days")["id"]
+    ask("core.associate", id=id, target_id=other, strength=0.9)
+    shown = run("get", id).stdout
+    assert f"  links           {other} (0.90)\n" in shown
+    assert shown.endswith("  Ana: I moved\n    to Lisbon.\n  assistant: Oh?\n")
