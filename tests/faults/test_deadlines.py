@@ -135,6 +135,6 @@ def test_what_an_import_wrote_before_its_time_was_over_is_said(calling: Calling)
     with pytest.raises(
         Unavailable, match=r"^100 of 250 memories were imported, then: .*Import the file again to go on"
     ):
-        import_file(calling(1100), "all.json")
+        import_file(calling(1400), "all.json")
     assert calling(1).space.statistics()["memories"] == 100
     assert import_file(calling(9999), "all.json").fates == {"new": 150, "skipped": 100}

@@ -68,7 +68,7 @@ def _refusal_of(read: Callable[[], object]) -> str:
         ("core.search", "min_similarity", "0.5", 0.5),
         ("core.search", "metadata", '{"a": 1}', {"a": 1}),
         ("notes.memory_search", "top_k", "7", 7),
-        ("notes.memory_search", "tags", "UI", ["ui"]),
+        ("notes.memory_search", "tags", "UI", ["UI"]),
     ],
 )
 def test_a_value_whose_meaning_is_beyond_doubt_is_taken(tool: str, field: str, given_value: Any, taken: Any) -> None:

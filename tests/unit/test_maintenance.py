@@ -180,9 +180,9 @@ def test_embedding_says_how_far_it_is_and_counts_what_is_done_when_it_is_interru
         for block in range(3):
             items = [{"content": f"note {block} {number}"} for number in range(100)]
             assert door.invoke("core.batch_save", {"items": items}, Caller(UserRef(name), "default")).error is None
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[float, int]] = []
 
-    def interrupted_at_bob(users: int, memories: int) -> None:
+    def interrupted_at_bob(users: float, memories: int) -> None:
         seen.append((users, memories))
         if memories > 300:
             raise KeyboardInterrupt
@@ -190,7 +190,8 @@ def test_embedding_says_how_far_it_is_and_counts_what_is_done_when_it_is_interru
     run = run_over(door)
     with pytest.raises(KeyboardInterrupt):
         run.reembed(run.everyone(), again=True, advance=interrupted_at_bob)
-    assert seen == [*((0, made) for made in BLOCKS_OF_300), (1, 300), (1, 300 + BLOCKS_OF_300[0])]
+    ana = [(made / 300, made) for made in BLOCKS_OF_300]
+    assert seen == [*ana, (1, 300), (1 + ana[0][0], 300 + ana[0][1])]
     assert (run.users, run.memories) == (1, 300)
 
 
