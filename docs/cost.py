@@ -27,7 +27,7 @@ UNITS: Final = {
     "list": Units(59, 0),
     "delete": Units(6, 8),
 }
-SWEEP: Final = Units(13, 0)
+SWEEP: Final = Units(14, 0)
 MIX: Final = {"search": 0.60, "save": 0.25, "update": 0.04, "get": 0.05, "list": 0.05, "delete": 0.01}
 CHANGES: Final = MIX["save"] + MIX["update"] + MIX["delete"]
 

@@ -38,11 +38,9 @@ class WatchedDoor(Door):
 
     came: list[Caller | None] = field(default_factory=list)
 
-    def invoke(
-        self, tool: Tool | str, arguments: object, caller: Caller | None, *, idempotency_key: str | None = None
-    ) -> Result:
+    def invoke(self, tool: Tool | str, arguments: object, caller: Caller | None, **rest: Any) -> Result:
         self.came.append(caller)
-        return super().invoke(tool, arguments, caller, idempotency_key=idempotency_key)
+        return super().invoke(tool, arguments, caller, **rest)
 
 
 @pytest.fixture
