@@ -14,7 +14,8 @@ CONSOLE := tests/console/node_modules/.package-lock.json
 CONFORMANCE := tests/conformance/node_modules/.package-lock.json
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
-DATA ?= $(HOME)/.steeltrap
+DATA ?= $(or $(STEELTRAP_DATA),$(HOME)/.steeltrap)
+PORT ?= 8765
 STAGE ?= dev
 SAM := .build/sam/bin/sam
 WORKFLOWS := .build/workflows/bin
@@ -66,8 +67,8 @@ $(VENV)/.browsing: $(TESTABLE)
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
-serve: $(INSTALLED) ## Serve HTTP and MCP on http://127.0.0.1:8765; memories are stored in ~/.steeltrap (DATA=folder)
-	$(BIN)/steeltrap serve --data $(DATA)
+serve: $(INSTALLED) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder)
+	$(BIN)/steeltrap serve --data $(DATA) --port $(PORT)
 
 check: $(TESTABLE) ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
 	$(BIN)/ruff check .

@@ -24,6 +24,14 @@ def test_recall_shows_people_score_id_and_why(run):
     assert "because: meaning" in shown
 
 
+def test_recall_leaves_out_what_only_resembles_the_answer_unless_all_is_wanted(run):
+    remembered(run, "The deploy key rotates every 90 days")
+    remembered(run, "The key of the car is in the drawer below the kitchen window")
+    asked = ("recall", "deploy key rotates", "--json")
+    assert [hit["content"][:10] for hit in json.loads(run(*asked).stdout)["results"]] == ["The deploy"]
+    assert len(json.loads(run(*asked, "--all").stdout)["results"]) == 2
+
+
 def test_recall_of_an_empty_store_says_so_beside_the_results(run):
     result = run("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "")

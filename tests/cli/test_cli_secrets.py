@@ -40,9 +40,11 @@ def test_an_import_may_refuse_messages_with_secrets_line_by_line(run, tmp_path, 
     assert token() not in done.stdout + done.stderr
 
 
-def test_a_command_says_what_it_replaced(run, monkeypatch):
-    monkeypatch.setenv("STEELTRAP_SECRETS", "redact")
+def test_a_command_replaces_secrets_and_says_so_unless_the_setting_keeps_them(run, monkeypatch):
     done = run("remember", f"Deploys use {token()}.")
     assert done.exit_code == 0, done.stderr
     assert "1 secret was replaced: aws-access-token." in done.stderr
     assert token() not in str(stored(run))
+    monkeypatch.setenv("STEELTRAP_SECRETS", "off")
+    assert run("remember", f"Deploys use {token()}.").exit_code == 0
+    assert token() in str(stored(run))

@@ -45,7 +45,7 @@ def backup(
         left_out = [each.path for each in made.left_out]
         write_json({"users": made.users, "files": len(made.files), "bytes": made.size, "left_out": left_out})
     else:
-        say(f"Backed up {made.users:,} users ({_megabytes(made.size)}) to {target}.")
+        say(f"Backed up {_users(made.users)} ({_megabytes(made.size)}) to {target}.")
     if made.left_out:
         raise typer.Exit(Exit.OTHER)
 
@@ -81,7 +81,7 @@ def restore(
     if as_json:
         kept = {} if done.kept is None else {"kept": str(done.kept)}
         return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
-    say(f"Restored {made.users:,} users ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.data}.")
+    say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.data}.")
     if done.kept is not None:
         say(f"The folder that was there before is kept: {done.kept}.")
     return None
@@ -99,3 +99,7 @@ def _elsewhere(settings: "Settings") -> list[str]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1_000_000:,.1f} MB"
+
+
+def _users(count: int) -> str:
+    return "1 user" if count == 1 else f"{count:,} users"

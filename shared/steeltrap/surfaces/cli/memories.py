@@ -91,6 +91,9 @@ def recall(
         ),
     ] = None,
     turns: Annotated[bool, typer.Option("--turns", help="Also search the messages of conversations.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show memories that are much less relevant than the best one.")
+    ] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -111,6 +114,7 @@ def recall(
             include_superseded=superseded,
             as_of=as_of and reader.utc(as_of),
             related_only=True,
+            precision="all" if everything else "relevant",
         )
         if found["outcome"]["kind"] == "nothing_stored" and not turns:
             unseen = memory.ask("core.stats")["turns"]

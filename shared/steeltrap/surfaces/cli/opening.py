@@ -26,9 +26,12 @@ class Opened:
     settings: "Settings"
 
     def ask(self, tool: str, **arguments: Any) -> Any:
-        """The body that a tool answers; arguments that are None are left out. Raises its SteeltrapError."""
+        """The body that a tool answers; arguments that are None are left out. Raises its SteeltrapError.
+
+        Secrets in what a command saves are replaced, whatever the tool does for programs.
+        """
         given = {name: value for name, value in arguments.items() if value is not None}
-        result = self.door.invoke(tool, given, self.caller)
+        result = self.door.invoke(tool, given, self.caller, secrets="redact")
         if result.error is not None:
             raise result.error
         if result.outcome is not None and result.outcome.kind == "redacted":
