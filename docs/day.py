@@ -1,7 +1,7 @@
 """Plays sessions of Claude Code against `steeltrap hook`, and prints what was said and what the hooks added.
 
 `python docs/day.py` makes two repositories in the home folder, writes the transcript of each session of
-`conversations/day.json` as Claude Code does, and starts the hooks as it does, with the JSON that it gives them.
+`day.json` as Claude Code does, and starts the hooks as it does, with the JSON that it gives them.
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-DAY = Path(__file__).parent / "conversations" / "day.json"
+DAY = Path(__file__).parent / "day.json"
 
 
 def main() -> None:
