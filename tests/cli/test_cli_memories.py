@@ -32,6 +32,15 @@ def test_recall_leaves_out_what_only_resembles_the_answer_unless_all_is_wanted(r
     assert len(json.loads(run(*asked, "--all").stdout)["results"]) == 2
 
 
+def test_a_command_takes_the_start_of_an_id_that_agents_show(run):
+    id = remembered(run, "Ana likes tea")
+    assert run("delete", id[:8]).exit_code == 0
+    assert "Ana likes tea" in run("undo", f"[{id[:8]}]").stdout
+    assert "Ana likes tea" in run("get", id[:8]).stdout
+    unknown = run("get", "00000000")
+    assert (unknown.exit_code, unknown.stdout) == (run("get", f"{id[:-1]}x").exit_code, "")
+
+
 def test_recall_of_an_empty_store_says_so_beside_the_results(run):
     result = run("recall", "anything")
     assert (result.exit_code, result.stdout) == (0, "")

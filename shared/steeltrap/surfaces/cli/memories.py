@@ -10,7 +10,7 @@ from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
 from .showing import Reader, indented, say_about, short
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, from recall or list.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")]
 
 
 def register(app: typer.Typer) -> None:
