@@ -197,6 +197,19 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
     return replace(memory, surprise=surprise, links=tuple(links) if draft.associate else ())
 
 
+def creations(call: Call, composed: Sequence[tuple[Draft, Memory]], *, surroundings: bool) -> list[Create]:
+    """The changes that write composed memories, embedded together; `surroundings` looks around at them first."""
+    memories = [memory for _, memory in composed]
+    vectors = embed_memories(call, memories)
+    if surroundings:
+        around = look_around(call, memories, vectors)
+        memories = [
+            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(composed, around, strict=True)
+        ]
+    made = call.in_time(zip(memories, vectors, strict=True))
+    return [Create(entry=entry(memory, embeddings)) for memory, embeddings in made]
+
+
 def create_all(call: Call, changes: Sequence[Create], marks: Sequence[Replace] = ()) -> list[Memory]:
     """Write new memories and mark what they supersede, all or nothing; under an idempotency key that wrote them
     before, answer those."""

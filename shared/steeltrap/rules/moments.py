@@ -11,6 +11,11 @@ def in_zone(at: datetime, zone: tzinfo | None) -> datetime:
         return at
 
 
+def from_zone(at: datetime, zone: tzinfo | None) -> datetime:
+    """A time that names no zone, as one of this zone; None is the machine's own."""
+    return at.astimezone() if zone is None else at.replace(tzinfo=zone)
+
+
 def is_day(at: datetime) -> bool:
     """Whether it is a date without a time: stored as midnight UTC, it is the same date everywhere."""
     return at.astimezone(UTC).time() == time.min

@@ -11,7 +11,6 @@ from ...rules.ids import piece_id
 from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
-from ..entry import embed_memories, entry
 from ..redact import redacted_message
 from ..save import Draft
 from .append_messages import Said, keep_turns
@@ -112,16 +111,8 @@ def _end(call: Call, ids: Sequence[str], surroundings: bool) -> int:
 
 def _make(call: Call, over: Sequence[list[Memory]], surroundings: bool) -> None:
     episodes = [episode_of(call, turns) for turns in call.in_time(over)]
-    memories = [memory for _, memory in episodes]
-    vectors = embed_memories(call, memories)
-    if surroundings:
-        around = saving.look_around(call, memories, vectors)
-        memories = [
-            saving.with_surroundings(call, memory, draft, near)
-            for (draft, memory), near in zip(episodes, around, strict=True)
-        ]
     changes: list[Create | Close] = []
-    for memory, embeddings, turns in zip(memories, vectors, over, strict=True):
-        changes += [Create(entry=entry(memory, embeddings)), Close(turn_ids=tuple(turn.id for turn in turns))]
+    for create, turns in zip(saving.creations(call, episodes, surroundings=surroundings), over, strict=True):
+        changes += [create, Close(turn_ids=tuple(turn.id for turn in turns))]
     # What they sum up was admitted as turns.
     call.commit(changes, within_quota=False)

@@ -17,7 +17,7 @@ from ...rules.analysis import text_digest
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..redact import redacted
-from ..save import Draft, compose, look_around, text_id, with_surroundings
+from ..save import Draft, compose, creations, text_id
 from ..superseding import fitting
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]
@@ -112,7 +112,7 @@ def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surround
     while True:
         taken |= call.space.get(list(composed), deleted=True).keys()
         fresh = [pair for id, pair in composed.items() if id not in taken]
-        changes = _creations(call, fresh, surroundings)
+        changes = creations(call, fresh, surroundings=surroundings)
         try:
             call.commit(changes)
         except AlreadyExists as conflict:
@@ -122,18 +122,6 @@ def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surround
             taken.add(conflict.id)
         else:
             return len(changes)
-
-
-def _creations(call: Call, fresh: Sequence[tuple[Draft, Memory]], surroundings: bool) -> list[Create]:
-    memories = [memory for _, memory in fresh]
-    vectors = embed_memories(call, memories)
-    if surroundings:
-        around = look_around(call, memories, vectors)
-        memories = [
-            with_surroundings(call, memory, draft, near) for (draft, memory), near in zip(fresh, around, strict=True)
-        ]
-    made = call.in_time(zip(memories, vectors, strict=True))
-    return [Create(entry=entry(memory, vector)) for memory, vector in made]
 
 
 def import_drafts(
@@ -158,7 +146,7 @@ def import_drafts(
         seen[key] += 1
         if seen[key] > stored:
             fresh.append(pair)
-    changes = _creations(call, fresh, surroundings)
+    changes = creations(call, fresh, surroundings=surroundings)
     call.commit(changes)
     return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
 

@@ -61,7 +61,7 @@ def list_(
 
 
 def get(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")],
+    id: options.Id,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -78,7 +78,7 @@ def get(
 
 
 def delete(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")],
+    id: options.Id,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,

@@ -12,8 +12,7 @@ import typer
 from ...errors import Unavailable
 from . import options
 from .clients.entries import CLIENTS, Machine, parts_of
-from .exits import Exit
-from .output import complain, say
+from .output import confirm, say
 
 Client = StrEnum("Client", {name: name for name in CLIENTS})  # type: ignore[misc]
 _AFTERWARDS: Final = {
@@ -57,7 +56,7 @@ def install(
     if dry_run:
         return
     if not yes:
-        _confirm()
+        confirm("Write it?", otherwise="Nothing was changed")
     changes.write(planned)
     for change in planned:
         kept = f" {change.backup} has it as it was." if change.backup else ""
@@ -77,14 +76,3 @@ def _command() -> list[str]:
     if found is None:
         raise Unavailable("The command `steeltrap` is not installed: run `pip install steeltrap` or `uv tool install`.")
     return [os.path.abspath(found)]
-
-
-def _confirm() -> None:
-    try:
-        agreed = typer.confirm("Write it?", err=True)
-    except typer.Abort:
-        complain("\nNothing was changed: there was no answer. Pass --yes to skip the question.")
-        raise typer.Exit(Exit.OTHER) from None
-    if not agreed:
-        complain("Nothing was changed.")
-        raise typer.Exit(Exit.OTHER)

@@ -10,8 +10,6 @@ from .opening import opened
 from .output import complain, confirm_forgetting, say, write_json
 from .showing import Reader, indented, say_about, short
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")]
-
 
 def register(app: typer.Typer) -> None:
     for command in (remember, revise, recall, history, undo, forget):
@@ -130,7 +128,7 @@ def recall(
 
 
 def history(
-    id: Id,
+    id: options.Id,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -158,7 +156,7 @@ def history(
 
 
 def undo(
-    id: Id,
+    id: options.Id,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -177,7 +175,7 @@ def undo(
 
 
 def forget(
-    id: Id,
+    id: options.Id,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     as_json: options.Json = False,
     data: options.Data = None,

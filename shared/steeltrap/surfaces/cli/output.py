@@ -55,14 +55,19 @@ def printable(content: str) -> str:
     return content.translate(_CONTROLS)
 
 
+def confirm(question: str, *, otherwise: str) -> None:
+    """Ask; leaves the command unless the answer is yes. `otherwise` says what a no means, without the full stop."""
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        complain(f"\n{otherwise}: there was no answer. Pass --yes to skip the question.")
+        raise typer.Exit(Exit.OTHER) from None
+    if not agreed:
+        complain(f"{otherwise}.")
+        raise typer.Exit(Exit.OTHER)
+
+
 def confirm_forgetting(what: str) -> None:
     """Ask before something is erased for good; leaves the command unless the answer is yes."""
     complain(f"This permanently erases: {what}")
-    try:
-        agreed = typer.confirm("Forget it?", err=True)
-    except typer.Abort:
-        complain("\nNothing was forgotten: there was no answer. Pass --yes to skip the question.")
-        raise typer.Exit(Exit.OTHER) from None
-    if not agreed:
-        complain("Nothing was forgotten.")
-        raise typer.Exit(Exit.OTHER)
+    confirm("Forget it?", otherwise="Nothing was forgotten")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from ...rules.moments import ago, in_zone, is_day
+from ...rules.moments import ago, from_zone, in_zone, is_day
 from .opening import Opened
 from .output import say, terminal
 
@@ -50,8 +50,7 @@ class Reader:
         try:
             then = datetime.fromisoformat(typed.strip())
             if then.tzinfo is None and not typed.strip().isdigit():
-                then = then.astimezone() if self.zone is None else then.replace(tzinfo=self.zone)
-                return then.astimezone(UTC).isoformat()
+                return from_zone(then, self.zone).astimezone(UTC).isoformat()
         except (ValueError, OverflowError, OSError):
             pass
         return typed

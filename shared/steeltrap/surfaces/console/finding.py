@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ...errors import InvalidInput
 from ...model import JsonObject
+from ...rules.moments import from_zone
 from .asked import Asked, Page, first, url
 from .rows import day_of, row
 from .text import words
@@ -149,8 +150,7 @@ def _given(asked: Asked) -> dict[str, Any]:
 def _end_of(asked: Asked, day: str, days: int = 1) -> datetime:
     """The beginning of a day in the zone that is shown, so many days later. Raises InvalidInput."""
     try:
-        start = datetime.combine(date.fromisoformat(day) + timedelta(days=days), time())
-        return start.replace(tzinfo=asked.zone) if asked.zone is not None else start.astimezone()
+        return from_zone(datetime.combine(date.fromisoformat(day) + timedelta(days=days), time()), asked.zone)
     except (ValueError, OverflowError, OSError):
         raise InvalidInput("A day must be a date such as 2026-01-31.") from None
 

@@ -16,7 +16,7 @@ from ..asgi.admission import Admission
 from ..http.reply import FAULT
 from . import changing, finding, merging, reading, signing, transfer
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond
-from .asked import Asked, Fields, Redirect, Reply, own_path
+from .asked import Asked, Fields, Redirect, Reply, first, own_path
 from .rendering import STATIC, static_answer
 from .sessions import SignInNeeded, set_cookie
 
@@ -158,14 +158,12 @@ async def _theme(console: Console, request: Request) -> Response:
     """Light, dark, or as the computer has it: kept in the browser alone."""
     try:
         check_origin(request)
-        async with console.strangers.read(
-            request.scope, request.receive, Bounds(size=4096, values=16), "the form"
-        ) as body:
+        async with console.strangers.read(request.scope, request.receive, _SMALL, "the form") as body:
             form = fields(bytes(body))
     except SteeltrapError as error:
         return refused(console, request, error)
-    theme = (form.get("theme") or [""])[0]
-    response = RedirectResponse(own_path((form.get("back") or ["/"])[0]), 303, {**SECURITY, **PRIVATE})
+    theme = first(form, "theme")
+    response = RedirectResponse(own_path(first(form, "back")), 303, {**SECURITY, **PRIVATE})
     kept = theme if theme in ("light", "dark") else ""
     age = 365 * 86400 if kept else 0
     response.headers.append("Set-Cookie", f"steeltrap-theme={kept}; Path=/; Max-Age={age}; SameSite=Strict; HttpOnly")

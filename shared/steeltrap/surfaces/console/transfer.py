@@ -19,7 +19,7 @@ from starlette.types import Message, Receive
 from ... import telemetry
 from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...invoke import refusal
-from ...model import Caller
+from ...model import DEFAULT_SCOPE, Caller
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
@@ -34,7 +34,6 @@ _TOLD_EVERY: Final = 0.2
 _SHOWN_FLAWS: Final = 100
 _PAGE: Final = 200
 _MOST_NAME: Final = 120
-_SCOPE: Final = "user/default"
 
 
 class _Stopped(Exception):
@@ -46,7 +45,7 @@ class Progress:
     """How far an import is: `share` of the `stage` from 0 to 1, and at the end what it did."""
 
     name: str
-    scope: str = _SCOPE
+    scope: str = DEFAULT_SCOPE
     stage: str = "Reading"
     share: float = 0.0
     stopped: bool = False
@@ -198,7 +197,7 @@ async def _received(request: Request) -> tuple[Path, Progress]:
         raise InvalidInput("The form can't be read: send it as multipart/form-data with one file.") from None
     except ClientDisconnect:
         raise InvalidInput("The connection ended before the file did.") from None
-    return folder, Progress(name, scope=scope.strip() or _SCOPE if isinstance(scope, str) else _SCOPE)
+    return folder, Progress(name, scope=scope.strip() or DEFAULT_SCOPE if isinstance(scope, str) else DEFAULT_SCOPE)
 
 
 def _copy(file: UploadFile, to: Path) -> None:

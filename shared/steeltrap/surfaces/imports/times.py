@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, tzinfo
 from typing import Any, Final
 
 from ...errors import InvalidInput
+from ...rules.moments import from_zone
 
 _MILLISECONDS: Final = 1e11
 """Seconds reach this number in the year 5138, milliseconds reached it in 1973."""
@@ -68,6 +69,4 @@ def _of_number(number: float) -> datetime:
 
 
 def _in_utc(at: datetime, zone: tzinfo | None) -> datetime:
-    if at.tzinfo is None and zone is not None:
-        at = at.replace(tzinfo=zone)
-    return at.astimezone(UTC)
+    return (from_zone(at, zone) if at.tzinfo is None else at).astimezone(UTC)

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import Any, Final
 
-from ....errors import InvalidInput
 from ....model import JsonObject
 from ....rules.transcripts.said import within
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Part
-from ..times import moment
-from .chats import Chat, Wrong, flaw, place
+from .chats import Chat, Wrong, flaw, place, time_of
 
 _UNSEEN: Final = ("user_editable_context", "model_editable_context", "thoughts", "reasoning_recap")
 _CITATION: Final = re.compile("\ue200.*?\ue201")
@@ -51,7 +49,7 @@ def _chat(body: JsonObject, zone: tzinfo | None) -> Chat:
     if not isinstance(mapping, dict):
         raise Wrong("it has no `mapping` of its messages.")
     title = body.get("title")
-    chat = Chat(id=id, title=title if isinstance(title, str) else "", began=_time(body, zone))
+    chat = Chat(id=id, title=title if isinstance(title, str) else "", began=time_of(body.get("create_time"), zone))
     for node_id, message in _path(mapping, body.get("current_node")):
         _say(chat, node_id, message, zone)
     return chat
@@ -85,7 +83,7 @@ def _say(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | None) -> 
     else:
         id = message.get("id")
         said = _CITATION.sub("", _text(content))
-        chat.say(id if isinstance(id, str) and id else node_id, role, said, _time(message, zone))
+        chat.say(id if isinstance(id, str) and id else node_id, role, said, time_of(message.get("create_time"), zone))
 
 
 def _text(content: Any) -> str:
@@ -96,13 +94,6 @@ def _text(content: Any) -> str:
         return text if isinstance(text, str) else ""
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _time(body: JsonObject, zone: tzinfo | None) -> Any:
-    try:
-        return moment(body.get("create_time"), zone)
-    except InvalidInput:
-        return None
 
 
 def _number(value: Any) -> float:

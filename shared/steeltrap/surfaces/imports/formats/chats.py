@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Final
 
 from ....engine.conversations.append_messages import Said
 from ....engine.conversations.import_ import Conversation
+from ....errors import InvalidInput
 from ....model import JsonObject, Message
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part
+from ..times import moment
 
 TITLE_CHARACTERS: Final = 400
 
@@ -58,6 +60,14 @@ class Chat:
             metadata=metadata,
         )
         yield Item(where=where, at=at, size=size, conversation=conversation)
+
+
+def time_of(value: object, zone: tzinfo | None) -> datetime | None:
+    """The time that a chat's export tells, None for what is none: a message counts without it."""
+    try:
+        return moment(value, zone)
+    except InvalidInput:
+        return None
 
 
 def place(name: str, value: Value, number: int, title: object) -> str:

@@ -6,18 +6,16 @@ github.com/Superkikim/nexus-ai-chat-importer (issues 22 and 73) and github.com/S
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, Final
 
 from ....engine.save import Draft
-from ....errors import InvalidInput
 from ....model import JsonObject
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part
-from ..times import moment
-from .chats import Chat, Wrong, flaw, place
+from .chats import Chat, Wrong, flaw, place, time_of
 from .markdown import sections
 
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
@@ -53,7 +51,7 @@ def _chat(body: JsonObject, zone: tzinfo | None) -> Chat:
         raise Wrong("it has no `uuid`.")
     if not isinstance(messages, list):
         raise Wrong("it has no `chat_messages`.")
-    chat = Chat(id=id, title=title if isinstance(title, str) else "", began=_time(body, zone))
+    chat = Chat(id=id, title=title if isinstance(title, str) else "", began=time_of(body.get("created_at"), zone))
     for number, message in enumerate(messages):
         role = _ROLES.get(str(message.get("sender"))) if isinstance(message, dict) else None
         if role is None:
@@ -61,8 +59,8 @@ def _chat(body: JsonObject, zone: tzinfo | None) -> Chat:
             continue
         if message.get("attachments") or message.get("files"):
             chat.leave_out("messages' attached files")
-        said = message.get("uuid")
-        chat.say(said if isinstance(said, str) and said else str(number), role, _text(message), _time(message, zone))
+        said, at = message.get("uuid"), time_of(message.get("created_at"), zone)
+        chat.say(said if isinstance(said, str) and said else str(number), role, _text(message), at)
     return chat
 
 
@@ -83,10 +81,3 @@ def _memories(body: JsonObject, filing: Filing, name: str, at: int) -> Iterator[
             content = "\n\n".join(filter(None, (" › ".join(section.headings), section.text)))
             draft = Draft(content=content, scope=filing.scope, tags=filing.tags, metadata={"imported_from": "Claude"})
             yield Item(where=name, at=at, size=len(content), draft=draft)
-
-
-def _time(body: JsonObject, zone: tzinfo | None) -> datetime | None:
-    try:
-        return moment(body.get("created_at"), zone)
-    except InvalidInput:
-        return None
