@@ -117,21 +117,24 @@ class Fresh:
         self._is_behind = True
         return self.index.write(documents, deadline=deadline)
 
-    def search(self, user: str, query: Query, **how: Any) -> Indexed:
-        self._refresh()
-        return self.index.search(user, query, **how)
+    def search(self, user: str, query: Query, *, deadline: Deadline, **how: Any) -> Indexed:
+        return self.index.search(user, query, deadline=self._refresh(deadline), **how)
 
-    def look_around(self, user: str, probes: Sequence[Probe], **how: Any) -> list[IndexedSurroundings]:
-        self._refresh()
-        return self.index.look_around(user, probes, **how)
+    def look_around(
+        self, user: str, probes: Sequence[Probe], *, deadline: Deadline, **how: Any
+    ) -> list[IndexedSurroundings]:
+        return self.index.look_around(user, probes, deadline=self._refresh(deadline), **how)
 
     def check(self) -> None:
         self.index.check()
 
-    def _refresh(self) -> None:
-        if self._is_behind:
-            self._indices.refresh()
-            self._is_behind = False
+    def _refresh(self, deadline: Deadline) -> Deadline:
+        if not self._is_behind:
+            return deadline
+        self._indices.refresh()
+        self._is_behind = False
+        # A refresh can take seconds on a busy disk. The product never waits for one, so it must not pay for it.
+        return Deadline.after(deadline.seconds, deadline.clock)
 
 
 class Apart:
