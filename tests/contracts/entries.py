@@ -89,10 +89,17 @@ def query(
     near: Embedding | None = None,
     per_leg: int | None = 100,
     by_term: bool = False,
+    with_superseded: bool = False,
     **conditions: Any,
 ) -> Query:
-    filter = Filter(**conditions)
-    return Query(tokens=tuple(tokens(text)), embedding=near, filter=filter, per_leg=per_leg, by_term=by_term)
+    return Query(
+        tokens=tuple(tokens(text)),
+        embedding=near,
+        filter=Filter(**conditions),
+        per_leg=per_leg,
+        by_term=by_term,
+        with_superseded=with_superseded,
+    )
 
 
 def search(space: Space, text: str = "", **options: Any) -> Matches:

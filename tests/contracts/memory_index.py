@@ -17,6 +17,7 @@ from steeltrap.ports import (
     Tombstone,
 )
 from steeltrap.rules.matching import admits, sees
+from steeltrap.rules.traits import traits
 from steeltrap.rules.vectors import nearest
 
 
@@ -58,8 +59,8 @@ class MemoryIndex:
         at = from_micros(now)
         seen = [d for d in documents if sees(query.filter, d.memory, at)]
         tokens = tuple(dict.fromkeys(query.tokens))
-        counts = {d.id: Counter(d.tokens) for d in seen}
-        admitted = [d for d in seen if admits(query.filter, d.memory, at)]
+        candidates = [d for d in documents if admits(query.candidates_filter, d.memory, at)]
+        counts = {d.id: Counter(d.tokens) for d in candidates + seen}
         found = [
             IndexedCandidate(
                 id=d.id,
@@ -74,13 +75,14 @@ class MemoryIndex:
                 conversation=d.memory.conversation_id,
                 position=d.position,
                 speaker=d.speaker,
+                traits=int(traits(d.memory)),
             )
-            for d in (admitted if query.per_leg != 0 else ())
+            for d in (candidates if query.per_leg != 0 else ())
         ]
         return Indexed(
             candidates=tuple(found),
             stored=len(seen),
-            admitted=len(admitted),
+            admitted=sum(admits(query.filter, d.memory, at) for d in seen),
             length=sum(len(d.tokens) for d in seen),
             frequencies=tuple(sum(token in counts[d.id] for d in seen) for token in tokens),
             newest=newest,

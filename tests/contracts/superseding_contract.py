@@ -25,6 +25,7 @@ from steeltrap.errors import Duplicate, VersionConflict
 from steeltrap.model import Filter, Link, Memory, Page
 from steeltrap.ports import Change, Create, Guard, Replace, Space, TextKey
 from steeltrap.rules.analysis import text_digest
+from steeltrap.rules.traits import Trait
 
 
 def marks(old: Memory, new: Memory) -> Replace:
@@ -80,6 +81,25 @@ def test_a_superseded_memory_is_found_and_listed_by_those_who_ask(space: Space) 
     assert (found(asked), asked.stored) == ({old.id, new.id}, 2)
     page = space.page(Filter(include_superseded=True), limit=5)
     assert ([memory.id for memory in page.memories], page.total) == ([new.id, old.id], 2)
+
+
+@pytest.mark.parametrize("per_leg", [100, None])
+def test_what_is_superseded_may_be_among_the_candidates_but_is_never_counted(space: Space, per_leg: int | None) -> None:
+    old = save(space, "the heron fishes at dawn", category="bird")
+    near = embed("the heron fishes at dawn")[0]
+    revise(space, old, "it sleeps late")
+    before = search(space, "heron dawn", near=near, per_leg=per_leg)
+    matches = search(space, "heron dawn", near=near, per_leg=per_leg, with_superseded=True)
+    [more] = [candidate for candidate in matches.candidates if candidate.id not in found(before)]
+    assert (more.id, more.traits, before.candidates.place(old.id)) == (old.id, Trait.SUPERSEDED, None)
+    assert (more.cosine, (more.bm25 or 0) > 0) == (pytest.approx(1, abs=1e-5), True)
+    assert not any(candidate.traits for candidate in before.candidates)
+    assert (matches.stored, matches.admitted) == (before.stored, before.admitted) == (1, 1)
+    assert (matches.candidates.documents, dict(matches.candidates.frequencies)) == (1, {"heron": 0, "dawn": 0})
+    filtered = search(space, "heron", near=near, category="fish", per_leg=per_leg, with_superseded=True)
+    assert (found(filtered), filtered.stored, filtered.admitted) == (set(), 1, 0)
+    delete(space, get(space, old.id))
+    assert old.id not in found(search(space, "heron dawn", near=near, per_leg=per_leg, with_superseded=True))
 
 
 @pytest.mark.parametrize(

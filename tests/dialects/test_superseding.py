@@ -85,6 +85,31 @@ def test_a_superseded_memory_is_found_on_request_and_says_by_what(ana: Ask) -> N
     assert (hits[0]["id"], hits[0]["superseded_by"]) == (old, new)
 
 
+def test_a_question_in_the_words_of_what_was_superseded_finds_what_is_current(ana: Ask) -> None:
+    for text in ("Ana works near a lake", "Ana plays chess on Fridays", "Tom works at Acme in Oslo"):
+        saved(ana, text)
+    old = saved(ana, OLD, tags=["job"])
+    middle = saved(ana, "She left in May and moved on", old)
+    new = saved(ana, "Globex made her a manager", middle)
+
+    def hits(**how: Any) -> list[dict[str, Any]]:
+        answer = ana("core.search", query="Where does Ana work as an engineer?", **how).body
+        return list(answer["results"])
+
+    first, *rest = hits(why=True)
+    assert (first["id"], first["score"] > rest[0]["score"]) == (new, True)
+    assert first["why"]["boosts"]["superseded"] > 0.3
+    assert not {old, middle} & {hit["id"] for hit in rest}
+    assert [hit["id"] for hit in hits(precision="best")] == [new]
+    # It is asked for itself, or the caller measures each memory's own likeness.
+    assert hits(include_superseded=True)[0]["id"] == old
+    assert new not in {hit["id"] for hit in hits(min_similarity=0.2)}
+    # A filter holds for what is answered and for what it is found by.
+    assert hits(tags=["job"]) == []
+    ana("core.delete", id=new)
+    assert hits()[0]["id"] == middle
+
+
 def test_a_search_as_of_a_time_answers_what_was_known_then(ana: Ask, clock: SettableClock) -> None:
     old = saved(ana, OLD)
     clock.advance(days=30)

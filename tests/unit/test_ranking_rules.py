@@ -260,6 +260,21 @@ def test_each_rule_can_be_switched_off(rule: str) -> None:
     assert not any(rule in f.boosts for f in _ranked(rows, asked, weights=Weights(**{rule: 0.0})))
 
 
+# What was superseded
+
+
+def test_a_memory_takes_over_a_better_score_of_what_it_superseded() -> None:
+    rows = [_alone("old", 0.9, 1.0, traits=Trait.SUPERSEDED), _alone("new", 0.5), _alone("other", 0.6)]
+    scored = rank("heron", Candidates.of(rows, documents=DOCUMENTS, frequencies={"heron": 1}), Levels())
+    old, own, other = scored.score.tolist()
+    scored.inherit({0: 1}, 1.0)
+    assert scored.score.tolist() == [old, old, other]
+    assert scored.legs.tolist() == [old, old, other]
+    assert scored.row(1).boosts == {"superseded": pytest.approx(old - own)}
+    scored.inherit({2: 1}, 0.5)
+    assert scored.score.tolist() == [old, old, other]
+
+
 # Speakers
 
 

@@ -16,6 +16,7 @@ from ..rules.matching import sees
 from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
+from .corrected import credit, is_current
 
 if TYPE_CHECKING:
     from ..rules.fusion import Column, Fused, Scored
@@ -101,7 +102,11 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         matches = call.space.search(query)
     with call.measure.stage("rank"):
         scored = _scored(call, request, matches.candidates, speakers)
+        if query.with_superseded:
+            credit(call, scored, request.diversity.pool(request.limit) if request.diversity else request.limit)
         passed = _passed(scored, request)
+        if query.with_superseded:
+            passed = is_current(scored, passed)
         relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, relevant)
         if rerank:
@@ -145,8 +150,16 @@ def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
+        with_superseded=is_ranked_by_rules and _answers_for_superseded(call, request),
     )
     return query, speakers
+
+
+def _answers_for_superseded(call: Call, request: Search) -> bool:
+    """Whether a memory may be found by what it superseded: not where that is asked for itself, nor where the caller
+    puts a floor under each memory's own cosine."""
+    shown = request.filter.include_superseded or request.filter.as_of is not None
+    return call.rules.ranking.superseded > 0 and not shown and request.min_similarity <= 0
 
 
 def _per_leg(request: Search) -> int | None:

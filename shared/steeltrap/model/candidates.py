@@ -110,6 +110,13 @@ class Candidates:
         for place, of_place in enumerate(terms):
             yield self.row(place)._replace(terms=of_place or NO_TERMS)
 
+    def place(self, id: str) -> int | None:
+        """The place of a memory, None where it is no candidate."""
+        try:
+            return self.ids.index(id)
+        except ValueError:
+            return None
+
     def row(self, place: int) -> Candidate:
         """The candidate at a place, without its terms, which stand by token."""
         surprise, importance = float(self.surprise[place]), float(self.importance[place])

@@ -1,6 +1,6 @@
 """What is asked of a store, and what it finds."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from .candidates import Candidates
@@ -14,6 +14,9 @@ class Query:
 
     `per_leg` is how many distinct memories each leg returns at most; None means every match. Of more than 64 distinct
     tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score.
+
+    `with_superseded` adds candidates that another memory superseded, which their traits say. They are in no count and
+    no statistics: those are of what the filter lets through.
     """
 
     tokens: tuple[str, ...] = ()
@@ -21,6 +24,12 @@ class Query:
     filter: Filter = field(default_factory=Filter)
     per_leg: int | None = 100
     by_term: bool = False
+    with_superseded: bool = False
+
+    @property
+    def candidates_filter(self) -> Filter:
+        """Which memories may be candidates."""
+        return replace(self.filter, include_superseded=True) if self.with_superseded else self.filter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,16 @@ class Scored:
         if weight > 0:
             self.score = weighed(self.score, self.importance, weight)
 
+    def inherit(self, heirs: Mapping[int, int], share: float) -> None:
+        """Raise candidates to a share of others' scores, where that is more than their own: `heirs` has the place of
+        the one that is raised by the place of the other."""
+        legs, score = self.legs.copy(), self.score.copy()
+        for other, place in heirs.items():
+            legs[place] = max(legs[place], share * self.legs[other])
+            score[place] = max(score[place], share * self.score[other])
+        self.boosts["superseded"] = score - self.score
+        self.legs, self.score = legs, score
+
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
         """The candidates at some places, the highest first in each column of `by` (the score and the time of saving
         without it), then by id."""

@@ -28,17 +28,25 @@ _PREFERENCE: Final = re.compile(
 
 
 class Trait(IntFlag):
-    """What a text is: a short question, a standing instruction or preference, said by the user or by the assistant."""
+    """What a text is: a short question, a standing instruction or preference, said by the user or by the assistant;
+    and whether another memory superseded it."""
 
     QUESTION = 1
     INSTRUCTION = 2
     PREFERENCE = 4
     BY_USER = 8
     BY_ASSISTANT = 16
+    SUPERSEDED = 32
 
 
 def traits(memory: Memory) -> Trait:
-    """The traits of a memory's content, by the name or role that it begins with, of a turn by its message's role."""
+    """The traits of a memory: those of its content, and whether it was superseded."""
+    said = _traits_of_content(memory)
+    return said | Trait.SUPERSEDED if memory.is_superseded() else said
+
+
+def _traits_of_content(memory: Memory) -> Trait:
+    """By the name or role that the content begins with, of a turn by its message's role."""
     label = label_of(memory.content)
     role = memory.messages[0].role if memory.source == "conversation" and memory.messages else label
     text = memory.content if label is None else memory.content.split(":", 1)[1]

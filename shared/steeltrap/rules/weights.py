@@ -18,6 +18,7 @@ class Weights:
     question       of its own score, taken from a short question that a named person asks
     wish           for a standing instruction of the user's, and half of it for a preference
     days           for what happened within 14 days of a day that the query names
+    superseded     of the score of what it superseded, for a memory whose own is lower
     role           for the user's messages if the query says "I", and for the assistant's if it says "you"
     """
 
@@ -31,6 +32,7 @@ class Weights:
     question: float = 0.2
     wish: float = 0.2
     days: float = 0.1
+    superseded: float = 1.0
     role: float = 0.05
 
 

@@ -44,7 +44,7 @@ def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], known:
     boost = packed(*(known or UNKNOWN))
     size = wide(query.per_leg) if known else max(UNKNOWN_READS, wide(query.per_leg))
     weighed = {"bool": {"should": _by_words(allowed.user, tokens, boost), "minimum_should_match": 1}}
-    body = _hits(size, {"bool": {"filter": [allowed.admitted(query.filter)], "must": [weighed]}})
+    body = _hits(size, {"bool": {"filter": [allowed.admitted(query.candidates_filter)], "must": [weighed]}})
     if query.embedding is not None and has_direction(query.embedding):
         exact = {"query_weight": 0, "rescore_query_weight": 1, "rescore_query": cosine(query.embedding)}
         body["rescore"] = {"window_size": size, "query": exact}
@@ -54,7 +54,7 @@ def keyword_leg(allowed: UserFilter, query: Query, tokens: Sequence[str], known:
 def semantic_leg(allowed: UserFilter, query: Query, embedding: Embedding) -> Body:
     """The nearest by vectors, those without one last; for a vector without a direction any: all are equally near."""
     size = min(MOST, query.per_leg or MOST)
-    admitted = allowed.admitted(query.filter)
+    admitted = allowed.admitted(query.candidates_filter)
     if not has_direction(embedding):
         return _hits(size, admitted)
     unplaced: Body = {"bool": {"filter": [admitted, {"term": {"directed": False}}]}}
@@ -64,7 +64,7 @@ def semantic_leg(allowed: UserFilter, query: Query, embedding: Embedding) -> Bod
 
 def every_match(allowed: UserFilter, query: Query, tokens: Sequence[str], after: str | None) -> Body:
     """A block of all matches by id, behind an id. With an embedding everything that is admitted matches."""
-    matching: Body = {"filter": [allowed.admitted(query.filter)]}
+    matching: Body = {"filter": [allowed.admitted(query.candidates_filter)]}
     if query.embedding is None:
         matching["filter"].append({"terms": {"tokens": [token_term(allowed.user, token) for token in tokens]}})
     elif has_direction(query.embedding):

@@ -96,6 +96,10 @@ class Index:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
         return self._slots.base(now, filter)
 
+    def has_superseded(self) -> bool:
+        """Whether any slot was superseded, dead ones and all."""
+        return self._slots.has_superseded
+
     def without_episodes(self, filter: Filter) -> Mask:
         """The slots that are no episodes, and those of the conversation that the filter includes."""
         return self._slots.without_episodes(turns=filter.include_turns, turns_of=filter.turns_of)
@@ -113,10 +117,10 @@ class Index:
         query = np.frombuffer(embedding, "<f4")
         return self._best_chunk(self._matrix[: self._chunks] @ query)
 
-    def bm25(self, tokens: Sequence[str], among: Mask) -> KeywordLeg:
-        """The BM25 score of every slot, by the statistics of `among`, and what each term adds where."""
-        scores, terms, frequencies = self._postings.scores(tokens, self._slots.column("length"), among)
-        return KeywordLeg(scores, terms, frequencies, int(np.count_nonzero(among)))
+    def bm25(self, tokens: Sequence[str], counted: Mask, among: Mask) -> KeywordLeg:
+        """The BM25 score of every slot of `among`, by the statistics of `counted`, and what each term adds where."""
+        scores, terms, frequencies = self._postings.scores(tokens, self._slots.column("length"), counted, among)
+        return KeywordLeg(scores, terms, frequencies, int(np.count_nonzero(counted)))
 
     def speakers(self) -> frozenset[str]:
         """Those who say at least two of the memories."""

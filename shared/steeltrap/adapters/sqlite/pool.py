@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model import Candidates
-from ...rules.ids import from_key
+from ...rules.ids import from_key, to_key
 from .postings import TermScores
 from .slots import Slots
 
@@ -36,6 +36,14 @@ class Ids(Sequence[str]):
     def __getitem__(self, at: slice) -> "Ids": ...
     def __getitem__(self, at: int | slice) -> "str | Ids":
         return Ids(self._keys[at]) if isinstance(at, slice) else from_key(self._keys[at].tobytes())
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        """As a list's, without making the ids."""
+        try:
+            [at, *_] = start + np.flatnonzero(self._keys[start:stop] == np.void(to_key(value)))
+        except ValueError:
+            raise ValueError(f"{value!r} is not there") from None
+        return int(at)
 
 
 def columns(

@@ -63,25 +63,33 @@ class Postings:
         self._tail, self._tail_size = _empty_tail(_ROOM), 0
 
     def scores(
-        self, tokens: Sequence[str], lengths: NDArray[np.float32], among: NDArray[np.bool_]
+        self,
+        tokens: Sequence[str],
+        lengths: NDArray[np.float32],
+        counted: NDArray[np.bool_],
+        among: NDArray[np.bool_],
     ) -> tuple[NDArray[np.float64], TermScores, dict[str, int]]:
-        """The BM25 score of every slot, by the statistics of the slots in `among`, 0 outside it; for each token that is
-        scored the slots that have it with what it adds there; and how many have each."""
+        """The BM25 score of every slot, by the statistics of the slots in `counted`, 0 outside `among`; for each token
+        that is scored the slots in `among` that have it, with what it adds there; and how many of `counted` have it."""
         scores = np.zeros(len(lengths))
-        documents = int(np.count_nonzero(among))
-        average = max(1.0, float(lengths @ among) / max(1, documents))
+        documents = int(np.count_nonzero(counted))
+        average = max(1.0, float(lengths @ counted) / max(1, documents))
         terms: TermScores = []
         found = self._find(tokens)
         if documents < len(among):
             found = {token: _admitted(posting, among) for token, posting in found.items()}
-        scored = bm25.rarest({token: len(slots) for token, (slots, _) in found.items()})
+        if among is counted:
+            frequencies = {token: len(slots) for token, (slots, _) in found.items()}
+        else:
+            frequencies = {token: int(np.count_nonzero(counted[slots])) for token, (slots, _) in found.items()}
+        scored = bm25.rarest(frequencies)
         for token in scored:
             slots, counts = found[token]
-            weight = bm25.idf(len(slots), documents)
+            weight = bm25.idf(frequencies[token], documents)
             added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
             scores[slots] += added
             terms.append((slots, added))
-        return scores, terms, {token: len(found[token][0]) for token in scored}
+        return scores, terms, {token: frequencies[token] for token in scored}
 
     def size(self) -> int:
         """Bytes held, about."""

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from ...model import NO_TIME, Filter, to_micros
 from ...rules.matching import in_scopes
+from ...rules.traits import Trait
 
 FOREVER: Final = np.iinfo(np.int64).max
 _ANY: Final = Filter()
+_SUPERSEDED: Final = np.uint8(Trait.SUPERSEDED)
 
 _SLOT: Final = np.dtype(
     [
@@ -77,6 +79,7 @@ class Slots:
         self._scopes: dict[str, int] = {}
         self._conversations: dict[str | None, int] = {None: -1}
         self._said: dict[int, int] = {}
+        self.has_superseded = False
         self._misplaced = False
         self._speakers: list[str | None] = [None]
         self._speaker_codes: dict[str | None, int] = {None: 0}
@@ -116,6 +119,12 @@ class Slots:
         }
         for name, column in self._columns.items():
             column[start:stop] = values[name]
+        superseded = self._columns["superseded"][start:stop] < FOREVER
+        # The file's own bit may be older than the column.
+        traits = self._columns["traits"][start:stop]
+        traits &= ~_SUPERSEDED
+        traits[superseded] |= _SUPERSEDED
+        self.has_superseded = self.has_superseded or bool(superseded.any())
         numbers = self._columns["n"][start:stop]
         highest = int(numbers.max())
         if highest >= len(self._slot_of):

@@ -134,15 +134,17 @@ class SqliteSpace:
             if opened is None:
                 return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
             connection, index = opened
-            base = index.base(query.filter, self._now())
-            admitted = self._admitted(connection, index, base, query.filter)
+            wanted = query.candidates_filter if index.has_superseded() else query.filter
+            seen = index.base(query.filter, self._now())
+            base = seen if wanted == query.filter else index.base(wanted, self._now())
+            candidates = self._admitted(connection, index, base, wanted)
             vector = query.embedding if index.degraded is None else None
             cosine = None if vector is None else index.cosines(vector)
-            keyword = index.bm25(query.tokens, base) if query.tokens else None
+            keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
             return Matches(
-                candidates=index.candidates(admitted, cosine, keyword, query.per_leg, by_term=query.by_term),
-                stored=int(base.sum()),
-                admitted=int(admitted.sum()),
+                candidates=index.candidates(candidates, cosine, keyword, query.per_leg, by_term=query.by_term),
+                stored=int(seen.sum()),
+                admitted=int((candidates & seen).sum()),
                 degraded=index.degraded,
             )
 

@@ -33,16 +33,17 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     tokens = tuple(dict.fromkeys(query.tokens))
     at = from_micros(now)
     seen = [d for d in recent.documents.values() if sees(query.filter, d.memory, at)]
-    admitted = [d for d in seen if admits(query.filter, d.memory, at)]
-    counted = {d.id: Counter(d.tokens) for d in seen} if tokens else {}
+    admitted = sum(admits(query.filter, d.memory, at) for d in seen)
+    candidates = [d for d in recent.documents.values() if admits(query.candidates_filter, d.memory, at)]
+    counted = {d.id: Counter(d.tokens) for d in (*seen, *candidates)} if tokens else {}
     scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
     found = [c for c in indexed.candidates if not recent.has(c.id)]
-    found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in admitted]
+    found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in candidates]
     rows = list(_cut([scorer.scored(c) for c in found], query))
     return Matches(
         candidates=Candidates.of(rows, documents=scorer.documents, frequencies=scorer.frequencies),
         stored=indexed.stored + len(seen),
-        admitted=indexed.admitted + len(admitted),
+        admitted=indexed.admitted + admitted,
     )
 
 
