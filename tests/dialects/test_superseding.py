@@ -110,6 +110,22 @@ def test_a_question_in_the_words_of_what_was_superseded_finds_what_is_current(an
     assert hits()[0]["id"] == middle
 
 
+def test_a_question_about_the_past_finds_what_was_superseded_unless_that_is_unwanted(ana: Ask) -> None:
+    old = saved(ana, "Ana lived in Porto")
+    new = saved(ana, "Ana lives in Lisbon", old)
+
+    def found(tool: str = "core.search", **how: Any) -> Any:
+        return ana(tool, query="Where did Ana live before she moved?", **how).body
+
+    hits = {hit["id"]: hit for hit in found()["results"]}
+    assert (set(hits), hits[old]["superseded_by"]) == ({old, new}, new)
+    assert [hit["id"] for hit in found(include_superseded=False)["results"]] == [new]
+    [line] = [line for line in found("agent.recall").splitlines() if "Porto" in line]
+    assert "(replaced 2026-" in line
+    assert "Porto" not in str(ana("agent.recall", query="Where does Ana live?").body)
+    assert old not in str(found("records.memory_search"))  # its answers have no word for it
+
+
 def test_a_search_as_of_a_time_answers_what_was_known_then(ana: Ask, clock: SettableClock) -> None:
     old = saved(ana, OLD)
     clock.advance(days=30)

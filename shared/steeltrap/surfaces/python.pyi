@@ -647,7 +647,6 @@ class Core:
         occurred_after: str | datetime | None = None,
         occurred_before: str | datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
-        include_superseded: bool = False,
         query: str,
         limit: int | None = None,
         offset: int = 0,
@@ -663,14 +662,15 @@ class Core:
         importance_weight: float = 0.0,
         diversity_threshold: float | None = None,
         max_tokens: int | None = None,
+        include_superseded: bool | None = None,
         why: bool = False,
         count_access: bool = True,
     ) -> CoreSearchView:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-        Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-        result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out. A
-        result with `left_out` is shown in part; read it in full with get.
+        Memories that another one superseded are left out unless you ask for them, or for the past. The best results come
+        first. An empty result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or
+        filtered out. A result with `left_out` is shown in part; read it in full with get.
         """
 
     def get(self, *, id: str) -> CoreMemoryView:

@@ -109,7 +109,7 @@ def recall(
             tags=tag,
             scope=scope,
             include_conversation=turns,
-            include_superseded=superseded,
+            include_superseded=superseded or None,
             as_of=as_of and reader.utc(as_of),
             related_only=True,
             precision="all" if everything else "relevant",

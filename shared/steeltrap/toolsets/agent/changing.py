@@ -1,6 +1,7 @@
 """agent: revise_memory, forget_memory, undo_memory_change."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -58,8 +59,9 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
 
 
 def _recalled_again(call: Call, revived: Sequence[Memory]) -> list[str]:
-    """What to say of the memories that a deleted one had superseded."""
-    return ["What it had replaced is recalled again:", fenced(memory_lines(call, revived))] if revived else []
+    """What to say of the memories that a deleted one had superseded, as they were read before."""
+    current = [replace(memory, superseded_by=None, superseded_at=None) for memory in revived]
+    return ["What it had replaced is recalled again:", fenced(memory_lines(call, current))] if current else []
 
 
 class UndoInput(Input):

@@ -48,17 +48,23 @@ def fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[li
 
 def memory_lines(call: Call, memories: Sequence[Memory], texts: Sequence[str] | None = None) -> list[str]:
     """One line per memory: its shortest unambiguous id, its day, its text or what is to be shown of it. The line of
-    an untrusted agent's names the agent, and the line of the project's says so."""
+    an untrusted agent's names the agent; the line of the project's says so, and that of what was superseded."""
     ids = short_ids(call, [memory.id for memory in memories])
     shown = [inert(memory.content) for memory in memories] if texts is None else texts
     heads = [f"[{id}] {day_of(call, memory)}" for id, memory in zip(ids, memories, strict=True)]
     lines = zip(heads, memories, shown, strict=True)
-    return [f"{head}{_place(call, memory)}{_author(memory)}: {text}" for head, memory, text in lines]
+    return [
+        f"{head}{_place(call, memory)}{_author(memory)}{_until(call, memory)}: {text}" for head, memory, text in lines
+    ]
 
 
 def _place(call: Call, memory: Memory) -> str:
     own = Filter(scope=call.caller.project, include_child_scopes=True)
     return " (this project)" if own.scope and in_scopes(own, memory.scope) else ""
+
+
+def _until(call: Call, memory: Memory) -> str:
+    return "" if memory.superseded_at is None else f" (replaced {_day(call, memory.superseded_at)})"
 
 
 def _author(memory: Memory) -> str:

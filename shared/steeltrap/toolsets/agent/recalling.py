@@ -1,6 +1,7 @@
 """agent: recall, recent_memories."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from ...engine import search as searching
 from ...engine.call import Call
 from ...model import Hit, OutcomeKind
 from ...rules.budget import Sized
+from ...rules.past import asks_for_past
 from ...tools import Input
 from ..fields import AnyText
 from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, inert, memory_lines, shown_to, today
@@ -37,7 +39,7 @@ def recall(call: Call, input: RecallInput) -> str:
         searching.Search(
             query=input.query,
             limit=MAX_RESULTS,
-            filter=shown_to(call),
+            filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),
             precision="relevant",
             max_tokens=input.max_tokens - FRAME_TOKENS,
             sized=lambda hit: Sized(text=inert(hit.memory.content), beside=ID_TOKENS),

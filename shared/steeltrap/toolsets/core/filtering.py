@@ -34,8 +34,6 @@ class FilterInput(Input):
         None, description="Only memories with these metadata keys and plain values; at most 64."
     )
 
-    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
-
     def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
         check_conditions(self.metadata or {})
         values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}

@@ -30,6 +30,7 @@ def get(call: Call, input: GetInput) -> MemoryView:
 
 
 class ListInput(FilterInput):
+    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
     limit: int = Field(50, ge=1, le=1000, description="Maximum number to return.")
     offset: int = Field(0, ge=0, le=10**9, description="Number to skip.")
     deleted: bool = Field(

@@ -13,6 +13,7 @@ from .toolset import CORE
 
 
 class RetrieveInput(FilterInput):
+    include_superseded: bool = Field(False, description="Include memories that another one superseded.")
     query: Query
     limit: int = Field(5, ge=1, le=100, description="Maximum number of memories.")
     detail_limit: int | None = Field(

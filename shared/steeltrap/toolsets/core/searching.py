@@ -1,5 +1,6 @@
 """core: search. A module of its own, since its function imports only this."""
 
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -7,7 +8,9 @@ from pydantic import Field
 from ...engine import search as searching
 from ...engine.call import Call
 from ...errors import InvalidInput
+from ...model import Filter
 from ...rules.diversity import Diversity
+from ...rules.past import asks_for_past
 from ...rules.precision import Precision
 from ...tools import Answer
 from ..fields import Query, Time, Unit
@@ -71,6 +74,11 @@ class SearchInput(FilterInput):
         le=1_000_000,
         description="Limit the results to about this many tokens. Long ones are then shown in part, with `left_out`.",
     )
+    include_superseded: bool | None = Field(
+        None,
+        description="Include memories that another one superseded. Default: only if the query asks for the past, as in "
+        "'where did Ana live before Porto?'.",
+    )
     why: bool = Field(False, description="Explain why each result was found.")
     count_access: bool = Field(
         True, description="Whether the search counts as a read of its results, which raises their importance."
@@ -96,9 +104,9 @@ class SearchView(Answer):
 def search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-    Memories that another one superseded are left out unless you ask for them. The best results come first. An empty
-    result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or filtered out. A
-    result with `left_out` is shown in part; read it in full with get.
+    Memories that another one superseded are left out unless you ask for them, or for the past. The best results come
+    first. An empty result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or
+    filtered out. A result with `left_out` is shown in part; read it in full with get.
     """
     if input.offset and input.max_tokens is not None:
         raise InvalidInput("give `offset` or `max_tokens`, not both: a budget fits the best results first.")
@@ -108,7 +116,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
             query=input.query,
             limit=input.offset + (input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET)),
             mode=input.mode,
-            filter=input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id),
+            filter=_filter(call, input),
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
             related_only=input.related_only,
@@ -124,3 +132,10 @@ def search(call: Call, input: SearchInput) -> SearchView:
     call.outcome = found.outcome
     hits = found.hits[input.offset :]
     return SearchView(results=[hit_view(hit, why=input.why) for hit in hits], outcome=outcome_view(found.outcome))
+
+
+def _filter(call: Call, input: SearchInput) -> Filter:
+    wanted = input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id)
+    if input.include_superseded is None:
+        return replace(wanted, include_superseded=input.as_of is None and asks_for_past(input.query))
+    return wanted
