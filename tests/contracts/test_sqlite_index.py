@@ -21,12 +21,14 @@ from contracts.entries import (
     save,
     search,
     update,
+    vector,
 )
 from contracts.entries import entry as entry_of
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.adapters.sqlite import SqliteStore, index
+from steeltrap.adapters.sqlite.leading import Leading
 from steeltrap.errors import Conflict
-from steeltrap.model import Memory, UserRef
+from steeltrap.model import Embedding, Memory, UserRef
 from steeltrap.ports import Create, Guard, Space
 
 Opening = Callable[[], SqliteStore]
@@ -126,6 +128,10 @@ def _text(pick: random.Random) -> str:
     return " ".join(pick.choices(_WORDS, k=pick.choice([1, 3, 8, 300])))
 
 
+def _direction(pick: random.Random) -> Embedding:
+    return vector(*(pick.gauss(0, 1) for _ in range(6)))
+
+
 def _creation(pick: random.Random, **fields: Any) -> Create:
     fields = {
         "scope": pick.choice(["user/default", "other"]),
@@ -139,6 +145,40 @@ def _creation(pick: random.Random, **fields: Any) -> Create:
         said = memory(_text(pick), source="conversation", **fields)
         return Create(entry=replace(entry_of(said), speaker=pick.choice([None, "ana", "bob"])))
     return creation(_text(pick), **fields)
+
+
+def test_a_large_space_estimates_which_are_near_and_gives_their_true_scores(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pick = random.Random(1)
+    space = space_of(open_store(), "ana")
+    asked = query("heron", near=_direction(pick), by_term=True)
+    estimated: list[int] = []
+
+    def told(self: Leading, vector: Any) -> Any:
+        estimates = estimate(self, vector)
+        estimated.append(len(estimates))
+        return estimates
+
+    estimate = Leading.estimates
+    monkeypatch.setattr(Leading, "estimates", told)
+    for _ in range(3):
+        # The later ones are added to those that are there; some have several chunks.
+        chunks = [[_direction(pick) for _ in range(pick.choice([1, 1, 3]))] for _ in range(200)]
+        space.commit([creation(_text(pick), vectors=each) for each in chunks])
+        exact = {c.id: c for c in space.search(replace(asked, per_leg=None)).candidates}
+        with monkeypatch.context() as large:
+            for name, size in {"SCAN_FROM": 100, "POOL": 100, "LARGE_POOL": 40, "_FEW": 1}.items():
+                large.setattr(index, name, size)
+            found = list(space.search(replace(asked, per_leg=20)).candidates)
+        assert 40 <= len(found) <= 80
+        for one in found:
+            assert one.cosine == pytest.approx(exact[one.id].cosine, abs=1e-6)
+            assert one.bm25 == pytest.approx(exact[one.id].bm25)
+        nearest = sorted(exact, key=lambda id: exact[id].cosine or 0, reverse=True)
+        assert set(nearest[:40]) <= {one.id for one in found}
+    assert len(estimated) == 3
+    assert estimated == sorted(set(estimated))
 
 
 def test_what_a_refused_block_wrote_is_seen_by_nobody(open_store: Opening) -> None:

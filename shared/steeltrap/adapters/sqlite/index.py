@@ -1,4 +1,4 @@
-"""The search index of one user, in memory: exact, rebuilt from the file, kept right by its change number.
+"""The search index of one user, in memory: rebuilt from the file, kept right by its change number.
 
 Each visible memory has a slot; a matrix holds the vectors of all chunks, postings the terms. When many
 slots are dead, or the file was emptied, the index is loaded again.
@@ -6,7 +6,7 @@ slots are dead, or the file was emptied, the index is loaded again.
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import apsw
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
 from ...rules.ids import from_key
+from .leading import Leading
 from .pool import KeywordLeg, columns
 from .postings import Postings
 from .signs import SCAN_FROM, Signs
@@ -37,6 +38,12 @@ _NEW: Final = (
 POOL: Final = 4000
 """So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
 LARGE_POOL: Final = 1000
+_ESTIMATED: Final = 4
+"""Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
+_SMALL: Final = 4096 * 256
+"""So many numbers are multiplied in one thread."""
+_FEW: Final = 4
+"""Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
 
 
 class Index:
@@ -57,6 +64,7 @@ class Index:
         self._speakers: frozenset[str] | None = None
         self._postings = Postings()
         self._signs = Signs(self.dimension)
+        self._leading = Leading(self.dimension)
 
     def refresh(self, connection: apsw.Connection, degraded: str | None = None) -> None:
         """Take in what was written since the last time; only words where it is told why there are no vectors."""
@@ -90,7 +98,8 @@ class Index:
 
     def memory(self) -> int:
         """Bytes held, about."""
-        return self._matrix.nbytes + self._signs.memory() + self._slots.memory() + self._postings.size()
+        approximate = self._signs.memory() + self._leading.memory()
+        return self._matrix.nbytes + approximate + self._slots.memory() + self._postings.size()
 
     def base(self, filter: Filter, now: int) -> Mask:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
@@ -112,11 +121,6 @@ class Index:
         """The slots of these row numbers."""
         return self._slots.among(rows)
 
-    def cosines(self, embedding: Embedding) -> NDArray[np.float32]:
-        """The best chunk's cosine of every slot, dead ones and all."""
-        query = np.frombuffer(embedding, "<f4")
-        return self._best_chunk(self._matrix[: self._chunks] @ query)
-
     def bm25(self, tokens: Sequence[str], counted: Mask, among: Mask) -> KeywordLeg:
         """The BM25 score of every slot of `among`, by the statistics of `counted`, and what each term adds where."""
         scores, terms, frequencies = self._postings.scores(tokens, self._slots.column("length"), counted, among)
@@ -131,7 +135,7 @@ class Index:
     def candidates(
         self,
         admitted: Mask,
-        cosine: NDArray[np.float32] | None,
+        embedding: Embedding | None,
         keyword: KeywordLeg | None,
         per_leg: int | None,
         *,
@@ -139,15 +143,24 @@ class Index:
     ) -> Candidates:
         """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts.
 
-        What is ranked by its terms is ranked among all that are admitted, as long as those are no more than `POOL`.
+        What is ranked by its terms is ranked among all that are admitted, as long as those are no more than `POOL`. In
+        a large space the best cosines are those of the highest estimates.
         """
+        slots = np.flatnonzero(admitted)
         if by_term and per_leg is not None:
-            per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
+            per_leg = None if len(slots) <= POOL else max(per_leg, LARGE_POOL)
         chosen = np.zeros(self._slots.size, np.bool_)
-        if cosine is not None:
-            chosen[self._best(cosine, admitted, per_leg)] = True
         if keyword is not None:
-            chosen[self._best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
+            chosen[self._slots.best(keyword.scores, slots[keyword.scores[slots] > 0], per_leg)] = True
+        cosine = None
+        if embedding is not None:
+            query = np.frombuffer(embedding, "<f4")
+            if by_term and per_leg is not None and self._chunks > SCAN_FROM:
+                near = chosen.copy()
+                near[self._probably_best(query, slots, _ESTIMATED * per_leg)] = True
+                slots = np.flatnonzero(near)
+            cosine = self._cosines(query, slots)
+            chosen[self._slots.best(cosine, slots, per_leg)] = True
         return columns(self._slots, np.flatnonzero(chosen), cosine, keyword, by_term=by_term)
 
     def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
@@ -198,7 +211,7 @@ class Index:
         rows = self._matrix[: self._chunks]
         # One vector takes the path that is bound by memory only; it is twice as fast as a thin product.
         one = len(vectors) == self.dimension
-        similar = (rows @ vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
+        similar = _cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
         everywhere = np.arange(self._slots.size)
         found = []
         first = 0
@@ -237,17 +250,23 @@ class Index:
         keys = self._slots.column("key")[slots]
         return [Neighbour(from_key(keys[i].tobytes()), float(cosine[i])) for i in order]
 
-    def _best(self, scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
-        """The slots of the `count` best admitted scores; of those that tie for the last place the newest."""
-        slots = np.flatnonzero(admitted)
-        if count is None or len(slots) <= count:
-            return slots
-        values = scores[slots]
-        least = np.partition(values, len(values) - count)[len(values) - count]
-        better = slots[values > least]
-        ties = slots[values == least]
-        newest = ties[self._slots.order(ties, scores[ties])]
-        return np.concatenate((better, newest[: count - len(better)]))
+    def _probably_best(self, query: NDArray[np.float32], slots: NDArray[np.intp], count: int) -> NDArray[np.intp]:
+        """Of some slots about the `count` whose estimated cosines are the highest."""
+        self._leading.take_in(self._matrix[: self._chunks])
+        return self._slots.best(self._best_chunk(self._leading.estimates(query)), slots, count)
+
+    def _cosines(self, query: NDArray[np.float32], slots: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The best chunk's cosine of some slots; any number at the others."""
+        if len(slots) > self._slots.size // _FEW:
+            return self._best_chunk(_cosines(self._matrix[: self._chunks], query))
+        cosine = np.zeros(self._slots.size, np.float32)
+        chunks = self._slots.column("chunks")[slots]
+        slots, chunks = slots[chunks > 0], chunks[chunks > 0]
+        if len(slots):
+            before = chunks.cumsum() - chunks
+            rows = np.repeat(self._slots.column("first")[slots] - before, chunks) + np.arange(chunks.sum())
+            cosine[slots] = np.maximum.reduceat(_cosines(self._matrix[rows], query), before)
+        return cosine
 
     def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
         if self._one_chunk_each:
@@ -286,3 +305,9 @@ class Index:
         self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)
         self._chunks = stop
         self._one_chunk_each = self._one_chunk_each and bool((chunks == 1).all())
+
+
+def _cosines(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    # BLAS wakes another thread for this, which on a busy machine takes milliseconds.
+    cosines: NDArray[np.float32] = np.vecdot(rows, vector) if rows.size <= _SMALL else rows @ vector
+    return cosines

@@ -203,6 +203,20 @@ class Slots:
         halves = self.column("key")[slots].view(">u8").reshape(-1, 2)
         return np.lexsort((halves[:, 1], halves[:, 0], -self.column("created")[slots], -scores))
 
+    def best(self, scores: NDArray[Any], slots: NDArray[np.intp], count: int | None) -> NDArray[np.intp]:
+        """Of some slots the `count` with the best scores; of those that tie for the last place the newest."""
+        if count is None or len(slots) <= count:
+            return slots
+        values = scores[slots]
+        is_best = values >= np.partition(values, len(values) - count)[len(values) - count]
+        slots, values = slots[is_best], values[is_best]
+        if len(slots) == count:
+            return slots
+        least = values.min()
+        better, ties = slots[values > least], slots[values == least]
+        newest = ties[self.order(ties, scores[ties])]
+        return np.concatenate((better, newest[: count - len(better)]))
+
     def frequent_speakers(self) -> frozenset[str]:
         """Those who say at least two of the memories."""
         times = np.bincount(self.column("speaker")[self.column("alive")], minlength=len(self._speakers))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import apsw
+import numpy as np
 
 from ...errors import IndexUnavailable, MemoryNotFound
 from ...model import (
@@ -139,12 +140,11 @@ class SqliteSpace:
             base = seen if wanted == query.filter else index.base(wanted, self._now())
             candidates = self._admitted(connection, index, base, wanted)
             vector = query.embedding if index.degraded is None else None
-            cosine = None if vector is None else index.cosines(vector)
             keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
             return Matches(
-                candidates=index.candidates(candidates, cosine, keyword, query.per_leg, by_term=query.by_term),
-                stored=int(seen.sum()),
-                admitted=int((candidates & seen).sum()),
+                candidates=index.candidates(candidates, vector, keyword, query.per_leg, by_term=query.by_term),
+                stored=int(np.count_nonzero(seen)),
+                admitted=int(np.count_nonzero(candidates & seen)),
                 degraded=index.degraded,
             )
 
