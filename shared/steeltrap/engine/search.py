@@ -1,12 +1,12 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import IndexUnavailable, InvalidInput
-from ..model import Candidates, Filter, Hit, Matches, Memory, Outcome, OutcomeKind, Query, to_micros
+from ..model import Candidates, Filter, Hit, Memory, Outcome, OutcomeKind, Query, to_micros
 from ..rules import precision
 from ..rules.analysis import query_tokens
 from ..rules.budget import Sizing, fit
@@ -16,7 +16,8 @@ from ..rules.matching import sees
 from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
-from .corrected import credit, is_current
+from .search_outcome import NOTHING_RELEVANT, told
+from .successors import credit
 
 if TYPE_CHECKING:
     from ..rules.fusion import Column, Fused, Scored
@@ -69,6 +70,10 @@ class Search:
     def needs_importance(self) -> bool:
         return self.sort_by == "importance" or self.importance_weight > 0
 
+    def pool(self) -> int:
+        """How many of the best are looked at before the cut to `limit`."""
+        return self.diversity.pool(self.limit) if self.diversity else self.limit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -103,10 +108,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("rank"):
         scored = _scored(call, request, matches.candidates, speakers)
         if query.with_superseded:
-            credit(call, scored, request.diversity.pool(request.limit) if request.diversity else request.limit)
+            credit(call, scored, request.pool())
         passed = _passed(scored, request)
-        if query.with_superseded:
-            passed = is_current(scored, passed)
         relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, relevant)
         if rerank:
@@ -119,13 +122,9 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     if request.count_access:
         call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
-    outcome = _outcome(request, matches, hits, len(found))
     if len(passed) and not len(relevant):
-        outcome = _NOTHING_RELEVANT
-    return Found(hits=hits, outcome=outcome, matches=len(relevant))
-
-
-_NOTHING_RELEVANT: Final = Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+        return Found(hits=hits, outcome=NOTHING_RELEVANT, matches=0)
+    return Found(hits=hits, outcome=told(request, matches, hits, len(found)), matches=len(relevant))
 
 
 def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
@@ -166,15 +165,14 @@ def _per_leg(request: Search) -> int | None:
     # The most important or the newest match may be the least relevant one.
     if request.sort_by != "relevance" or request.importance_weight > 0:
         return None
-    pool = request.diversity.pool(request.limit) if request.diversity else 0
-    return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit, pool)
+    return max(MIN_CANDIDATES, CANDIDATES_PER_RESULT * request.limit, request.pool())
 
 
 def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]":
     diversity = request.diversity
     if diversity is None:
         return list(islice(ranked, 2 * request.limit if request.said_once else request.limit))
-    pool = list(islice(ranked, diversity.pool(request.limit)))
+    pool = list(islice(ranked, request.pool()))
     ids = [f.candidate.id for f in pool]
     chosen = set(call.space.distinct(ids, floor=diversity.threshold, limit=request.limit))
     return [f for f in pool if f.candidate.id in chosen]
@@ -204,11 +202,12 @@ def _weight(call: Call, request: Search) -> float | None:
 
 
 def _passed(scored: "Scored", request: Search) -> "Column":
-    """The places of the candidates that are above the floors."""
+    """The places of the candidates that are above the floors, without those that stood in for what is current."""
     if request.mode == "keyword":
         return scored.above(0.0, related_only=False)
     least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -2.0
-    return scored.above(least, related_only=request.related_only)
+    above = scored.above(least, related_only=request.related_only)
+    return above if request.filter.include_superseded or request.filter.as_of else scored.current(above)
 
 
 def _ordered(call: Call, request: Search, scored: "Scored", passed: "Column") -> "Iterable[Fused]":
@@ -270,39 +269,3 @@ def _hit(fused: "Fused", memory: Memory) -> Hit:
         importance=None if fused.importance is None else round(fused.importance, 4),
         boosts={name: round(value, 4) for name, value in fused.boosts.items()},
     )
-
-
-def _outcome(request: Search, matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:
-    more = found - len(hits)
-    if matches.degraded:
-        incomplete = f"The answer may be incomplete: {matches.degraded}"
-        return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
-    parts = sum(hit.left_out > 0 for hit in hits)
-    if more or parts:
-        shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
-        cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
-        return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
-    if hits:
-        return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
-    if not matches.stored:
-        return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
-    as_of = request.filter.as_of
-    if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
-        return Outcome(
-            kind=OutcomeKind.FILTERED_OUT,
-            message=f"Nothing was stored yet at {as_of.isoformat()}; search with a later `as_of`, or without it.",
-        )
-    if not matches.admitted:
-        return Outcome(
-            kind=OutcomeKind.FILTERED_OUT,
-            message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
-        )
-    cosines = matches.candidates.cosine
-    best = None if cosines is None or not len(cosines) else round(float(cosines.max()), 4)
-    if request.min_similarity > 0 and best is not None:
-        return Outcome(
-            kind=OutcomeKind.BELOW_FLOOR,
-            message=f"The nearest memory has similarity {best}, below {request.min_similarity:g}; lower the threshold.",
-            best_score=best,
-        )
-    return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)

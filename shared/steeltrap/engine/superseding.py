@@ -4,7 +4,7 @@ What is superseded says by which memory, and that alone counts. The newer one al
 so that undoing its deletion knows what to take out of sight again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -15,6 +15,7 @@ from ..ports import Replace
 from .call import Call
 from .entry import out_of_search, unchanged_text
 from .get import find_all
+from .successors import chain
 
 
 def marks(call: Call, new: Memory) -> list[Replace]:
@@ -85,16 +86,6 @@ def fitting(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
         elif memory.superseded_by is None or memory.id not in chain(memory, known):
             fit[memory.id] = memory
     return fit
-
-
-def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
-    """The ids of what superseded a memory, of what superseded that one, and so on; each once, even in a circle."""
-    seen: set[str] = set()
-    newer: Memory | None = memory
-    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in seen:
-        yield newer.superseded_by
-        seen.add(newer.superseded_by)
-        newer = read(newer.superseded_by)
 
 
 def _changed(call: Call, old: Memory, at: datetime, **fields: Any) -> Replace:

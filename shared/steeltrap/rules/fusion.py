@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from ..model import Candidate, Candidates
 from .importance import weighed
+from .traits import Trait
 
 Column = NDArray[Any]
 _FIRST_BLOCK: Final = 64
+_MOST_SUPERSEDED: Final = 50
 
 
 @dataclass(slots=True)
@@ -81,6 +83,20 @@ class Scored:
         self.importance[list(importance)] = list(importance.values())
         if weight > 0:
             self.score = weighed(self.score, self.importance, weight)
+
+    def superseded(self, limit: int) -> Column:
+        """The places of superseded candidates, best first, that would be among the best `limit`; at most 50."""
+        is_superseded = (self.candidates.traits & Trait.SUPERSEDED) != 0
+        current = self.score[~is_superseded]
+        least = np.partition(current, -limit)[-limit] if len(current) > limit else 0.0
+        better = np.flatnonzero(is_superseded & (self.score > least))
+        best_first: Column = better[np.argsort(-self.score[better], kind="stable")][:_MOST_SUPERSEDED]
+        return best_first
+
+    def current(self, places: Column) -> Column:
+        """Of some places, those of candidates that nothing superseded."""
+        current: Column = places[(self.candidates.traits[places] & Trait.SUPERSEDED) == 0]
+        return current
 
     def inherit(self, heirs: Mapping[int, int], share: float) -> None:
         """Raise candidates to a share of others' scores, where that is more than their own: `heirs` has the place of

@@ -1,0 +1,49 @@
+"""What a search says of its answer, above all of an empty one. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ..model import Hit, Matches, Outcome, OutcomeKind
+
+if TYPE_CHECKING:
+    from .search import Search
+
+NOTHING_RELEVANT: Final = Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+
+
+def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:
+    """The outcome of a search that found so many memories, of which the hits are shown."""
+    more = found - len(hits)
+    if matches.degraded:
+        incomplete = f"The answer may be incomplete: {matches.degraded}"
+        return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
+    parts = sum(hit.left_out > 0 for hit in hits)
+    if more or parts:
+        shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
+        cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
+        return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
+    if hits:
+        return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
+    if not matches.stored:
+        return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+    as_of = request.filter.as_of
+    if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"Nothing was stored yet at {as_of.isoformat()}; search with a later `as_of`, or without it.",
+        )
+    if not matches.admitted:
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
+        )
+    cosines = matches.candidates.cosine
+    best = None if cosines is None or not len(cosines) else round(float(cosines.max()), 4)
+    if request.min_similarity > 0 and best is not None:
+        return Outcome(
+            kind=OutcomeKind.BELOW_FLOOR,
+            message=f"The nearest memory has similarity {best}, below {request.min_similarity:g}; lower the threshold.",
+            best_score=best,
+        )
+    return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)
