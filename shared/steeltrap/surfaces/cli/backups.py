@@ -1,11 +1,14 @@
 """backup and restore: copies of the whole data folder."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import options
+from .aside import aside
 from .exits import Exit
 from .output import complain, say, write_json
 
@@ -34,8 +37,15 @@ def backup(
 
     settings = read_settings(data=data and data.expanduser())
     with shown("Backing up", 1, unit="users") as advance:
-        made = runtime.back_up(
-            settings, target.expanduser(), skip=(SERVER_FILE,), advance=lambda done, of: advance(done / of, done)
+
+        def advanced(check: Callable[[], None], done: int, of: int) -> None:
+            check()
+            advance(done / of, done)
+
+        made = aside(
+            lambda check: runtime.back_up(
+                settings, target.expanduser(), skip=(SERVER_FILE,), advance=partial(advanced, check)
+            )
         )
     for each in made.left_out:
         complain(f"Left out: {each.path}. {each.reason}")
