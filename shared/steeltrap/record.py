@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from .errors import InvalidInput
 from .model import Importance, JsonObject, Link, Memory, Message
@@ -91,7 +92,7 @@ def to_image(memory: Memory) -> str:
 
 def from_image(image: str | bytes) -> Memory:
     """The memory of `to_image`'s text."""
-    return decode(json.loads(image))
+    return decode(from_json(image))
 
 
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

@@ -226,10 +226,10 @@ def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[in
     """The importance of the memories at some places."""
     now = to_micros(call.now())
     usage = call.space.usage([candidates.ids[place] for place in passed])
-    rows = ((place, candidates.row(place)) for place in passed.tolist())
+    places = passed.tolist()
     return {
         place: importance(created=c.created, usage=usage.get(c.id, UNREAD), now=now, manual=c.importance)
-        for place, c in rows
+        for place, c in zip(places, candidates.rows(places), strict=True)
     }
 
 

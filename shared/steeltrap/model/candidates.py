@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -107,8 +108,8 @@ class Candidates:
         for token, (places, scores) in enumerate(self.terms):
             for place, score in zip(places.tolist(), scores.tolist(), strict=True):
                 terms[place][token] = score
-        for place, of_place in enumerate(terms):
-            yield self.row(place)._replace(terms=of_place or NO_TERMS)
+        for row, of_place in zip(self.rows(range(len(self))), terms, strict=True):
+            yield row._replace(terms=of_place or NO_TERMS)
 
     def place(self, id: str) -> int | None:
         """The place of a memory, None where it is no candidate."""
@@ -119,22 +120,35 @@ class Candidates:
 
     def row(self, place: int) -> Candidate:
         """The candidate at a place, without its terms, which stand by token."""
-        surprise, importance = float(self.surprise[place]), float(self.importance[place])
-        conversation, occurred = int(self.conversation[place]), int(self.occurred[place])
-        return Candidate(
-            id=self.ids[place],
-            cosine=None if self.cosine is None else float(self.cosine[place]),
-            bm25=None if self.bm25 is None else float(self.bm25[place]),
-            created=int(self.created[place]),
-            pinned=bool(self.pinned[place]),
-            surprise=None if isnan(surprise) else surprise,
-            conversation=None if conversation < 0 else conversation,
-            position=int(self.position[place]),
-            speaker=self.speakers[self.speaker[place]],
-            importance=None if isnan(importance) else importance,
-            chunks=int(self.chunks[place]),
-            traits=int(self.traits[place]),
-            occurred=None if occurred == NO_TIME else occurred,
+        return self.rows([place])[0]
+
+    def rows(self, places: Sequence[int]) -> list[Candidate]:
+        """The candidates at some places, without their terms."""
+        import numpy as np
+
+        wanted = np.asarray(places, np.intp)
+
+        def at(column: "NDArray[Any] | None") -> list[Any]:
+            return [None] * len(places) if column is None else column[wanted].tolist()
+
+        return list(
+            map(
+                Candidate,
+                [self.ids[place] for place in wanted.tolist()],
+                at(self.cosine),
+                at(self.bm25),
+                at(self.created),
+                at(self.pinned),
+                [None if isnan(surprise) else surprise for surprise in at(self.surprise)],
+                repeat(NO_TERMS),
+                [None if conversation < 0 else conversation for conversation in at(self.conversation)],
+                at(self.position),
+                [self.speakers[speaker] for speaker in at(self.speaker)],
+                [None if isnan(importance) else importance for importance in at(self.importance)],
+                at(self.chunks),
+                at(self.traits),
+                [None if occurred == NO_TIME else occurred for occurred in at(self.occurred)],
+            )
         )
 
 

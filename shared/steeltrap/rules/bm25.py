@@ -22,7 +22,7 @@ def idf(document_frequency: int, documents: int) -> float:
     return log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
-def term_score(term_frequency: Number, length: Number, average_length: float, idf: float) -> Number:
+def term_score(term_frequency: Number, length: Number, average_length: float, idf: Number) -> Number:
     """One term's part of a document's score; a document's score is the sum over the query's terms.
 
     `length` and `average_length` count tokens. 0 at least, below idf * (K1 + 1).

@@ -88,8 +88,10 @@ def mass(candidates: Candidates) -> float:
 def _semantic(candidates: Candidates, scale: Scale, weights: Weights) -> Column:
     if candidates.cosine is None:
         return np.zeros(len(candidates))
-    chunks = np.log(np.clip(candidates.chunks, 1, MOST_CHUNKS))
-    return calibrated_all(candidates.cosine - weights.chunks * scale.slope * chunks, scale.unrelated)
+    cosine = candidates.cosine.astype(np.float64)
+    if candidates.chunks.max(initial=1) > 1:
+        cosine -= weights.chunks * scale.slope * np.log(np.clip(candidates.chunks, 1, MOST_CHUNKS))
+    return calibrated_all(cosine, scale.unrelated)
 
 
 def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
@@ -178,32 +180,41 @@ def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: We
         for number, name in enumerate(candidates.speakers)
         if name in speakers and not (asked - STOP_WORDS).isdisjoint(words(name or ""))
     ]
-    wishes = _has(candidates, Trait.INSTRUCTION) + 0.5 * _has(candidates, Trait.PREFERENCE)
+    added: dict[str, Column] = {}
+    # What adds to no memory is not computed: most queries and most spaces have little of this.
+    if named:
+        added["speaker"] = weights.speaker * np.isin(candidates.speaker, named)
+    instructions, preferences = _has(candidates, Trait.INSTRUCTION), _has(candidates, Trait.PREFERENCE)
+    if instructions.any() or preferences.any():
+        wishes = instructions + 0.5 * preferences
+        added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
+    if (days := _on_days(query, candidates)) is not None:
+        added["days"] = weights.days * days
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
-    meant = [_has(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]
-    return {
-        "speaker": weights.speaker * np.isin(candidates.speaker, named),
-        "wish": weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED),
-        "days": weights.days * _on_days(query, candidates),
-        "role": weights.role * sum(meant, np.zeros(len(candidates))),
-    }
+    if meant := [_has(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
+        added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
+    return added
 
 
-def _on_days(query: str, candidates: Candidates) -> Column:
-    """1 for what happened within 14 days of a day that the query names, else 0."""
-    near = np.zeros(len(candidates))
+def _on_days(query: str, candidates: Candidates) -> Column | None:
+    """1 for what happened within 14 days of a day that the query names, else 0; None where it names none."""
     times = candidates.occurred[candidates.occurred != NO_TIME]
     if not len(times):
-        return near
+        return None
     first, last = from_micros(int(times.min())).year, from_micros(int(times.max())).year
-    for start, end in spans(query, range(max(first, last - _MOST_YEARS), last + 1)):
+    named = spans(query, range(max(first, last - _MOST_YEARS), last + 1))
+    if not named:
+        return None
+    near = np.zeros(len(candidates))
+    for start, end in named:
         margin = DAYS * MICROS_PER_DAY
         near[(candidates.occurred >= to_micros(start) - margin) & (candidates.occurred < to_micros(end) + margin)] = 1
     return near
 
 
 def _has(candidates: Candidates, trait: Trait) -> Column:
-    has: Column = (candidates.traits & trait) != 0
+    # As a number, since numpy takes a flag for an object.
+    has: Column = (candidates.traits & int(trait)) != 0
     return has
 
 

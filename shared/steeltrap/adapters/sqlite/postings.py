@@ -5,6 +5,7 @@ merged in when it has grown.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
@@ -71,10 +72,8 @@ class Postings:
     ) -> tuple[NDArray[np.float64], TermScores, dict[str, int]]:
         """The BM25 score of every slot, by the statistics of the slots in `counted`, 0 outside `among`; for each token
         that is scored the slots in `among` that have it, with what it adds there; and how many of `counted` have it."""
-        scores = np.zeros(len(lengths))
         documents = int(np.count_nonzero(counted))
         average = max(1.0, float(lengths @ counted) / max(1, documents))
-        terms: TermScores = []
         found = self._find(tokens)
         if documents < len(among):
             found = {token: _admitted(posting, among) for token, posting in found.items()}
@@ -82,14 +81,19 @@ class Postings:
             frequencies = {token: len(slots) for token, (slots, _) in found.items()}
         else:
             frequencies = {token: int(np.count_nonzero(counted[slots])) for token, (slots, _) in found.items()}
-        scored = bm25.rarest(frequencies)
-        for token in scored:
-            slots, counts = found[token]
-            weight = bm25.idf(frequencies[token], documents)
-            added = bm25.term_score(counts.astype(np.float64), lengths[slots], average, weight)
-            scores[slots] += added
-            terms.append((slots, added))
-        return scores, terms, {token: frequencies[token] for token in scored}
+        scored = {token: frequencies[token] for token in bm25.rarest(frequencies)}
+        if not scored:
+            return np.zeros(len(lengths)), [], {}
+        # All terms at once: a call of numpy takes longer than the few slots of most terms.
+        sizes = [len(found[token][0]) for token in scored]
+        slots = np.concatenate([found[token][0] for token in scored])
+        counts = np.concatenate([found[token][1] for token in scored]).astype(np.float64)
+        weights = np.repeat([bm25.idf(frequency, documents) for frequency in scored.values()], sizes)
+        added = bm25.term_score(counts, lengths[slots], average, weights)
+        scores = np.bincount(slots, added, len(lengths)).astype(np.float64, copy=False)
+        ends = list(accumulate(sizes))
+        terms = [(slots[end - size : end], added[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+        return scores, terms, scored
 
     def size(self) -> int:
         """Bytes held, about."""
@@ -103,11 +107,10 @@ class Postings:
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
         found: dict[str, Posting] = {}
         for token, digest, start, stop in zip(wanted, digests, starts, stops, strict=True):
-            at = np.flatnonzero(tail == digest)
-            found[token] = (
-                np.concatenate((self._slots[start:stop], slots[at])),
-                np.concatenate((self._counts[start:stop], counts[at])),
-            )
+            posting = self._slots[start:stop], self._counts[start:stop]
+            if len(at := np.flatnonzero(tail == digest)):
+                posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
+            found[token] = posting
         return found
 
 
