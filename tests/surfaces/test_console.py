@@ -136,6 +136,14 @@ def test_the_first_page_lists_memories_and_a_search_says_why_each_is_there(brows
     assert "bar-words" in found
 
 
+def test_a_row_says_when_it_happened_if_that_was_on_another_day_than_the_save(browser: Browser) -> None:
+    browser.save("The harbour froze.", scope="days", occurred_at="1987-01-12")
+    browser.save("The harbour thawed.", scope="days")
+    rows = browser.get("/?scope=days").text
+    assert rows.count("happened") == 1
+    assert 'happened <time datetime="1987-01-12">1987-01-12</time>' in rows
+
+
 def test_scrolling_gets_the_next_rows_alone(browser: Browser) -> None:
     for number in range(30):
         browser.save(f"Scrolled item {number}.", scope="scrolled")

@@ -14,7 +14,8 @@ _SHOWN_TAGS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What a list shows of a memory. `score` and `why` are of a search."""
+    """What a list shows of a memory. `happened` is given if that was on another day than the save. `score` and `why`
+    are of a search."""
 
     id: str
     version: int
@@ -23,6 +24,7 @@ class Row:
     at: str
     time: str
     day: str
+    happened: str
     scope: str
     tags: list[str]
     badges: list[tuple[str, str]]
@@ -35,6 +37,8 @@ class Row:
 def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
     content = memory["content"]
     deleted = memory.get("deleted_at")
+    day = day_of(memory["created_at"], zone)
+    happened = memory.get("occurred_at")
     return Row(
         id=memory["id"],
         version=memory["version"],
@@ -42,7 +46,8 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
         is_cut=len(content) > EXCERPT,
         at=memory["created_at"],
         time=when(memory["created_at"], zone),
-        day=day_of(memory["created_at"], zone),
+        day=day,
+        happened=then if happened and (then := when(happened, zone)[:10]) != day else "",
         scope=memory["scope"],
         tags=memory.get("tags", [])[:_SHOWN_TAGS],
         badges=badges(memory),
