@@ -13,7 +13,8 @@ class Query:
     """What a store searches for: analysed tokens, an embedding, or both.
 
     `per_leg` is how many distinct memories each leg returns at most; None means every match. Of more than 64 distinct
-    tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score.
+    tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score, at
+    least where one of them was said in a conversation.
 
     `with_superseded` adds candidates that another memory superseded, which their traits say. They are in no count and
     no statistics: those are of what the filter lets through.

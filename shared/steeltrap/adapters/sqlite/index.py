@@ -146,21 +146,20 @@ class Index:
         What is ranked by its terms is ranked among all that are admitted, as long as those are no more than `POOL`. In
         a large space the best cosines are those of the highest estimates.
         """
-        slots = np.flatnonzero(admitted)
         if by_term and per_leg is not None:
-            per_leg = None if len(slots) <= POOL else max(per_leg, LARGE_POOL)
+            per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
         chosen = np.zeros(self._slots.size, np.bool_)
         if keyword is not None:
-            chosen[self._slots.best(keyword.scores, slots[keyword.scores[slots] > 0], per_leg)] = True
+            chosen[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
         cosine = None
         if embedding is not None:
             query = np.frombuffer(embedding, "<f4")
             if by_term and per_leg is not None and self._chunks > SCAN_FROM:
-                near = chosen.copy()
-                near[self._probably_best(query, slots, _ESTIMATED * per_leg)] = True
-                slots = np.flatnonzero(near)
-            cosine = self._cosines(query, slots)
-            chosen[self._slots.best(cosine, slots, per_leg)] = True
+                near = self._probably_best(query, admitted, _ESTIMATED * per_leg)
+                admitted = chosen.copy()
+                admitted[near] = True
+            cosine = self._cosines(query, admitted)
+            chosen[self._slots.best(cosine, admitted, per_leg)] = True
         return columns(self._slots, np.flatnonzero(chosen), cosine, keyword, by_term=by_term)
 
     def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
@@ -250,13 +249,14 @@ class Index:
         keys = self._slots.column("key")[slots]
         return [Neighbour(from_key(keys[i].tobytes()), float(cosine[i])) for i in order]
 
-    def _probably_best(self, query: NDArray[np.float32], slots: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-        """Of some slots about the `count` whose estimated cosines are the highest."""
+    def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
+        """The admitted slots whose estimated cosines are the highest, `count` of them."""
         self._leading.take_in(self._matrix[: self._chunks])
-        return self._slots.best(self._best_chunk(self._leading.estimates(query)), slots, count)
+        return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
 
-    def _cosines(self, query: NDArray[np.float32], slots: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The best chunk's cosine of some slots; any number at the others."""
+    def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:
+        """The best chunk's cosine of the admitted slots; any number at the others."""
+        slots = np.flatnonzero(admitted)
         if len(slots) > self._slots.size // _FEW:
             return self._best_chunk(_cosines(self._matrix[: self._chunks], query))
         cosine = np.zeros(self._slots.size, np.float32)

@@ -54,9 +54,12 @@ def columns(
     *,
     by_term: bool,
 ) -> Candidates:
-    """The chosen slots with both scores, and with what each term adds if `by_term`."""
+    """The chosen slots with both scores. What each term adds is there if `by_term`, and if one of them was said in a
+    conversation: only there do memories count for each other."""
     # All of a small space, dead slots aside: what is read of it needs no copy.
     at = slice(None) if len(chosen) == slots.size else chosen
+    conversation = slots.column("conversation")[at]
+    needs_terms = by_term and bool((conversation >= 0).any())
     return Candidates(
         ids=Ids(slots.column("key")[at]),
         created=slots.column("created")[at],
@@ -65,14 +68,14 @@ def columns(
         chunks=slots.column("chunks")[at],
         traits=slots.column("traits")[at],
         occurred=slots.column("occurred")[at],
-        conversation=slots.column("conversation")[at],
+        conversation=conversation,
         position=slots.positions()[chosen],
         speaker=slots.column("speaker")[at],
         speakers=slots.speakers,
         pinned=slots.column("pinned")[at],
         surprise=slots.column("surprise")[at],
         importance=slots.column("importance")[at],
-        terms=_terms_at(chosen, keyword.terms, slots.size) if keyword is not None and by_term else (),
+        terms=_terms_at(chosen, keyword.terms, slots.size) if keyword is not None and needs_terms else (),
         documents=0 if keyword is None else keyword.documents,
         frequencies={} if keyword is None else keyword.frequencies,
     )

@@ -155,7 +155,7 @@ class Slots:
     def base(self, now: int, filter: Filter = _ANY) -> Mask:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
         seen: Mask = self.column("alive") & (self.column("expires") > now)
-        if not filter.include_superseded:
+        if self.has_superseded and not filter.include_superseded:
             seen &= self.column("superseded") > (FOREVER - 1 if filter.as_of is None else to_micros(filter.as_of))
         if filter.include_turns and filter.turns_of is None:
             return seen
@@ -203,16 +203,17 @@ class Slots:
         halves = self.column("key")[slots].view(">u8").reshape(-1, 2)
         return np.lexsort((halves[:, 1], halves[:, 0], -self.column("created")[slots], -scores))
 
-    def best(self, scores: NDArray[Any], slots: NDArray[np.intp], count: int | None) -> NDArray[np.intp]:
-        """Of some slots the `count` with the best scores; of those that tie for the last place the newest."""
+    def best(self, scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
+        """The slots of the `count` best admitted scores; of those that tie for the last place the newest."""
+        slots: NDArray[np.intp] = np.flatnonzero(admitted)
         if count is None or len(slots) <= count:
             return slots
-        values = scores[slots]
-        is_best = values >= np.partition(values, len(values) - count)[len(values) - count]
+        values = scores[admitted]
+        least = np.partition(values, len(values) - count)[len(values) - count]
+        is_best = values >= least
         slots, values = slots[is_best], values[is_best]
         if len(slots) == count:
             return slots
-        least = values.min()
         better, ties = slots[values > least], slots[values == least]
         newest = ties[self.order(ties, scores[ties])]
         return np.concatenate((better, newest[: count - len(better)]))

@@ -16,7 +16,7 @@ from ...tools import Answer
 from ..fields import Query, Time, Unit
 from .filtering import FilterInput
 from .toolset import CORE
-from .views import HitView, OutcomeView, hit_view, outcome_view, sized
+from .views import HitView, OutcomeView, hit_fields, outcome_view, sized
 
 RESULTS: Final = 10
 RESULTS_IN_A_BUDGET: Final = 100
@@ -131,7 +131,9 @@ def search(call: Call, input: SearchInput) -> SearchView:
     )
     call.outcome = found.outcome
     hits = found.hits[input.offset :]
-    return SearchView(results=[hit_view(hit, why=input.why) for hit in hits], outcome=outcome_view(found.outcome))
+    return SearchView.model_validate(
+        {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_view(found.outcome)}
+    )
 
 
 def _filter(call: Call, input: SearchInput) -> Filter:

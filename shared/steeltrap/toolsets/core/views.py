@@ -117,14 +117,14 @@ def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
     return MemoryView(**_fields(memory), links=shown or None)
 
 
-def hit_view(hit: Hit, *, why: bool) -> HitView:
-    """A found memory, with why it is there on request."""
-    view = HitView(**_fields(hit.memory), score=hit.score, why=_why(hit) if why else None)
-    if hit.preview is None:
-        return view
-    return view.model_copy(
-        update={"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
-    )
+def hit_fields(hit: Hit, *, why: bool) -> dict[str, Any]:
+    """The fields of a found memory's `HitView`, with why it is there on request. Validating many at once takes half of
+    the time."""
+    fields = _fields(hit.memory)
+    fields |= {"score": hit.score, "why": _why(hit) if why else None}
+    if hit.preview is not None:
+        fields |= {"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
+    return fields
 
 
 def _why(hit: Hit) -> WhyView:
@@ -144,13 +144,13 @@ _MANY: Final = 100_000
 
 def sized(hit: Hit, *, why: bool) -> Sized:
     """A found memory as a token budget counts it: the JSON that is shown."""
-    part = _tokens(hit_view(replace(hit, preview="", left_out=_MANY), why=why))
-    whole = _tokens(hit_view(replace(hit, memory=replace(hit.memory, content="")), why=why))
+    part = _tokens(hit_fields(replace(hit, preview="", left_out=_MANY), why=why))
+    whole = _tokens(hit_fields(replace(hit, memory=replace(hit.memory, content="")), why=why))
     return Sized(text=hit.memory.content, beside=part, rest=max(0, whole - part))
 
 
-def _tokens(view: HitView) -> int:
-    return estimate_tokens(view.model_dump_json(exclude_none=True))
+def _tokens(fields: dict[str, Any]) -> int:
+    return estimate_tokens(HitView(**fields).model_dump_json(exclude_none=True))
 
 
 def outcome_view(outcome: Outcome) -> OutcomeView:
