@@ -16,6 +16,7 @@ from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
 from ...rules.ids import from_key
 from .leading import Leading
+from .matrix import Matrix, cosines
 from .pool import KeywordLeg, columns
 from .postings import Postings
 from .signs import SCAN_FROM, Signs
@@ -40,8 +41,6 @@ POOL: Final = 4000
 LARGE_POOL: Final = 1000
 _ESTIMATED: Final = 4
 """Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
-_SMALL: Final = 4096 * 256
-"""So many numbers are multiplied in one thread."""
 _FEW: Final = 4
 """Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
 
@@ -58,8 +57,7 @@ class Index:
         self.generation: str | None = None
         self.change = 0
         self._slots = Slots()
-        self._matrix = np.empty((0, self.dimension), np.float32)
-        self._chunks = 0
+        self._matrix = Matrix(self.dimension)
         self._one_chunk_each = True
         self._speakers: frozenset[str] | None = None
         self._postings = Postings()
@@ -99,7 +97,7 @@ class Index:
     def memory(self) -> int:
         """Bytes held, about."""
         approximate = self._signs.memory() + self._leading.memory()
-        return self._matrix.nbytes + approximate + self._slots.memory() + self._postings.size()
+        return self._matrix.memory() + approximate + self._slots.memory() + self._postings.size()
 
     def base(self, filter: Filter, now: int) -> Mask:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
@@ -154,7 +152,7 @@ class Index:
         cosine = None
         if embedding is not None:
             query = np.frombuffer(embedding, "<f4")
-            if by_term and per_leg is not None and self._chunks > SCAN_FROM:
+            if by_term and per_leg is not None and self._matrix.size > SCAN_FROM:
                 near = self._probably_best(query, admitted, _ESTIMATED * per_leg)
                 admitted = chosen.copy()
                 admitted[near] = True
@@ -167,7 +165,7 @@ class Index:
         slots = self._slots.of_rows(rows)
         keys, first, chunks = (self._slots.column(name)[slots] for name in ("key", "first", "chunks"))
         ranges = zip(keys, first.tolist(), chunks.tolist(), strict=True)
-        return {from_key(key.tobytes()): self._matrix[at : at + count] for key, at, count in ranges if count}
+        return {from_key(key.tobytes()): self._matrix.rows[at : at + count] for key, at, count in ranges if count}
 
     def look_around(
         self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False
@@ -177,10 +175,10 @@ class Index:
         In a large space only the probably nearest are compared, unless it must be `exact`.
         """
         base = self._slots.base(now)
-        if self._chunks > SCAN_FROM and not exact:
-            self._signs.take_in(self._matrix[: self._chunks])
+        if self._matrix.size > SCAN_FROM and not exact:
+            self._signs.take_in(self._matrix.rows)
             return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
-        per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._chunks)))
+        per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
         found: list[Surroundings] = []
         block: list[Probe] = []
         for probe in probes:
@@ -196,7 +194,7 @@ class Index:
         rows = self._signs.probably_near(vectors[0])
         if len(vectors) > 1:
             rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
-        chunks = self._matrix[rows]
+        chunks = self._matrix.rows[rows]
         cosine = np.max([chunks @ vector for vector in vectors], axis=0)
         if self._one_chunk_each:
             return rows, cosine
@@ -207,10 +205,10 @@ class Index:
 
     def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
         vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")
-        rows = self._matrix[: self._chunks]
+        rows = self._matrix.rows
         # One vector takes the path that is bound by memory only; it is twice as fast as a thin product.
         one = len(vectors) == self.dimension
-        similar = _cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
+        similar = cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
         everywhere = np.arange(self._slots.size)
         found = []
         first = 0
@@ -251,21 +249,21 @@ class Index:
 
     def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
         """The admitted slots whose estimated cosines are the highest, `count` of them."""
-        self._leading.take_in(self._matrix[: self._chunks])
+        self._leading.take_in(self._matrix.rows)
         return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
 
     def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:
         """The best chunk's cosine of the admitted slots; any number at the others."""
         slots = np.flatnonzero(admitted)
         if len(slots) > self._slots.size // _FEW:
-            return self._best_chunk(_cosines(self._matrix[: self._chunks], query))
+            return self._best_chunk(cosines(self._matrix.rows, query))
         cosine = np.zeros(self._slots.size, np.float32)
         chunks = self._slots.column("chunks")[slots]
         slots, chunks = slots[chunks > 0], chunks[chunks > 0]
         if len(slots):
             before = chunks.cumsum() - chunks
             rows = np.repeat(self._slots.column("first")[slots] - before, chunks) + np.arange(chunks.sum())
-            cosine[slots] = np.maximum.reduceat(_cosines(self._matrix[rows], query), before)
+            cosine[slots] = np.maximum.reduceat(cosines(self._matrix.rows[rows], query), before)
         return cosine
 
     def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -282,12 +280,7 @@ class Index:
             "SELECT count(*), total(length(vectors)) FROM memory JOIN search USING (n) WHERE deleted_at IS NULL"
         )
         self._slots.reserve(slots)
-        self._grow_matrix(int(size) // (4 * self.dimension))
-
-    def _grow_matrix(self, wanted: int) -> None:
-        larger = np.empty((wanted, self.dimension), np.float32)
-        larger[: self._chunks] = self._matrix[: self._chunks]
-        self._matrix = larger
+        self._matrix.reserve(int(size) // (4 * self.dimension))
 
     def _add(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -296,18 +289,7 @@ class Index:
         vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, self.dimension)
         size = 4 * self.dimension
         chunks = np.fromiter((len(of_row) // size for of_row in stored), np.int64, len(rows))
-        stop = self._chunks + len(vectors)
-        if stop > len(self._matrix):
-            self._grow_matrix(max(64, stop + self._chunks // 4))
-        self._matrix[self._chunks : stop] = vectors
         lengths = self._postings.add(self._slots.size, [row.terms or b"" for row in rows])
-        first = self._chunks + chunks.cumsum() - chunks
+        first = self._matrix.append(vectors) + chunks.cumsum() - chunks
         self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)
-        self._chunks = stop
         self._one_chunk_each = self._one_chunk_each and bool((chunks == 1).all())
-
-
-def _cosines(rows: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    # BLAS wakes another thread for this, which on a busy machine takes milliseconds.
-    cosines: NDArray[np.float32] = np.vecdot(rows, vector) if rows.size <= _SMALL else rows @ vector
-    return cosines
