@@ -104,8 +104,7 @@ def test_surprise_tells_the_new_from_what_was_said_before(run, locomo, data, mon
     assert turns["LoCoMo, all in one space"]["familiar"] > turns["LoCoMo, one space per conversation"]["familiar"] > 80
     again = figures["said_again"]
     paraphrases = again.pop("in other words")
-    # Three are Japanese sentences in wholly other words, which the embedder knows by their words alone.
-    assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 6)
+    assert (paraphrases["texts"], paraphrases["key_moments"]) == (50, 0)
     assert paraphrases["deciles"][4] < 0.2  # the median of LoCoMo's real turns is above 0.3
     for how, row in again.items():
         assert (row["texts"] >= 44, row["key_moments"], row["familiar"]) == (True, 0, 100), how

@@ -42,7 +42,7 @@ ODD_TEXTS = {
     "32 KiB without a space": "a" * MAX_CONTENT_BYTES,
 }
 
-UNKNOWN = {"steeltrap/static-256": ("emoji", "zero-width", "32 KiB of emoji", "32 KiB without a space")}
+UNKNOWN = {"steeltrap/static-256-2": ("emoji", "zero-width", "32 KiB of emoji", "32 KiB without a space")}
 """The odd texts in which a model knows no word."""
 
 FAR_SUBJECTS = [

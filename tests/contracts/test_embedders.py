@@ -10,6 +10,7 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 pytest.register_assert_rewrite("contracts.embedder_contract")
@@ -230,14 +231,10 @@ REFERENCE = (
      "-0.043924 -0.017828 0.030317 -0.002682 -0.048096 -0.020111 0.039492 -0.029090"),
     ("document", "Tom: We climbed the ridge before sunrise — and saw two eagles!",
      "0.023861 -0.000065 -0.019759 -0.016273 0.029286 0.058968 0.069989 0.035905"),
-    ("document", "Lucía: la profesora de baile vive encima de la panadería",
-     "0.081719 -0.041302 -0.024000 -0.018462 -0.032209 0.004049 0.005523 0.017080"),
     ("document", "the the the cat, The CAT",
      "0.040739 -0.056811 0.038018 0.004886 -0.012791 -0.086242 -0.020145 -0.062728"),
     ("query", "which city does Ana live in?",
      "-0.089694 -0.046527 0.011320 -0.037901 0.042466 -0.000704 -0.013634 0.007552"),
-    ("query", "¿Dónde vive la profesora?",
-     "0.030698 0.006914 0.002856 -0.055021 0.024121 0.008832 0.032301 -0.023740"),
 )  # fmt: skip
 
 
@@ -288,8 +285,92 @@ def test_static_256_finds_words_of_other_scripts_again() -> None:
     assert cosine(mixed, russian) > 0.2
 
 
+# Two texts that say about the same in other words, and one about something else.
+ABOUT_THE_SAME = (
+    ("Mi hermana es enfermera en un hospital.", "La chica cuida a los enfermos.", "El tren sale mañana a las ocho."),
+    (
+        "Der Arzt hat mir Tabletten verschrieben.",
+        "Ich war krank und beim Doktor.",
+        "Der Zug fährt um acht.",
+    ),
+    ("妹は病院で看護師をしている。", "姉はクリニックの医者です。", "電車は明日の朝八時に出ます。"),
+    ("El perro de mi vecino ladra por la noche.", "My neighbour's dog barks at night.", "The soup is too salty."),
+    ("Mein Bruder fährt mit dem Fahrrad zur Arbeit.", "My brother cycles to work.", "The soup is too salty."),
+    ("隣の犬が夜に吠える。", "My neighbour's dog barks at night.", "The soup is too salty."),
+)
+
+
+@pytest.mark.parametrize(("text", "rewording", "other"), ABOUT_THE_SAME)
+def test_static_256_knows_spanish_german_and_japanese_words_by_their_meaning(
+    text: str, rewording: str, other: str
+) -> None:
+    near, far = (cosine(*embed(STATIC, text, beside)) for beside in (rewording, other))
+    assert near > far + 0.3
+
+
+# Digests of the vectors before the lexicon came: of the document and of the query.
+BEFORE_THE_LEXICON = (
+    ("Ana moved to Lisbon in May and works as a nurse.", "506d8352737b24b2 bd1ba3c1e91ebfe2"),
+    ("He ordered a schnitzel and a flan in the Calle Mayor.", "43bfa30a94b75064 d158f013f1009de6"),
+    ("The war made him die in Los Angeles: también, he said.", "5829f438d6d275a7 bbc1d853d13d29de"),
+    ("我想明天去医院看病。", "10ac56ccf12ddc61 10ac56ccf12ddc61"),
+    ("Мой брат играет на скрипке.", "4a1b6dd1c2184927 1fbbad6fdee5414a"),
+    ("어제 병원에서 새 안경을 맞췄어요.", "21f7f51ffd4abe49 65c69ef3683cb75f"),
+)
+
+
+@pytest.mark.parametrize(("text", "digests"), BEFORE_THE_LEXICON)
+def test_the_lexicon_of_static_256_leaves_english_and_the_languages_that_it_lacks_alone(
+    text: str, digests: str
+) -> None:
+    vectors = [STATIC.embed([text], purpose=way, timeout=30)[0] for way in ("document", "query")]  # type: ignore[arg-type]
+    assert [blake2b(vector, digest_size=8).hexdigest() for vector in vectors] == digests.split()
+
+
+def test_words_that_the_lexicon_of_static_256_lacks_still_find_themselves() -> None:
+    for question, right, wrong in (
+        ("Wo liegt der Quastenflosserknochen?", "Der Quastenflosserknochen ist da.", "Der Hammer ist da."),
+        ("¿Dónde vive Xochiquetzalli?", "Xochiquetzalli vive aquí.", "Popocatepetla vive aquí."),
+        ("鷺沼はどこ?", "鷺沼で待って。", "渋谷で待って。"),
+    ):
+        [asked] = STATIC.embed([question], purpose="query", timeout=30)
+        found, other = embed(STATIC, right, wrong)
+        assert cosine(asked, found) > cosine(asked, other) + 0.1
+
+
+def test_static_256_finds_a_german_compound_by_its_parts() -> None:
+    compound, parts, other = embed(
+        STATIC, "Der Gartenschlauch leckt.", "Der Schlauch im Garten leckt.", "Der Fernsehturm leckt."
+    )
+    assert cosine(compound, parts) > cosine(compound, other) + 0.2
+
+
+def test_static_256_takes_spanish_without_accents_and_german_without_umlauts() -> None:
+    assert cosine(*embed(STATIC, "¿Dónde empezó el médico?", "donde empezo el medico?")) > 0.99
+    assert cosine(*embed(STATIC, "Die Bäckerei ist schön groß.", "Die Baeckerei ist schoen gross.")) > 0.99
+
+
+def test_static_256_reads_the_rows_of_its_lexicon_only_for_a_text_that_needs_them() -> None:
+    embedder = StaticEmbedder()
+    embedder.embed(["Ana lives in Lisbon, near the Praça do Comércio."], purpose="document", timeout=30)
+    assert embedder._loaded()._lexicon._rows is None
+    embedder.embed(["¿Dónde vive la profesora?"], purpose="query", timeout=30)
+    assert embedder._loaded()._lexicon._rows is not None
+
+
+def test_static_256_gives_the_same_bytes_in_every_process() -> None:
+    texts = [text for row in ABOUT_THE_SAME for text in row]
+    printed = in_a_fresh_process(
+        "import sys\n"
+        "from steeltrap.adapters.embedders.static import StaticEmbedder\n"
+        f"vectors = StaticEmbedder().embed({texts[::-1]!r}, purpose='query', timeout=30)\n"
+        "sys.stdout.buffer.write(b''.join(vectors[::-1]))\n"
+    )
+    assert printed == b"".join(STATIC.embed(texts, purpose="query", timeout=30))
+
+
 def test_static_256_gives_the_same_bytes_alone_and_among_others() -> None:
-    texts = [*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS] * 4
+    texts = [*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS, *(text for row in ABOUT_THE_SAME for text in row)] * 4
     for way in ("document", "query"):
         together = STATIC.embed(texts, purpose=way, timeout=30)  # type: ignore[arg-type]
         assert together == [STATIC.embed([text], purpose=way, timeout=30)[0] for text in texts]  # type: ignore[arg-type]
@@ -299,8 +380,10 @@ def test_static_256_gives_the_same_bytes_alone_and_among_others() -> None:
 @settings(max_examples=300)
 def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(text: str) -> None:
     model = STATIC._loaded()
+    pieces, places = model._split(text)
+    assume(not places)
     found = model._tokenizer.encode(static._BEYOND_LATIN.sub(" ", text), add_special_tokens=False).ids
-    assert model._pieces(text).tolist() == sorted({*found} - {static._UNKNOWN})
+    assert pieces - {static._UNKNOWN} == {*found} - {static._UNKNOWN}
 
 
 def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
@@ -338,12 +421,12 @@ def test_static_256_gives_up_when_the_texts_take_longer_than_the_timeout() -> No
         embedder.embed(["tea"] * 1000, purpose="document", timeout=3)
 
 
-@pytest.mark.parametrize("broken", ["model.npz", "tokenizer.json"])
+@pytest.mark.parametrize("broken", ["model.npz", "tokenizer.json", "lexicon.npz"])
 @pytest.mark.parametrize("damage", ["missing", "other bytes", "cut off", "a bit"])
 def test_broken_files_of_static_256_are_unavailable(
     broken: str, damage: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("model.npz", "tokenizer.json"):
+    for name in ("model.npz", "tokenizer.json", "lexicon.npz"):
         content = (static.FOLDER / name).read_bytes()
         if name == broken:
             middle = len(content) // 2
@@ -357,7 +440,7 @@ def test_broken_files_of_static_256_are_unavailable(
             (tmp_path / name).write_bytes(content)
     monkeypatch.setattr(static, "FOLDER", tmp_path)
     with pytest.raises(Unavailable, match="reinstall steeltrap") as raised:
-        StaticEmbedder().embed(["tea"], purpose="document", timeout=1)
+        StaticEmbedder().embed(["Wo steht der Tee?"], purpose="document", timeout=1)
     assert raised.value.details["part"] == "embedder"
 
 

@@ -70,8 +70,9 @@ def test_memories_of_the_embedder_before_are_refused_until_they_are_embedded_aga
     error = search().error
     assert error is not None
     assert error.message == (
-        "These memories were embedded by wordllama/l2_supercat_256 (256 dimensions), and this is steeltrap/static-256 "
-        "(256). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you changed it."
+        "These memories were embedded by wordllama/l2_supercat_256 (256 dimensions), and this is "
+        "steeltrap/static-256-2 (256). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if "
+        "you changed it."
     )
     assert CliRunner().invoke(app, ["reembed", "--data", str(tmp_path)]).exit_code == 0
     assert body(search())["results"][0]["content"] == "Ana lives in Lisbon."

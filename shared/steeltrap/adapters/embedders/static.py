@@ -5,9 +5,8 @@ What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from ...errors import Unavailable
 from ...model import Embedding
 from ...rules.analysis import tokens
+from ...rules.normalisation import normalised
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
+from .lexicon import ABSENT, FOREIGN, Lexicon, digest, english, readable
 from .vectors import placed, worded
 
 if TYPE_CHECKING:
@@ -45,21 +46,29 @@ _PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
 """What the tokenizer takes for a word in such texts, which are most. To look up words that were seen before takes a
 tenth of the time."""
 
+_WORD: Final = re.compile(r"[^\W_]+")
+_MARKS: Final = str.maketrans(dict.fromkeys("¿¡«»„‚‹›", " "))
+"""Marks that English lacks. Their rows were hardly trained, and are longer than those of words."""
+
 _LONGEST_WORD: Final = 100
 """Characters; the tokenizer knows no longer one."""
 
 _WORDS_KEPT: Final = 10_000
 
+_KNOWN_JAPANESE: Final = 0.1
+"""The share of its hash that Japanese keeps beside its row: so the same words still find each other best."""
+
 
 class StaticEmbedder:
     """The weighted sum of the vectors of a text's word pieces, each counted once; a query weighs its pieces.
 
-    Words of other scripts than Latin have a vector made from their hash, so they match themselves and nothing else.
-    A text without a known piece and without such a word has no vector. The model is loaded at the first text and
-    shared by all threads. `unrelated` None takes the level that was measured for it.
+    In a Spanish, German or Japanese text the words of the lexicon have their own vectors. Other words of other scripts
+    than Latin have a vector made from their hash, so they match themselves and nothing else. A text without a known
+    piece and without such a word has no vector. The model is loaded at the first text and shared by all threads.
+    `unrelated` None takes the level that was measured for it.
     """
 
-    name = "steeltrap/static-256"
+    name = "steeltrap/static-256-2"
     dimension = DIMENSION
     unrelated_japanese = STATIC_UNRELATED_JAPANESE
     novel = STATIC_NOVEL
@@ -105,76 +114,116 @@ class StaticEmbedder:
 
 
 class _Model:
-    """The rows of the word pieces in 8 bits, what to multiply each row by, and the tokenizer."""
+    """The rows of the word pieces in 8 bits, what to multiply each row by, the tokenizer, and the lexicon."""
 
     def __init__(
-        self, tokenizer: "Tokenizer", table: "NDArray[np.int8]", weights: "dict[str, NDArray[np.float32]]"
+        self,
+        tokenizer: "Tokenizer",
+        table: "NDArray[np.int8]",
+        weights: "dict[str, NDArray[np.float32]]",
+        lexicon: Lexicon,
     ) -> None:
         self._tokenizer = tokenizer
         self._table = table
         self._weights = weights
-        self._of_word = lru_cache(_WORDS_KEPT)(self._tokenized)
+        self._lexicon = lexicon
+        self._of_word = lru_cache(_WORDS_KEPT)(self._looked_up)
+        self._size = len(table)
 
     def vector(self, text: str, purpose: Literal["document", "query"]) -> Embedding:
         import numpy as np
 
-        pieces = self._pieces(text)
+        found, places = self._split(text)
+        # Sorted, because a sum of floats depends on its order.
+        pieces = np.array(sorted(found - {_UNKNOWN}), np.intp)
         # Not BLAS, whose sum for one text may depend on how many threads it takes.
         total: NDArray[np.float32] = np.einsum("i,ij->j", self._weights[purpose][pieces], self._table[pieces])
-        foreign = [] if text.isascii() else _foreign_words(text)
-        if foreign:
-            total += _hashed(foreign).sum(axis=0)
+        if places:
+            total += self._lexicon.sum_of(places)
+        others = [] if text.isascii() else _words_beyond_latin(text)
+        if others:
+            total += self._beyond_latin(text, others)
         length = float(np.sqrt(np.einsum("i,i->", total, total)))
         unit = total / np.float32(length or 1)
         return unit.astype("<f4", copy=False).tobytes()
 
-    def _pieces(self, text: str) -> "NDArray[np.intp]":
-        """The known pieces of a text, each once; sorted, because a sum of floats depends on its order."""
-        import numpy as np
-
+    def _split(self, text: str) -> tuple[set[int], list[int]]:
+        """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces."""
         if _PLAIN.fullmatch(text):
-            words = {word for word in _PLAIN_WORD.findall(text.lower()) if len(word) <= _LONGEST_WORD}
-            found = set(chain.from_iterable(map(self._of_word, words)))
+            lowered = text.lower()
+            words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
+            pieces = met = set(chain.from_iterable(map(self._of_word, words)))
         else:
-            found = set(self._tokenized(_BEYOND_LATIN.sub(" ", text)))
-        return np.array(sorted(found - {_UNKNOWN}), np.intp)
+            latin = _BEYOND_LATIN.sub(" ", text)
+            lowered = normalised("NFKC", latin).lower()
+            words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
+            met = set(chain.from_iterable(map(self._of_word, words)))
+            pieces = set(self._tokenized(latin))
+        if max(met, default=0) < self._size:
+            return pieces, []
+        odds = self._lexicon.odds([piece - self._size for piece in met if piece >= self._size], words)
+        # Nearly all English texts end here: what follows takes as long as all the rest.
+        if odds >= FOREIGN:
+            numbers = {word: self._of_word(word) for word in words}
+            whole = {word for word, found in numbers.items() if len(found) == 1}
+            if odds + english(whole) >= FOREIGN:
+                return self._foreign(lowered, numbers, whole)
+        return {piece for piece in pieces if piece < self._size}, []
+
+    def _foreign(
+        self, lowered: str, numbers: Mapping[str, tuple[int, ...]], whole: set[str]
+    ) -> tuple[set[int], list[int]]:
+        """The same of a text in another language, by its words; `whole` are those that are pieces."""
+        last = {word: found[-1] - self._size for word, found in numbers.items() if found}
+        known: dict[str, tuple[int, ...]] = {word: (place,) for word, place in last.items() if place >= 0}
+        compounds = ((word, self._lexicon.compound(word)) for word in numbers.keys() - known.keys() - whole)
+        known |= {word: places for word, places in compounds if places}
+        rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
+        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())]
+
+    def _looked_up(self, word: str) -> tuple[int, ...]:
+        """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
+        place = self._lexicon.place(word)
+        return self._tokenized(word) if place == ABSENT else (*self._tokenized(word), self._size + place)
+
+    def _beyond_latin(self, text: str, words: Sequence[str]) -> "NDArray[np.float32]":
+        digests = [digest(word) for word in words]
+        hashed = _signs(digests)
+        places = self._lexicon.places(digests)
+        known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
+        if known and self._lexicon.knows_japanese(text, places):
+            hashed[[known.issuperset(word) for word in words]] *= _KNOWN_JAPANESE
+            hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
+        total: NDArray[np.float32] = hashed.sum(axis=0)
+        return total
 
     def _tokenized(self, text: str) -> tuple[int, ...]:
         # One at a time: the tokenizer's thread pool would warn in a process that forks.
         return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def _foreign_words(text: str) -> list[str]:
+def _words_beyond_latin(text: str) -> list[str]:
     """What a text is found by beyond Latin script: words, and pairs of characters where a script has no spaces."""
     found = _BEYOND_LATIN.findall(text)
     return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
 
 
-def _hashed(words: Sequence[str]) -> "NDArray[np.float32]":
-    """A vector of length 1 for each word: the bits of its hash as signs."""
+def _signs(digests: Sequence[bytes]) -> "NDArray[np.float32]":
+    """A vector of length 1 for each digest: its bits as signs."""
     import numpy as np
 
-    digests = b"".join(
-        blake2b(word.encode(), digest_size=DIMENSION // 8, person=b"steeltrap").digest() for word in words
-    )
-    bits = np.unpackbits(np.frombuffer(digests, np.uint8)).reshape(len(words), DIMENSION)
+    bits = np.unpackbits(np.frombuffer(b"".join(digests), np.uint8)).reshape(len(digests), DIMENSION)
     return (2 * bits.astype(np.float32) - 1) / np.float32(DIMENSION**0.5)
 
 
 def _load() -> _Model:
     """Read the model from its folder. Raises Unavailable when it can't be read."""
-    try:
+    with readable():
         import numpy as np
         from tokenizers import Tokenizer
 
         with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
             table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
         tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
-        return _Model(tokenizer, table, {"document": scale, "query": scale * of_query.astype("f4")})
-    except Exception as error:
-        # tokenizers raises bare Exception, numpy and the file system their own.
-        raise Unavailable(
-            "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "
-            "STEELTRAP_EMBEDDER.",
-            part="embedder",
-        ) from error
+        weights = {"document": scale, "query": scale * of_query.astype("f4")}
+        return _Model(tokenizer, table, weights, Lexicon(FOLDER / "lexicon.npz"))
