@@ -847,3 +847,17 @@ def test_no_embedder_logs_a_text_or_the_key(
     failure(remote())
     assert KEY not in caplog.text
     assert "coffee" not in caplog.text
+
+
+def test_static_256_needs_no_part_of_numpy_that_functions_lack() -> None:
+    """`infra/bundle.py` leaves these out."""
+    program = """
+import sys
+for part in ("ma", "random", "fft", "polynomial", "f2py", "testing"):
+    sys.modules[f"numpy.{part}"] = None
+from steeltrap.adapters.embedders.static import StaticEmbedder
+for text in ("Ana lives in Porto", "¿Dónde vive la abuela?", "Wo steht die Küchenlampe?", "祖母は京都に住んでいます。"):
+    for purpose in ("document", "query"):
+        assert any(StaticEmbedder().embed([text], purpose=purpose, timeout=60)[0])
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

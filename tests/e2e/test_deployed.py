@@ -44,7 +44,7 @@ def test_a_dialect_s_scripted_conversation_goes_as_its_page_shows(
         status, answer = stack.call(f"{toolset}.{step['tool']}", token, **filled(step["arguments"], answers))
         answers.append(answer)
         assert f"POST {step['tool']} " in page
-        assert status < 500
+        assert status < 500, (step, answer)
         if status != 200:
             assert f"\n{status} " in page, (step, answer)
 

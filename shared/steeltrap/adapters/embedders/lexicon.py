@@ -133,7 +133,8 @@ class Lexicon:
         import numpy as np
 
         packed, scale = self._read()
-        at = np.unique(self._row[places])
+        # Not np.unique: it imports numpy.ma, which the functions' bundles leave out.
+        at = np.array(sorted(set(self._row[places].tolist())), np.intp)
         # Two numbers per byte, of 4 bits each: 0 stands for -7.5, 15 for 7.5.
         halves = np.stack([packed[at] >> 4, packed[at] & 15], axis=-1)
         numbers = halves.reshape(len(at), -1) - np.float32(7.5)
