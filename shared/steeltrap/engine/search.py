@@ -70,6 +70,10 @@ class Search:
     def needs_importance(self) -> bool:
         return self.sort_by == "importance" or self.importance_weight > 0
 
+    def shows_superseded(self) -> bool:
+        """Whether what was superseded by now may be answered itself."""
+        return self.filter.include_superseded or self.filter.as_of is not None
+
     def pool(self) -> int:
         """How many of the best are looked at before the cut to `limit`."""
         return self.diversity.pool(self.limit) if self.diversity else self.limit
@@ -157,8 +161,7 @@ def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
 def _answers_for_superseded(call: Call, request: Search) -> bool:
     """Whether a memory may be found by what it superseded: not where that is asked for itself, nor where the caller
     puts a floor under each memory's own cosine."""
-    shown = request.filter.include_superseded or request.filter.as_of is not None
-    return call.rules.ranking.superseded > 0 and not shown and request.min_similarity <= 0
+    return call.rules.ranking.superseded > 0 and not request.shows_superseded() and request.min_similarity <= 0
 
 
 def _per_leg(request: Search) -> int | None:
@@ -207,7 +210,7 @@ def _passed(scored: "Scored", request: Search) -> "Column":
         return scored.above(0.0, related_only=False)
     least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -2.0
     above = scored.above(least, related_only=request.related_only)
-    return above if request.filter.include_superseded or request.filter.as_of else scored.current(above)
+    return above if request.shows_superseded() else scored.current(above)
 
 
 def _ordered(call: Call, request: Search, scored: "Scored", passed: "Column") -> "Iterable[Fused]":

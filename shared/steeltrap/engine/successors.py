@@ -29,7 +29,9 @@ def credit(call: Call, scored: "Scored", limit: int) -> None:
     In a chain the last memory gets it.
     """
     ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
-    last = _last(call, list(ids.values())) if ids else {}
+    if not ids:
+        return
+    last = _last(call, list(ids.values()))
     heirs = {old: scored.candidates.place(last[id]) for old, id in ids.items() if id in last}
     scored.inherit({old: new for old, new in heirs.items() if new is not None}, call.rules.ranking.superseded)
 

@@ -89,7 +89,9 @@ class Scored:
 
     def superseded(self, limit: int) -> Column:
         """The places of superseded candidates, best first, that would be among the best `limit`; at most 50."""
-        is_superseded = (self.candidates.traits & Trait.SUPERSEDED) != 0
+        is_superseded = has_trait(self.candidates, Trait.SUPERSEDED)
+        if not is_superseded.any():
+            return np.empty(0, np.intp)
         current = self.score[~is_superseded]
         least = np.partition(current, -limit)[-limit] if len(current) > limit else 0.0
         better = np.flatnonzero(is_superseded & (self.score > least))
@@ -98,7 +100,7 @@ class Scored:
 
     def current(self, places: Column) -> Column:
         """Of some places, those of candidates that nothing superseded."""
-        current: Column = places[(self.candidates.traits[places] & Trait.SUPERSEDED) == 0]
+        current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
         return current
 
     def inherit(self, heirs: Mapping[int, int], share: float) -> None:
@@ -156,6 +158,13 @@ def fuse(candidates: Candidates, *, vector_weight: float, unrelated: float) -> S
     keyword = nothing if bm25 is None or best <= 0 else bm25 / best
     fused = vector_weight * semantic + (1 - vector_weight) * keyword
     return Scored(candidates, semantic, keyword, fused, fused)
+
+
+def has_trait(candidates: Candidates, trait: Trait) -> Column:
+    """Which candidates have a trait."""
+    # As a number, since numpy takes a flag for an object.
+    has: Column = (candidates.traits & int(trait)) != 0
+    return has
 
 
 def calibrated_all(cosines: Column, unrelated: float) -> Column:

@@ -16,7 +16,7 @@ from ..ports import Scale
 from . import bm25
 from .analysis import STOP_WORDS
 from .days import spans
-from .fusion import Column, Scored, calibrated_all
+from .fusion import Column, Scored, calibrated_all, has_trait
 from .traits import Trait
 from .weights import WEIGHTS, Weights
 
@@ -155,7 +155,7 @@ def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights
     conversation[near.told] = weights.conversation * (best[near.talk] - own[near.told])
     # Between a user and an assistant nearly every message answers a question.
     named = _named(candidates)
-    asks = _has(candidates, Trait.QUESTION) & named
+    asks = has_trait(candidates, Trait.QUESTION) & named
     here, before = near.pairs(-1)
     answers = asks[before] & named[here] & (candidates.speaker[here] != candidates.speaker[before])
     reply = np.zeros(len(own))
@@ -184,14 +184,14 @@ def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: We
     # What adds to no memory is not computed: most queries and most spaces have little of this.
     if named:
         added["speaker"] = weights.speaker * np.isin(candidates.speaker, named)
-    instructions, preferences = _has(candidates, Trait.INSTRUCTION), _has(candidates, Trait.PREFERENCE)
+    instructions, preferences = has_trait(candidates, Trait.INSTRUCTION), has_trait(candidates, Trait.PREFERENCE)
     if instructions.any() or preferences.any():
         wishes = instructions + 0.5 * preferences
         added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
     if (days := _on_days(query, candidates)) is not None:
         added["days"] = weights.days * days
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
-    if meant := [_has(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
+    if meant := [has_trait(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
         added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
     return added
 
@@ -210,12 +210,6 @@ def _on_days(query: str, candidates: Candidates) -> Column | None:
         margin = DAYS * MICROS_PER_DAY
         near[(candidates.occurred >= to_micros(start) - margin) & (candidates.occurred < to_micros(end) + margin)] = 1
     return near
-
-
-def _has(candidates: Candidates, trait: Trait) -> Column:
-    # As a number, since numpy takes a flag for an object.
-    has: Column = (candidates.traits & int(trait)) != 0
-    return has
 
 
 def _named(candidates: Candidates) -> Column:
