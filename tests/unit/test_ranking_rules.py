@@ -56,7 +56,7 @@ def _ranked(
 ) -> list[Fused]:
     columns = Candidates.of(candidates, documents=DOCUMENTS, frequencies=frequencies or {"heron": 1})
     scored = rank(query, columns, scale, speakers=speakers, weights=weights)
-    return [scored.row(place) for place in range(len(columns))]
+    return scored.rows(range(len(columns)))
 
 
 # Plain fusion
@@ -75,14 +75,14 @@ def test_ties_go_to_the_newest_then_to_the_smallest_id() -> None:
     rows = [Candidate(id, 0.5, None, created) for id, created in (("b", 1), ("a", 1), ("d", 2), ("c", 0))]
     scored = fuse(Candidates.of([*rows, Candidate("e", 0.9, None, 0)]), vector_weight=1.0, unrelated=0.0)
     places = scored.candidates.created >= 0
-    assert [f.candidate.id for f in scored.best_first(places.nonzero()[0])] == ["e", "d", "a", "b", "c"]
+    assert [f.id for f in scored.best_first(places.nonzero()[0])] == ["e", "d", "a", "b", "c"]
 
 
 def test_ten_thousand_equal_memories_rank_by_id() -> None:
     rows = [_alone(f"{n:05}", 0.5, 1.0) for n in reversed(range(10_000))]
     scored = rank("heron", Candidates.of(rows, documents=10_000, frequencies={"heron": 10_000}), Levels())
     best = scored.best_first(scored.above(-1.0, related_only=False))
-    assert [next(best).candidate.id for _ in range(3)] == ["00000", "00001", "00002"]
+    assert [next(best).id for _ in range(3)] == ["00000", "00001", "00002"]
 
 
 # The two legs
@@ -91,7 +91,7 @@ def test_ten_thousand_equal_memories_rank_by_id() -> None:
 def test_a_memory_that_stands_alone_has_seven_tenths_of_meaning_and_three_of_words() -> None:
     candidates = [_alone("a", 0.6, 1.0), _alone("b", 0.0, 0.5), _alone("c", 1.0), _alone("d", -1.0)]
     ranked = _ranked(candidates, scale=Levels(unrelated=0.2))
-    assert [f.candidate.id for f in ranked] == ["a", "b", "c", "d"]
+    assert [f.id for f in ranked] == ["a", "b", "c", "d"]
     assert [f.semantic for f in ranked] == pytest.approx([0.5, 0, 1, 0])
     assert [f.keyword for f in ranked] == pytest.approx([1, 0.5, 0, 0])
     assert [f.score for f in ranked] == pytest.approx([0.35 + 0.3, 0.15, 0.7, 0])
@@ -270,7 +270,7 @@ def test_a_memory_takes_over_a_better_score_of_what_it_superseded() -> None:
     scored.inherit({0: 1}, 1.0)
     assert scored.score.tolist() == [old, old, other]
     assert scored.legs.tolist() == [old, old, other]
-    assert scored.row(1).boosts == {"superseded": pytest.approx(old - own)}
+    assert scored.rows([1])[0].boosts == {"superseded": pytest.approx(old - own)}
     scored.inherit({2: 1}, 0.5)
     assert scored.score.tolist() == [old, old, other]
 
@@ -376,7 +376,7 @@ def _ranked_at_large(candidates: Sequence[Candidate]) -> list[Fused]:
 
 
 def _scores(candidates: Sequence[Candidate]) -> dict[str, float]:
-    return {f.candidate.id: f.score for f in _ranked_at_large(candidates)}
+    return {f.id: f.score for f in _ranked_at_large(candidates)}
 
 
 @given(CONVERSATIONS, st.randoms(use_true_random=False))

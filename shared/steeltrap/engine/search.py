@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import isnan
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import IndexUnavailable, InvalidInput
@@ -117,7 +118,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, relevant)
         if rerank:
-            ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.candidate.created, f.candidate.id))
+            ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
     found = _hydrate(call, request.filter, chosen)
     if request.said_once:
@@ -176,9 +177,9 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
     if diversity is None:
         return list(islice(ranked, 2 * request.limit if request.said_once else request.limit))
     pool = list(islice(ranked, request.pool()))
-    ids = [f.candidate.id for f in pool]
+    ids = [f.id for f in pool]
     chosen = set(call.space.distinct(ids, floor=diversity.threshold, limit=request.limit))
-    return [f for f in pool if f.candidate.id in chosen]
+    return [f for f in pool if f.id in chosen]
 
 
 def _scored(call: Call, request: Search, candidates: Candidates, speakers: frozenset[str]) -> "Scored":
@@ -228,11 +229,12 @@ def _ordered(call: Call, request: Search, scored: "Scored", passed: "Column") ->
 def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[int, float]:
     """The importance of the memories at some places."""
     now = to_micros(call.now())
-    usage = call.space.usage([candidates.ids[place] for place in passed])
-    places = passed.tolist()
+    ids = [candidates.ids[place] for place in passed]
+    usage = call.space.usage(ids)
+    created, manual_scores = candidates.created[passed].tolist(), candidates.importance[passed].tolist()
     return {
-        place: importance(created=c.created, usage=usage.get(c.id, UNREAD), now=now, manual=c.importance)
-        for place, c in zip(places, candidates.rows(places), strict=True)
+        place: importance(created=at, usage=usage.get(id, UNREAD), now=now, manual=None if isnan(manual) else manual)
+        for place, id, at, manual in zip(passed.tolist(), ids, created, manual_scores, strict=True)
     }
 
 
@@ -255,18 +257,18 @@ def _relevant(scored: "Scored", passed: "Column", request: Search, *, degraded: 
 def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]:
     call.deadline.left()
     with call.measure.stage("hydrate"):
-        memories = call.space.get([f.candidate.id for f in ranked])
+        memories = call.space.get([f.id for f in ranked])
     # An index that lags may not know yet what was superseded.
     seen = {id for id, memory in memories.items() if sees(filter, memory, call.now())}
-    return [_hit(f, memories[f.candidate.id]) for f in ranked if f.candidate.id in seen]
+    return [_hit(f, memories[f.id]) for f in ranked if f.id in seen]
 
 
 def _hit(fused: "Fused", memory: Memory) -> Hit:
     return Hit(
         memory=memory,
         score=round(min(1.0, max(0.0, fused.score)), 4),
-        cosine=None if fused.candidate.cosine is None else round(fused.candidate.cosine, 4),
-        bm25=None if fused.candidate.bm25 is None else round(fused.candidate.bm25, 4),
+        cosine=None if fused.cosine is None else round(fused.cosine, 4),
+        bm25=None if fused.bm25 is None else round(fused.bm25, 4),
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
         importance=None if fused.importance is None else round(fused.importance, 4),

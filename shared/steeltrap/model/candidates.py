@@ -1,6 +1,6 @@
 """The memories that a search compares, as columns: one place per memory in every array."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from math import isnan
@@ -108,8 +108,27 @@ class Candidates:
         for token, (places, scores) in enumerate(self.terms):
             for place, score in zip(places.tolist(), scores.tolist(), strict=True):
                 terms[place][token] = score
-        for row, of_place in zip(self.rows(range(len(self))), terms, strict=True):
-            yield row._replace(terms=of_place or NO_TERMS)
+
+        def values(column: "NDArray[Any] | None") -> Iterable[Any]:
+            return repeat(None) if column is None else column.tolist()
+
+        return map(
+            Candidate,
+            self.ids,
+            values(self.cosine),
+            values(self.bm25),
+            values(self.created),
+            values(self.pinned),
+            [None if isnan(surprise) else surprise for surprise in values(self.surprise)],
+            [of_place or NO_TERMS for of_place in terms],
+            [None if conversation < 0 else conversation for conversation in values(self.conversation)],
+            values(self.position),
+            [self.speakers[speaker] for speaker in values(self.speaker)],
+            [None if isnan(importance) else importance for importance in values(self.importance)],
+            values(self.chunks),
+            values(self.traits),
+            [None if occurred == NO_TIME else occurred for occurred in values(self.occurred)],
+        )
 
     def place(self, id: str) -> int | None:
         """The place of a memory, None where it is no candidate."""
@@ -117,39 +136,6 @@ class Candidates:
             return self.ids.index(id)
         except ValueError:
             return None
-
-    def row(self, place: int) -> Candidate:
-        """The candidate at a place, without its terms, which stand by token."""
-        return self.rows([place])[0]
-
-    def rows(self, places: Sequence[int]) -> list[Candidate]:
-        """The candidates at some places, without their terms."""
-        import numpy as np
-
-        wanted = np.asarray(places, np.intp)
-
-        def at(column: "NDArray[Any] | None") -> list[Any]:
-            return [None] * len(places) if column is None else column[wanted].tolist()
-
-        return list(
-            map(
-                Candidate,
-                [self.ids[place] for place in wanted.tolist()],
-                at(self.cosine),
-                at(self.bm25),
-                at(self.created),
-                at(self.pinned),
-                [None if isnan(surprise) else surprise for surprise in at(self.surprise)],
-                repeat(NO_TERMS),
-                [None if conversation < 0 else conversation for conversation in at(self.conversation)],
-                at(self.position),
-                [self.speakers[speaker] for speaker in at(self.speaker)],
-                [None if isnan(importance) else importance for importance in at(self.importance)],
-                at(self.chunks),
-                at(self.traits),
-                [None if occurred == NO_TIME else occurred for occurred in at(self.occurred)],
-            )
-        )
 
 
 def _leg(scores: Sequence[float | None]) -> "NDArray[np.float64] | None":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -86,14 +87,13 @@ class Filter:
 
     def is_open(self) -> bool:
         """Whether it lets every memory through, turns, episodes and what was superseded aside."""
-        return all(getattr(self, name) == getattr(_OPEN, name) for name in _CONDITIONS)
+        return _conditions(self) == _OPEN
 
 
-_OPEN: Final = Filter()
-_CONDITIONS: Final = {each.name for each in fields(Filter)} - {
-    "include_turns",
-    "turns_of",
-    "episodes",
-    "include_child_scopes",
-    "include_superseded",
-}
+_conditions: Final = attrgetter(
+    *sorted(
+        {each.name for each in fields(Filter)}
+        - {"include_turns", "turns_of", "episodes", "include_child_scopes", "include_superseded"}
+    )
+)
+_OPEN: Final = _conditions(Filter())

@@ -52,7 +52,7 @@ class Link:
     manual: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory:
     """The single stored thing; every dialect is a view of it.
 

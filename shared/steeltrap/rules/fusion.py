@@ -5,16 +5,16 @@ worth nothing; the best BM25 score and a cosine of 1 are worth 1. Not reciprocal
 by how much a memory is better, and measured worse on every set.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice, repeat
-from operator import itemgetter
+from itertools import islice, repeat
+from math import isnan
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Candidate, Candidates
+from ..model import Candidates
 from .importance import weighed
 from .traits import Trait
 
@@ -29,10 +29,16 @@ _AT_ONCE: Final = 10
 class Fused:
     """A candidate with its score, 0 to 1 and above where rules add to it, and what it is made of.
 
-    `boosts` is what each ranking rule added. `importance` is None where it was not asked for.
+    `cosine` and `bm25` are None without that leg. `boosts` is what each ranking rule added. `importance` is None where
+    it was not asked for.
     """
 
-    candidate: Candidate
+    id: str
+    created: int
+    pinned: bool
+    surprise: float | None
+    cosine: float | None
+    bm25: float | None
     semantic: float
     keyword: float
     score: float
@@ -55,18 +61,31 @@ class Scored:
     boosts: dict[str, Column] = field(default_factory=dict)
     importance: Column | None = None
 
-    def row(self, place: int) -> Fused:
-        """The candidate at a place with its scores."""
-        return self.rows([place])[0]
-
-    def rows(self, places: list[int]) -> list[Fused]:
+    def rows(self, places: Sequence[int]) -> list[Fused]:
         """The candidates at some places with their scores."""
         wanted = np.asarray(places, np.intp)
+        of = self.candidates
+
+        def at(column: Column | None) -> Iterable[Any]:
+            return repeat(None) if column is None else column[wanted].tolist()
+
         boosts = {name: column[wanted].tolist() for name, column in self.boosts.items()}
-        importance = repeat(None) if self.importance is None else self.importance[wanted].tolist()
-        scores = (column[wanted].tolist() for column in (self.semantic, self.keyword, self.score))
-        told = ({name: of[at] for name, of in boosts.items() if of[at]} for at in range(len(places)))
-        return list(map(Fused, self.candidates.rows(places), *scores, told, importance))
+        return list(
+            map(
+                Fused,
+                [of.ids[place] for place in places],
+                at(of.created),
+                at(of.pinned),
+                [None if isnan(surprise) else surprise for surprise in at(of.surprise)],
+                at(of.cosine),
+                at(of.bm25),
+                at(self.semantic),
+                at(self.keyword),
+                at(self.score),
+                [{name: added[i] for name, added in boosts.items() if added[i]} for i in range(len(places))],
+                at(self.importance),
+            )
+        )
 
     def above(self, least: float, *, related_only: bool) -> Column:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
@@ -122,12 +141,14 @@ class Scored:
 
     def _in_order(self, places: Column, by: Sequence[Column]) -> Iterator[int]:
         for block in _best_blocks(places, by[0]):
-            columns = [column[block] for column in by]
-            order = np.lexsort([-column for column in reversed(columns)])
-            ranked = zip(block[order].tolist(), *(column[order].tolist() for column in columns), strict=True)
-            for _, ties in groupby(ranked, key=itemgetter(slice(1, None))):
-                tied = [place for place, *_ in ties]
-                yield from tied if len(tied) == 1 else sorted(tied, key=self.candidates.ids.__getitem__)
+            order = np.lexsort([-column[block] for column in reversed(by)])
+            ranked = block[order]
+            is_tied = np.logical_and.reduce([column[ranked[1:]] == column[ranked[:-1]] for column in by])
+            if not is_tied.any():
+                yield from ranked.tolist()
+                continue
+            for tied in np.split(ranked, np.flatnonzero(~is_tied) + 1):
+                yield from sorted(tied.tolist(), key=self.candidates.ids.__getitem__)
 
 
 def _best_blocks(places: Column, by: Column) -> Iterator[Column]:

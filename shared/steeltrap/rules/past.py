@@ -3,19 +3,31 @@
 import re
 from typing import Final
 
-_PAST: Final = re.compile(
-    # English: "where did Ana live before Porto?", but not "what must I check before I deploy?"
-    r"(?:\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b)[^.!]*\bbefore\b"
-    r"|(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b|\bprior to\b|\bback then\b|\bin the past\b|\bat first\b"
-    r"|\b(?:previous|former|original|initial)(?:ly)?\b|\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b"
-    # German, Spanish, Japanese
-    r"|\b(?:ursprünglich|früher|vorher|ehemalig|vorherig)\w*|\b(?:zuvor|damals)\b"
-    r"|\b(?:antes|originalmente|anteriormente|anterior(?:es)?|antigu[oa]s?|previ[oa]s?|al principio|solían?)\b"
-    r"|以前|元々|もともと|当初|昔",
-    re.IGNORECASE,
-)
+_WORDS: Final = (
+    "prior to|back then|in the past|at first|previous|previously|former|formerly|original|originally|initial|initially"
+    "|zuvor|damals"
+    "|antes|originalmente|anteriormente|anterior|anteriores|antiguo|antigua|antiguos|antiguas|previo|previa|previos"
+    "|previas|al principio|solía|solían"
+).split("|")
+_BEGINNINGS: Final = ("ursprünglich", "früher", "vorher", "ehemalig")
+_JAPANESE: Final = ("以前", "元々", "もともと", "当初", "昔")
+_PATTERNS: Final = {
+    said: re.compile(pattern)
+    for said, pattern in {
+        # "where did Ana live before Porto?", but not "what must I check before I deploy?"
+        "before": r"(?:\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b)"
+        r"[^.!]*\bbefore\b",
+        "used to": r"(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b",
+        " old": r"\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b",
+        **{words: rf"\b{words}\b" for words in _WORDS},
+        **{beginning: rf"\b{beginning}" for beginning in _BEGINNINGS},
+        **{word: word for word in _JAPANESE},
+    }.items()
+}
+"""By what every match says, in lower case: looking for that first takes a tenth of the time."""
 
 
 def asks_for_past(query: str) -> bool:
     """Whether its words ask for what no longer holds, in English, German, Spanish or Japanese."""
-    return _PAST.search(query) is not None
+    lowered = query.lower()
+    return any(said in lowered and pattern.search(lowered) for said, pattern in _PATTERNS.items())

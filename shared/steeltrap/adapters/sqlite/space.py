@@ -137,7 +137,7 @@ class SqliteSpace:
             connection, index = opened
             wanted = query.candidates_filter if index.has_superseded() else query.filter
             seen = index.base(query.filter, self._now())
-            base = seen if wanted == query.filter else index.base(wanted, self._now())
+            base = seen if wanted is query.filter else index.base(wanted, self._now())
             candidates = self._admitted(connection, index, base, wanted)
             vector = query.embedding if index.degraded is None else None
             keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
@@ -311,10 +311,10 @@ class SqliteSpace:
             base = base & index.without_episodes(filter)
         if filter.scope is not None or filter.project is not None:
             base = base & index.in_scopes(filter)
-        rest = replace(filter, scope=None, project=None)
-        if rest.is_open():
+            filter = replace(filter, scope=None, project=None)
+        if filter.is_open():
             return base
-        where, values = conditions(rest, self._now())
+        where, values = conditions(filter, self._now())
         rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
         return base & index.among([n for (n,) in rows])
 

@@ -125,12 +125,11 @@ class _Weighing:
         return weighed
 
     def _read(self, some: "list[Fused]") -> None:
-        self.usage |= self._space.usage([f.candidate.id for f in some])
+        self.usage |= self._space.usage([f.id for f in some])
 
     def _weigh(self, f: "Fused") -> None:
-        c = f.candidate
-        decaying = _CandidateDecay(from_micros(c.created), c.surprise, c.pinned)
-        factor = retrievability(decaying, self.usage.get(c.id, Usage()), self.now)
+        decaying = _CandidateDecay(from_micros(f.created), f.surprise, f.pinned)
+        factor = retrievability(decaying, self.usage.get(f.id, Usage()), self.now)
         relevance = min(1.0, max(0.0, f.score))
-        self.factors[c.id] = relevance, factor
+        self.factors[f.id] = relevance, factor
         f.score = relevance * factor

@@ -34,7 +34,10 @@ class FilterInput(Input):
         None, description="Only memories with these metadata keys and plain values; at most 64."
     )
 
-    def to_filter(self, call: Call, *, turns: bool = False, conversation_id: str | None = None) -> Filter:
+    def to_filter(
+        self, call: Call, *, turns: bool = False, conversation_id: str | None = None, past: bool = False
+    ) -> Filter:
+        """The filter of these conditions. `past` includes what was superseded, where the input doesn't say."""
         check_conditions(self.metadata or {})
         values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}
         values["tags"] = tuple(self.tags or ())
@@ -42,6 +45,8 @@ class FilterInput(Input):
         values["metadata"] = self.metadata or {}
         values["agent_id"] = self.written_by
         values["conversation_id"] = self.of_conversation
+        if values.get("include_superseded") is None:
+            values["include_superseded"] = past
         return Filter(
             **values,
             include_turns=turns,

@@ -1,6 +1,5 @@
 """core: search. A module of its own, since its function imports only this."""
 
-from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
@@ -8,7 +7,6 @@ from pydantic import Field
 from ...engine import search as searching
 from ...engine.call import Call
 from ...errors import InvalidInput
-from ...model import Filter
 from ...rules.diversity import Diversity
 from ...rules.past import asks_for_past
 from ...rules.precision import Precision
@@ -116,7 +114,12 @@ def search(call: Call, input: SearchInput) -> SearchView:
             query=input.query,
             limit=input.offset + (input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET)),
             mode=input.mode,
-            filter=_filter(call, input),
+            filter=input.to_filter(
+                call,
+                turns=input.include_conversation,
+                conversation_id=input.conversation_id,
+                past=input.as_of is None and asks_for_past(input.query),
+            ),
             vector_weight=input.vector_weight,
             min_similarity=input.min_similarity,
             related_only=input.related_only,
@@ -134,10 +137,3 @@ def search(call: Call, input: SearchInput) -> SearchView:
     return SearchView.model_validate(
         {"results": [hit_fields(hit, why=input.why) for hit in hits], "outcome": outcome_view(found.outcome)}
     )
-
-
-def _filter(call: Call, input: SearchInput) -> Filter:
-    wanted = input.to_filter(call, turns=input.include_conversation, conversation_id=input.conversation_id)
-    if input.include_superseded is None:
-        return replace(wanted, include_superseded=input.as_of is None and asks_for_past(input.query))
-    return wanted
