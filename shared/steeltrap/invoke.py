@@ -137,7 +137,8 @@ class Door:
         given = reading.read(tool, arguments)
         call.deadline.left()
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
-        measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
+        if call.redacted:
+            measure.redacted = dict(Counter(kind for kind, _ in call.redacted))
         omit = self.catalogue.toolsets[tool.toolset].omit_nulls
         body = tool.answer_adapter.dump_python(answer, mode="json", exclude_none=omit)
         return Result(body=body, tool=tool, media=tool.media, outcome=redacting.outcome(call))

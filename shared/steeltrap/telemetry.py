@@ -55,6 +55,8 @@ Observe = Callable[[Measure], None]
 
 def log_call(measure: Measure) -> None:
     """One line in the log, with what a line of JSON says of the call."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
     ended, outcome = measure.error or "ok", measure.outcome or ""
     fields: dict[str, object] = {"tool": measure.tool, "code": ended, "ms": round(measure.milliseconds, 1)}
     if outcome:

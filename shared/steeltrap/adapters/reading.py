@@ -6,14 +6,14 @@ a process dies is lost, by contract.
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
 from ..model import Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pending:
     """The readings of one memory, and its reviews in order: each a card and the one it takes the place of."""
 
@@ -32,13 +32,14 @@ class UsageBuffer:
     def add(self, ids: Iterable[str], at: datetime) -> None:
         with self._lock:
             for id in ids:
-                known = self._pending.get(id, Pending())
-                self._pending[id] = Pending(known.count + 1, at, known.reviews)
+                known = self._pending.setdefault(id, Pending())
+                known.count += 1
+                known.at = at
 
     def review(self, id: str, previous: str | None, card: str) -> None:
         with self._lock:
-            known = self._pending.get(id, Pending())
-            self._pending[id] = replace(known, reviews=(*known.reviews, (previous, card)))
+            known = self._pending.setdefault(id, Pending())
+            known.reviews = (*known.reviews, (previous, card))
 
     def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
         """The stored usage with what is pending."""

@@ -35,7 +35,7 @@ CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Search:
     """What to search for and how.
 
@@ -80,7 +80,7 @@ class Search:
         return self.diversity.pool(self.limit) if self.diversity else self.limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Found:
     """The hits, best first, and what happened. `matches` counts what passed the floor before the cut, as far as the
     legs looked: at least 100 memories each, and four times the limit."""
@@ -259,7 +259,8 @@ def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]
     with call.measure.stage("hydrate"):
         memories = call.space.get([f.id for f in ranked])
     # An index that lags may not know yet what was superseded.
-    seen = {id for id, memory in memories.items() if sees(filter, memory, call.now())}
+    now = call.now()
+    seen = {id for id, memory in memories.items() if sees(filter, memory, now)}
     return [_hit(f, memories[f.id]) for f in ranked if f.id in seen]
 
 

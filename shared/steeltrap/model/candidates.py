@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     occurred: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Candidates:
     """`Candidate`s as columns.
 

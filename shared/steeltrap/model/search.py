@@ -8,7 +8,7 @@ from .filter import Filter
 from .memory import Embedding, Memory
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Query:
     """What a store searches for: analysed tokens, an embedding, or both.
 
@@ -33,7 +33,7 @@ class Query:
         return replace(self.filter, include_superseded=True) if self.with_superseded else self.filter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Matches:
     """What a store found: candidates in no order, and why there may be few.
 
@@ -47,7 +47,7 @@ class Matches:
     degraded: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Hit:
     """A found memory. `score` ranks, 0 to 1; what follows says why it is there.
 

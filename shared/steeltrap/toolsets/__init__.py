@@ -15,11 +15,15 @@ _NAMES: Final = ("agent", "core", "notes", "categories", "records", "associative
 class _Toolsets(Mapping[str, Toolset]):
     """The toolsets by name, each imported when it is first asked for: a function's first call waits for one of them."""
 
+    def __init__(self) -> None:
+        self._imported: dict[str, Toolset] = {}
+
     def __getitem__(self, name: str) -> Toolset:
-        if name not in _NAMES:
-            raise KeyError(name)
-        toolset: Toolset = getattr(import_module(f"{__name__}.{name}"), name.upper())
-        return toolset
+        if name not in self._imported:
+            if name not in _NAMES:
+                raise KeyError(name)
+            self._imported[name] = getattr(import_module(f"{__name__}.{name}"), name.upper())
+        return self._imported[name]
 
     def __contains__(self, name: object) -> bool:
         return name in _NAMES
