@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 
 from ..model import Hit
 from .analysis import query_tokens, tokens
-from .sentences import cut, sentences
+
+# `sentences` compiles expressions that a search needs only if a text has to be cut: a part of a function's cold start.
 
 PREVIEW_TOKENS: Final = 64
 """Of a longer text at least as much is shown, or nothing."""
@@ -163,6 +164,8 @@ def _worth(asked: Set[str], said: Sequence[Set[str]]) -> dict[str, float]:
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
     """The bounds of the sentences, the long ones cut at words."""
+    from .sentences import cut, sentences
+
     at = 0
     for sentence in sentences(text):
         at = text.index(sentence, at)
@@ -175,6 +178,8 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
 
 def _beginning(text: str, size: int) -> str:
     """The beginning of a text within `size` tokens, at a word where there is one."""
+    from .sentences import cut
+
     head = text[: 4 * size]
     while (over := estimate_tokens(head) - size) > 0:
         head = head[:-over]
