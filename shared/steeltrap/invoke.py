@@ -14,12 +14,13 @@ from .engine.call import Call, Rules, SecretsMode
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
+from .model.frozen import frozen
 from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
 from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
 from .tools import Catalogue, Media, Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Result:
     """The result of a call: the dialect's body, JSON-ready or text.
 

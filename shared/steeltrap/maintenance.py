@@ -21,6 +21,7 @@ from .engine.upkeep.reindex import Reindexed
 from .engine.upkeep.verify import Difference, Kind
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
+from .model.frozen import frozen
 from .ports import Clock, Entry, FileStore, IndexUpkeep, MemoryStore, Truth
 
 USER_SECONDS: Final = 600.0
@@ -189,7 +190,7 @@ def mend_index(truth: Truth, index: IndexUpkeep, user: UserRef) -> Reindexed:
     return reindexing.mend(truth, index, user.key)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verified:
     """The differences between search index and store, and the number of documents that belong to no user."""
 

@@ -4,7 +4,7 @@ Fields that have their default are left out, so what is written is short and sta
 """
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Final
 
@@ -25,7 +25,6 @@ _TIMES: Final = (
     "superseded_at",
 )
 _NAMES: Final = frozenset(f.name for f in fields(Memory))
-_REQUIRED: Final = frozenset(f.name for f in fields(Memory) if f.default is MISSING and f.default_factory is MISSING)
 _PLAIN: Final = tuple(
     (f.name, f.default)
     for f in fields(Memory)
@@ -83,18 +82,7 @@ def decode(record: JsonObject) -> Memory:
         )
     if "links" in values:
         values["links"] = tuple(Link(**link) for link in values["links"])
-    return _memory(values)
-
-
-def _memory(values: JsonObject) -> Memory:
-    """`Memory(**values)`."""
-    # The constructor of a frozen dataclass calls a function per field, with a default or not. For 35 fields that takes
-    # ten times as long as this, and a search makes a memory per result.
-    if not _REQUIRED <= values.keys() <= _NAMES:
-        return Memory(**values)  # which says what doesn't fit
-    memory = object.__new__(Memory)
-    memory.__dict__.update({"metadata": {}, **values})
-    return memory
+    return Memory(**values)
 
 
 def to_image(memory: Memory) -> str:

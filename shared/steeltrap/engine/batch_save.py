@@ -1,11 +1,11 @@
 """Batch save: many memories in one call, embedded and looked around at together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from ..errors import InvalidInput, SteeltrapError, TooLarge, VersionConflict
 from ..model import Memory
+from ..model.frozen import frozen
 from ..ports import Create, Replace
 from . import save as saving
 from . import superseding
@@ -18,7 +18,7 @@ MAX_CREATIONS: Final = 100
 MAX_ROLLBACK_BYTES: Final = 3 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Batch:
     """The memories written, in order, and the errors by the index of the item that had them."""
 

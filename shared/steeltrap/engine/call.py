@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
 from ..model import DEFAULT_SCOPE, Caller, Embedding, Outcome
+from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..rules.weights import WEIGHTS, Weights
 from ..telemetry import Measure
@@ -17,7 +18,7 @@ SecretsMode = Literal["redact", "refuse", "off"]
 """What becomes of the secrets in what a caller gives: a placeholder, an error, or nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rules:
     """The settings that change how the engine decides.
 

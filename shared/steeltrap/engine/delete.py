@@ -1,11 +1,12 @@
 """Delete: out of sight at once, kept for undo until the retention time; by id or by criteria."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from ..errors import InvalidInput, NotFound, Unavailable, VersionConflict
 from ..model import Filter, Memory, Tier
+from ..model.frozen import frozen
 from ..ports import Replace
 from ..rules.limits import check_id
 from . import superseding
@@ -17,7 +18,7 @@ from .update import check_version
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Criteria:
     """Which memories to delete; everything given must hold. Pinned ones are always spared."""
 
@@ -33,7 +34,7 @@ class Criteria:
         return self == Criteria(include_child_scopes=self.include_child_scopes)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Deleted:
     """The ids that were deleted; `more` says that time ran out before all were."""
 

@@ -1,15 +1,15 @@
 """Forget: remove for good, at once, to the bytes, and prove it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import Internal, NotFound
+from ..model.frozen import frozen
 from ..rules.limits import check_id
 from .call import Call
 from .get import find
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Receipt:
     """Proof of a forgetting: what went, when, and that the store was looked through afterwards."""
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from .. import record
 from ..model import JsonObject, Memory, Revision
+from ..model.frozen import frozen
 from .call import Call
 from .get import find
 
@@ -15,7 +15,7 @@ MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
 _BLOCK: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """Images that updates replaced. Behind the last of them comes the current one, or `next`, which continues."""
 

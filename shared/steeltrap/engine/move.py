@@ -1,17 +1,17 @@
 """Move: put memories into another scope, one by one, saying which could not be moved."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..errors import SteeltrapError
 from ..model import Memory
+from ..model.frozen import frozen
 from ..rules.limits import check_scope
 from .call import Call
 from .get import find
 from .update import Edit, update
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Moved:
     """The memories in their new scope, the scope that each was in by its id, and why each of the others stayed."""
 

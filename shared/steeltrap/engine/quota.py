@@ -15,6 +15,7 @@ from typing import Final
 from .. import record
 from ..errors import OverQuota, SteeltrapError, Throttled
 from ..model import Memory, UserRef
+from ..model.frozen import frozen
 from ..ports import Amount, Change, Clock, Close, Counters, Create, Space
 
 _log = logging.getLogger("steeltrap")
@@ -25,7 +26,7 @@ MEASURED_AGAIN: Final = timedelta(minutes=1)
 """Before a write is refused the amount is measured, unless it was within this time: measuring reads much."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quotas:
     """What a user may use; 0 is no limit. Bytes are those of the records, deleted ones too until they are purged."""
 
@@ -42,7 +43,7 @@ class Growth:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quota:
     """The quotas of one user, and what they have used."""
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4, uuid5
@@ -24,6 +24,7 @@ from ..model import (
     Surroundings,
     Tier,
 )
+from ..model.frozen import frozen
 from ..ports import Create, Guard, Probe, Replace
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
@@ -40,7 +41,7 @@ PENDING = "what is written is safe, and its surprise and links are pending."
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Draft:
     """A memory as a caller gives it; what is None is filled in. `ttl` counts from now.
 
@@ -73,7 +74,7 @@ class Draft:
 _TAKEN_OVER: Final = tuple(f.name for f in fields(Draft) if f.name in Memory.__dataclass_fields__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Saved:
     """What a save did: the memory, whether it was there already (a repeated idempotency key), the nearest one that
     the look-around met, what this one supersedes aside, and whether this one probably corrects it."""

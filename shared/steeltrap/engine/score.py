@@ -1,10 +1,10 @@
 """Score: how important a memory is, and setting that manually."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import VersionConflict
 from ..model import Importance, Memory, Usage, to_micros
+from ..model.frozen import frozen
 from ..rules import limits
 from ..rules.importance import UNREAD, importance
 from .call import Call
@@ -12,7 +12,7 @@ from .get import find
 from .update import Edit, commit_edits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scored:
     """A memory with its importance now, 0 to 1, and the reading that it follows from unless it was set manually."""
 
@@ -21,7 +21,7 @@ class Scored:
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rescored:
     """A memory whose importance was set, and what it was just before."""
 

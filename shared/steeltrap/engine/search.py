@@ -1,13 +1,14 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final, Literal
 
 from ..errors import IndexUnavailable, InvalidInput
 from ..model import Candidates, Filter, Hit, Memory, Outcome, OutcomeKind, Query, to_micros
+from ..model.frozen import frozen
 from ..rules import precision
 from ..rules.analysis import query_tokens
 from ..rules.budget import Sizing, fit
@@ -35,7 +36,7 @@ CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Search:
     """What to search for and how.
 
@@ -80,7 +81,7 @@ class Search:
         return self.diversity.pool(self.limit) if self.diversity else self.limit
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Found:
     """The hits, best first, and what happened. `matches` counts what passed the floor before the cut, as far as the
     legs looked: at least 100 memories each, and four times the limit."""

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Final
 
 from ..errors import InvalidInput, Unavailable
 from ..model import Filter, Session
+from ..model.frozen import frozen
 from .call import Call
 from .delete import Criteria, delete_matching
 from .redact import check_name
@@ -19,7 +20,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TICK: Final = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionUse:
     """A session with what is in it.
 
@@ -42,7 +43,7 @@ class SessionUse:
         return max(now - self.last_activity, timedelta(0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CleanedUp:
     """The sessions that were cleaned up, the ids that were deleted, how many pinned memories were spared,
     and whether time ran out before all was done."""

@@ -1,15 +1,15 @@
 """Simulate decay: how well a memory would be remembered on a date, if nobody recalls it until then."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from ..model import Memory, Usage
+from ..model.frozen import frozen
 from ..rules.retrievability import falls_below, retrievability
 from .call import Call
 from .get import find
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Decay:
     """Retrievability, 0 to 1, at a time, and from when on it is below 0.9 and 0.5; None for never."""
 

@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Final, Literal
 
 from ..model import DEFAULT_SCOPE, Embedding
+from ..model.frozen import frozen
 from ..ports import Probe
 from ..rules.limits import check_content, check_scope
 from ..rules.vectors import calibrated, dot, numbers
@@ -47,7 +47,7 @@ DESCRIBED: Final = {
 the user has nothing like it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScopeGuess:
     """A scope and how sure it is, 0 to 1. `similarity` is the cosine of what is nearest there, `memories`
     how many near ones were looked at; 0 for a scope that is only described."""
@@ -58,7 +58,7 @@ class ScopeGuess:
     memories: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScopeSuggestion:
     """The scope to file a text under, others that come into question, the best first, and what it stands on."""
 

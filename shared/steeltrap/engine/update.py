@@ -1,11 +1,12 @@
 """Update: replace text and tags, merge metadata, keep what is omitted, one transaction with the old image."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import InvalidInput, VersionConflict
 from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier
+from ..model.frozen import frozen
 from ..ports import Entry, Replace
 from ..rules import limits, novelty
 from .call import Call
@@ -15,7 +16,7 @@ from .redact import redacted
 from .save import look_around
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Edit:
     """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
 

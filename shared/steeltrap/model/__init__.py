@@ -1,7 +1,6 @@
 """The nouns: who calls, what is stored, what is asked and what is found.
 
-Dataclasses without behaviour beyond their own arithmetic; any layer above may import them from here. Nobody changes
-one, and most are frozen: not what a search makes, since a frozen dataclass takes five times as long to make. Times are
+Frozen dataclasses without behaviour beyond their own arithmetic; any layer above may import them from here. Times are
 timezone-aware UTC.
 """
 

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
+from .frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class Permissions:
     """The tools that a caller may use: all, only read tools, or only some toolsets.
 

@@ -1,11 +1,13 @@
 """The memories that a search compares, as columns: one place per memory in every array."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import repeat
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +44,7 @@ class Candidate(NamedTuple):
     occurred: int | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Candidates:
     """`Candidate`s as columns.
 

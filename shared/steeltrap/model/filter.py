@@ -1,12 +1,13 @@
 """Which memories are looked at: the one table of what can be filtered, and a filter."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, Literal
 
+from .frozen import frozen
 from .memory import ContentType, JsonObject, Tier
 
 FilterKind = Literal["text", "flag", "time", "scope", "tags", "metadata"]
@@ -39,7 +40,7 @@ _MOMENT: Final = timedelta(microseconds=1)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Filter:
     """Which memories are looked at. Everything given must hold; None or () means any.
 

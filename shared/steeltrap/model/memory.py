@@ -1,8 +1,10 @@
 """The stored records: a memory and what belongs to it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
+
+from .frozen import frozen
 
 JsonObject = dict[str, Any]
 """A JSON object as Python sees it: string keys, JSON values."""
@@ -24,7 +26,7 @@ MAX_LINKS: Final = 10
 MAX_SUPERSEDED: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Message:
     """One thing said in a conversation."""
 
@@ -34,7 +36,7 @@ class Message:
     speaker: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Importance:
     """A manual importance in 0 to 1, with why and when it was set."""
 
@@ -43,7 +45,7 @@ class Importance:
     set_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Link:
     """An association as stored on one side: the other memory's id and a strength in 0 to 1."""
 
@@ -52,7 +54,7 @@ class Link:
     manual: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Memory:
     """The single stored thing; every dialect is a view of it.
 
@@ -122,7 +124,7 @@ class Memory:
         return self.superseded_at is not None and (as_of is None or self.superseded_at <= as_of)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Revision:
     """An image that an update replaced, with when and by which agent."""
 
@@ -131,7 +133,7 @@ class Revision:
     replaced_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Usage:
     """How often and when a memory was read, and its FSRS card as that package's own JSON.
 
@@ -143,7 +145,7 @@ class Usage:
     card: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Association:
     """A link seen from one memory, whichever side stores it."""
 
@@ -152,7 +154,7 @@ class Association:
     manual: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScopeUse:
     """The memories in exactly one scope: their number, and the last write to one of them."""
 
@@ -160,7 +162,7 @@ class ScopeUse:
     last_written_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Session:
     """A named session; its memories have the scope `session/{id}`."""
 

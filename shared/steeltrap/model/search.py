@@ -5,10 +5,11 @@ from enum import StrEnum
 
 from .candidates import Candidates
 from .filter import Filter
+from .frozen import frozen
 from .memory import Embedding, Memory
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Query:
     """What a store searches for: analysed tokens, an embedding, or both.
 
@@ -33,7 +34,7 @@ class Query:
         return replace(self.filter, include_superseded=True) if self.with_superseded else self.filter
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Matches:
     """What a store found: candidates in no order, and why there may be few.
 
@@ -47,7 +48,7 @@ class Matches:
     degraded: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen
 class Hit:
     """A found memory. `score` ranks, 0 to 1; what follows says why it is there.
 
@@ -75,7 +76,7 @@ class Neighbour:
     cosine: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Surroundings:
     """What a look-around found: the nearest memory anywhere, and those near enough in the same scope."""
 
@@ -97,7 +98,7 @@ class OutcomeKind(StrEnum):
     REDACTED = "redacted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """What happened, in a word and a sentence; `best_score` where everything lay below a floor, and `more` results
     that a token budget had no room for."""
@@ -108,7 +109,7 @@ class Outcome:
     more: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """One page of a list, newest first then id, and the exact total."""
 

@@ -1,11 +1,10 @@
 """The changes that a commit writes."""
 
-from dataclasses import dataclass
-
 from ..model import Embedding, Memory, Revision
+from ..model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """A memory with its search data.
 
@@ -22,7 +21,7 @@ class Entry:
     speaker: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Guard:
     """What must not exist when a memory is created; checked inside the serialised write. Memories that the same commit
     marks as superseded don't count.
@@ -35,7 +34,7 @@ class Guard:
     threshold: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Create:
     """Add a memory, with the history that an import brings. An id that exists already, deleted or not,
     raises AlreadyExists with `id`.
@@ -49,7 +48,7 @@ class Create:
     links_ahead: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replace:
     """Put a new image in place of version `expected` and keep `revision`.
 
@@ -62,7 +61,7 @@ class Replace:
     revision: Revision | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Close:
     """Closes turns, because an episode summarises them. Turns that are already closed stay closed."""
 

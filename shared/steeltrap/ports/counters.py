@@ -1,13 +1,13 @@
 """Counters for quotas, stored separately from the memories."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from ..model import UserRef
+from ..model.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Amount:
     """A user's number of memories and bytes of records: measured at `measured_at`, updated since."""
 

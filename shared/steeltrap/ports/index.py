@@ -1,16 +1,16 @@
 """The search index of a store whose memories are stored elsewhere."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ..errors import SteeltrapError
 from ..model import Embedding, Memory, Query
+from ..model.frozen import frozen
 from .clock import Deadline
 from .space import Probe
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """A memory for an index. The index keeps what searches and filters need, and no text to show.
 
@@ -32,7 +32,7 @@ class Document:
         return self.memory.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tombstone:
     """What an index keeps of a deleted or forgotten memory, so that a late write can't bring it back."""
 
@@ -66,7 +66,7 @@ class IndexedCandidate(NamedTuple):
     occurred: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Indexed:
     """One user's candidates, in no order, and the statistics for BM25.
 
@@ -94,7 +94,7 @@ class IndexedNeighbour(NamedTuple):
     index_version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class IndexedSurroundings:
     """The documents nearest to a probe, nearest first: in any scope, and in its own scope above the floor.
 

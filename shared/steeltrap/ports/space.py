@@ -19,6 +19,7 @@ from ..model import (
     Surroundings,
     Usage,
 )
+from ..model.frozen import frozen
 from .changes import Change, Entry
 from .clock import Deadline
 
@@ -26,7 +27,7 @@ Pair = tuple[str, str]
 """The ids of two memories."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Probe:
     """A text to find neighbours of: its chunks' embeddings, its scope (None: the whole space), an id to leave out."""
 

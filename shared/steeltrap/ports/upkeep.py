@@ -1,18 +1,18 @@
 """Upkeep of an index: what it must contain, and rebuilding it."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from ..errors import SteeltrapError
 from ..model import UserRef
+from ..model.frozen import frozen
 from .index import Document, Tombstone
 
 TOMBSTONE_SECONDS: Final = 15 * 86_400
 """How long tombstones are kept: longer than any replay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DeadLetter:
     """A change that an index permanently rejects: the ids and the reason, without the text."""
 

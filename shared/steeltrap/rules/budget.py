@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Final, NamedTuple
 
 from ..model import Hit
+from ..model.frozen import frozen
 from .analysis import query_tokens, tokens
 
 # `sentences` compiles expressions that a search needs only if a text has to be cut: a part of a function's cold start.
@@ -22,7 +23,7 @@ _MARKED: Final = 2
 """Tokens that a mark and its space take at one end, at most."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sized:
     """A result to fit: its text, the tokens of what is always shown beside it, and of what only the whole has."""
 

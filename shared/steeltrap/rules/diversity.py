@@ -1,14 +1,15 @@
 """Diversity: leaving out what says nearly the same as a better result. Pure."""
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from ..model.frozen import frozen
 
 MAX_POOL: Final = 2000
 """How many ranked results are chosen from at most, unless the limit itself is higher."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Diversity:
     """How different results must be.
 

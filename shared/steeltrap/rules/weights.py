@@ -1,10 +1,11 @@
 """What each ranking rule counts. Pure; apart from the rules, which need numpy."""
 
-from dataclasses import dataclass
 from typing import Final
 
+from ..model.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class Weights:
     """What each rule counts; 0 switches a rule off.
 

@@ -3,6 +3,7 @@
 Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Final
@@ -15,15 +16,13 @@ _NAMES: Final = ("agent", "core", "notes", "categories", "records", "associative
 class _Toolsets(Mapping[str, Toolset]):
     """The toolsets by name, each imported when it is first asked for: a function's first call waits for one of them."""
 
-    def __init__(self) -> None:
-        self._imported: dict[str, Toolset] = {}
-
     def __getitem__(self, name: str) -> Toolset:
-        if name not in self._imported:
-            if name not in _NAMES:
-                raise KeyError(name)
-            self._imported[name] = getattr(import_module(f"{__name__}.{name}"), name.upper())
-        return self._imported[name]
+        if name not in _NAMES:
+            raise KeyError(name)
+        path = f"{__name__}.{name}"
+        # `import_module` takes ten times as long for what is there.
+        toolset: Toolset = getattr(sys.modules.get(path) or import_module(path), name.upper())
+        return toolset
 
     def __contains__(self, name: object) -> bool:
         return name in _NAMES

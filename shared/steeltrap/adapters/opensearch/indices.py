@@ -10,12 +10,12 @@ truth, so that no write falls between.
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from opensearchpy import OpenSearch
 
 from ...errors import Conflict, NotFound, SteeltrapError
+from ...model.frozen import frozen
 from ...ports import Clock, Deadline
 from .errors import Forbidden, Malformed
 from .mapping import Engine, Similarity, index_body
@@ -28,7 +28,7 @@ _MISSING: Final = 404
 _META: Final = ("version", "embedder", "dimension", "engine", "similarity", "filterable")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Built:
     """An index and what it was built for."""
 

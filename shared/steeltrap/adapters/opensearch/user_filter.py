@@ -4,17 +4,17 @@ Every query in this package begins with a `UserFilter`, and a `UserFilter` begin
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
+from ...model.frozen import frozen
 from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 
 Clause = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UserFilter:
     """One user's documents as they are at `now` (microseconds), those written before `before`, without some."""
 

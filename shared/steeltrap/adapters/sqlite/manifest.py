@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import TypeAdapter, ValidationError
 
 from ...errors import InvalidInput, NotFound
+from ...model.frozen import frozen
 
 NAME: Final = "steeltrap-backup.json"
 _FORMAT: Final = 1
@@ -30,7 +31,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manifest:
     """A finished backup."""
 

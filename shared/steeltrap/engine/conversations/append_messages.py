@@ -1,11 +1,12 @@
 """Append messages: what was said in a conversation, a turn per message, and the episodes that are over."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from ...errors import AlreadyExists, IdentityMissing, SteeltrapError
 from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Memory, Message
+from ...model.frozen import frozen
 from ...ports import Create
 from ...rules.ids import piece_id
 from ...rules.pieces import pieces
@@ -24,7 +25,7 @@ _ADVICE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Said:
     """A message, and the id that the client knows it by, if any."""
 
@@ -32,7 +33,7 @@ class Said:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Appended:
     """What became of messages: the id of each one's turn, in order, and the ids that were stored before.
 

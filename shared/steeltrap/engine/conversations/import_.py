@@ -1,11 +1,12 @@
 """Import conversations: turns under their own ids, many conversations at a time, each closed into episodes at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from ...errors import AlreadyExists, SteeltrapError
 from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, JsonObject, Memory
+from ...model.frozen import frozen
 from ...ports import Close, Create
 from ...rules.ids import piece_id
 from ...rules.pieces import pieces
@@ -19,7 +20,7 @@ from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episo
 _TURNS_AT_ONCE: Final = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Conversation:
     """A conversation that has ended, and how it is filed. Its messages have ids that are the same at each import."""
 
@@ -31,7 +32,7 @@ class Conversation:
     metadata: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImportedConversations:
     """How many messages were written and how many were there, the episodes that were made, and the errors by the index
     of the conversation and that of the message."""

@@ -1,13 +1,13 @@
 """Retrieve memory: search weighed by how well each memory would be remembered, for a model to read."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...model import Hit, Usage, from_micros
+from ...model.frozen import frozen
 from ...rules.analysis import STOP_WORDS, query_tokens, tokens
 from ...rules.novelty import KEY_MOMENT
 from ...rules.retrievability import retrievability, reviewed
@@ -33,7 +33,7 @@ _FIRST_PER_RESULT: Final = 4
 """How many candidates a result have their usage read first; where they don't decide it, all others have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Retrieved:
     """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1.
 

@@ -1,12 +1,12 @@
 """Export: memories as records, in a stable order, page by page or streaming; lossless."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ... import record
 from ...errors import TooLarge
 from ...model import JsonObject, Memory
+from ...model.frozen import frozen
 from ...rules.limits import check_id
 from ..call import Call
 from ..get import not_found
@@ -16,7 +16,7 @@ MAX_RECORD_BYTES: Final = 32 * 1024 * 1024
 """Of one record with its history: half of what an import takes, since clients may write it with escapes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Exported:
     """One page of records; `next` continues it, None at the end."""
 

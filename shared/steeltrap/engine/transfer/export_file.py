@@ -1,11 +1,11 @@
 """Export to a file: memories of a scope, or all, into a file of the user's own."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from ...errors import Unavailable
 from ...model import Filter, Memory
+from ...model.frozen import frozen
 from ...ports import ExportFiles
 from ...rules.limits import check_file_name, check_scope
 from ..call import Call
@@ -15,7 +15,7 @@ from .sync_file import Item, compress, default_name, encode
 _PAGE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExportedFile:
     """What an export wrote; sizes are in bytes, before compression and as the file has it."""
 

@@ -6,11 +6,12 @@ is itself the author, and the memory says that it was imported, and when.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ... import record
 from ...errors import AlreadyExists, Conflict, InvalidInput, SteeltrapError
 from ...model import JsonObject, Memory, Revision
+from ...model.frozen import frozen
 from ...ports import Create, TextKey
 from ...rules import limits
 from ...rules.analysis import text_digest
@@ -23,7 +24,7 @@ from ..superseding import fitting
 _Parsed = tuple[Memory, tuple[Revision, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Imported:
     """What a block did: how many were written, how many were there, and the errors by index."""
 

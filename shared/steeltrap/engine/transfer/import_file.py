@@ -10,6 +10,7 @@ from uuid import UUID, uuid5
 from ... import record
 from ...errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
 from ...model import Filter, Link, Memory
+from ...model.frozen import frozen
 from ...ports import Create
 from ...rules.analysis import text_digest
 from ...rules.limits import check_file_name, check_memory
@@ -31,7 +32,7 @@ _BLOCK: Final = 100
 _READ_AT_ONCE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImportedFile:
     """How many of the file's memories met each fate, and by the index in the file why others were left out."""
 

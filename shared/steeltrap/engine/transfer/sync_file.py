@@ -14,7 +14,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from typing import Final
@@ -22,6 +22,7 @@ from typing import Final
 from ... import record
 from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...model import JsonObject, Link, Memory
+from ...model.frozen import frozen
 from ...rules import limits
 from ...rules.novelty import LINK_FLOOR
 
@@ -32,7 +33,7 @@ _GZIP: Final = b"\x1f\x8b"
 _NOT_CARRIED: Final = ("id", "links", "version", "restored_version", "deleted_at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Item:
     """A memory of a file, and its associations to others of the file."""
 

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from ...model import UserRef
+from ...model.frozen import frozen
 from ...ports import Held, IndexUpkeep, Truth
 
 SETTLING_SECONDS: Final = 3.0
@@ -14,7 +14,7 @@ SETTLING_SECONDS: Final = 3.0
 Kind = Literal["missing", "stale", "superfluous"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """Where the index isn't as the truth says.
 

@@ -7,9 +7,9 @@ form may change without notice (github.com/anthropics/claude-code/issues/323), s
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from ...model.frozen import frozen
 from .said import Role, Said, json_object, text_of, time_of, within
 
 _ADDED: Final = re.compile(r"<(system-reminder|ide_[a-z_]+)>.*?</\1>", re.DOTALL)
@@ -31,7 +31,7 @@ _SYNTHETIC: Final = "<synthetic>"
 """The model of what the program says in the assistant's name, such as an error of the API."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Entry:
     """A line with an id: where it hangs, and what was said in it, if anything was.
 

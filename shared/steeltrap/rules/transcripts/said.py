@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
+
+from ...model.frozen import frozen
 
 Role = Literal["user", "assistant"]
 
@@ -13,7 +14,7 @@ _UNKEPT: Final = re.compile(r"[\x00\ud800-\udfff]")
 """What no store can keep: NUL, and halves of surrogate pairs that a program cut apart."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Said:
     """One message of a transcript. Its id is the transcript's own, and the same whenever the file is read again."""
 

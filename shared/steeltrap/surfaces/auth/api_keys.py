@@ -21,6 +21,7 @@ from typing import Final
 
 from ...errors import IdentityMissing, NotFound, Unavailable
 from ...model import EVERYTHING, Caller, Permissions, UserRef
+from ...model.frozen import frozen
 from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_header, refused_token
 
 _log = logging.getLogger("steeltrap")
@@ -32,7 +33,7 @@ _HOW: Final = "whoever runs this server makes one with `steeltrap keys add`"
 _ID: Final = re.compile(r"[0-9a-f]{12}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ApiKey:
     """What is known of a key; not the key, which nobody can make of it. No `expires_at` means never."""
 

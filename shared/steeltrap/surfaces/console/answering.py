@@ -1,6 +1,6 @@
 """How the console answers: who may change something, pages and their headers, and what a failure looks like."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from urllib.parse import parse_qs
 
@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, SteeltrapError
 from ...invoke import Door
+from ...model.frozen import frozen
 from ..asgi.bodies import Bodies
 from ..auth.identity import one_header
 from ..http.problem import STATUS, error_headers
@@ -32,7 +33,7 @@ _MOST_OF_STRANGERS: Final = 16 * 1024 * 1024
 _MOST_FIELDS: Final = 1200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Console:
     """How the console knows who looks at it: by `sessions`, else as every other caller of the server.
 

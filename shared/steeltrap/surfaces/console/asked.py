@@ -9,12 +9,13 @@ from urllib.parse import quote, urlencode
 from ...errors import SteeltrapError
 from ...invoke import Door
 from ...model import Caller, JsonObject
+from ...model.frozen import frozen
 
 Fields = Mapping[str, list[str]]
 """The fields of a query or a form; each may come several times."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Asked:
     """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page."""
 
@@ -62,7 +63,7 @@ def first(fields: Fields, name: str) -> str:
     return fields.get(name, [""])[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Page:
     """A page, or for htmx the template `part` of it."""
 

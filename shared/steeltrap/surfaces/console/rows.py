@@ -1,10 +1,10 @@
 """A memory as a row of a list."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
+from ...model.frozen import frozen
 from ...rules.moments import in_zone, is_day
 from .bars import why
 
@@ -12,7 +12,7 @@ EXCERPT: Final = 360
 _SHOWN_TAGS: Final = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """What a list shows of a memory. `happened` is given if that was on another day than the save. `score` and `why`
     are of a search."""

@@ -7,11 +7,11 @@ cursor.com/docs/hooks; that it takes `additional_context` for a prompt too is no
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from ...errors import InvalidInput
+from ...model.frozen import frozen
 from ...rules.transcripts import codex, cursor
 from ...rules.transcripts.said import Said, cleaned
 
@@ -22,7 +22,7 @@ _NAMES: Final = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
 _MAX_ID: Final = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Asked:
     """A hook's question: which session of which client, where, and what the client says of it.
 

@@ -2,12 +2,12 @@
 
 import codecs
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, Final, cast
 
 from ...errors import InvalidInput, NotFound
+from ...model.frozen import frozen
 from . import archive
 from .parts import Flaw, LeftOut
 
@@ -15,7 +15,7 @@ _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16
 _BLOCK: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Document:
     """One thing to read. `name` is its path below the imported folder or inside of the archive.
 

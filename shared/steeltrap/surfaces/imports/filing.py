@@ -1,14 +1,16 @@
 """How imported items are filed, as the user's options say."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import tzinfo
 from typing import Literal
+
+from ...model.frozen import frozen
 
 Split = Literal["sections", "bullets", "lines"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Filing:
     """The scope and the tags of everything, and how files are read that don't say it themselves.
 

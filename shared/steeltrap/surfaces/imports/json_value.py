@@ -1,13 +1,15 @@
 """What the JSON readers yield."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from ...model.frozen import frozen
 
 if TYPE_CHECKING:
     from ...model import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Value:
     """A JSON value, where it began, the number of bytes up to its end, and its size.
 
@@ -23,7 +25,7 @@ class Value:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Damage:
     """A place that can't be read."""
 

@@ -1,7 +1,8 @@
 """The contents of a file: items to import, flaws to report, and what is left out on purpose."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ...model.frozen import frozen
 
 if TYPE_CHECKING:
     from ...engine.conversations.import_ import Conversation
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from ...model import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Item:
     """Something to import: a `record` of our own export, a whole `conversation`, else a `draft`. `where` is its place.
 
@@ -24,7 +25,7 @@ class Item:
     draft: "Draft | None" = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flaw:
     """Something that can't be imported, and the sentence that says why."""
 
@@ -33,7 +34,7 @@ class Flaw:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeftOut:
     """So many things of a kind that are not meant to be imported, such as tool calls."""
 

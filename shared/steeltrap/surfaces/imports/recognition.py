@@ -1,13 +1,13 @@
 """Which format a document has. Its content decides; the name only tells plain texts apart."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
 from typing import Final
 
 from ...errors import InvalidInput
 from ...model import JsonObject
+from ...model.frozen import frozen
 from . import json_document, json_lines
 from .documents import Document
 from .formats import chatgpt, claude_ai, claude_code, knowledge_graph, mem0, memory_service, transcript
@@ -21,7 +21,7 @@ _MARKDOWN: Final = (".md", ".markdown")
 _BY_SUFFIX: Final = {".csv": "csv", ".tsv": "csv", ".txt": "text"} | dict.fromkeys(_MARKDOWN, "markdown")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Format:
     """A format by what it is called in `--format` and in sentences, and how its JSON values are told."""
 
