@@ -350,6 +350,41 @@ def test_static_256_takes_spanish_without_accents_and_german_without_umlauts() -
     assert cosine(*embed(STATIC, "Die Bäckerei ist schön groß.", "Die Baeckerei ist schoen gross.")) > 0.99
 
 
+GLOSSES = (
+    ("¿Dónde vive la profesora de Vega?", " where lives the teacher of vega?"),
+    ("Der Gartenschlauch vom Nachbarn tropft.", "the garden hose from neighbors drop."),
+    ("Wo ist das Foto aus 東京?", "where is that picture out 東京?"),
+    *((text, text) for text in (
+        "Ana lives in Lisbon, near the Praça do Comércio.",
+        "J'habite à Paris avec ma sœur et mon chien.",
+        "De trein naar Utrecht vertrekt om acht uur.",
+        "妹は病院で看護師をしている。",
+        "🫖",
+        "",
+    )),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "gloss"), GLOSSES)
+def test_static_256_glosses_spanish_and_german_in_english_words_and_leaves_other_languages_alone(
+    text: str, gloss: str
+) -> None:
+    assert STATIC.gloss(text) == gloss
+
+
+@pytest.mark.parametrize("content", [b"", b"not what it was", None])
+def test_a_broken_file_of_glosses_is_unavailable(
+    content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("model.npz", "tokenizer.json", "lexicon.npz"):
+        (tmp_path / name).symlink_to(static.FOLDER / name)
+    if content is not None:
+        (tmp_path / "english.npz").write_bytes(content)
+    monkeypatch.setattr(static, "FOLDER", tmp_path)
+    with pytest.raises(Unavailable, match="reinstall steeltrap"):
+        StaticEmbedder().gloss("Wo steht der Tee?")
+
+
 def test_static_256_reads_the_rows_of_its_lexicon_only_for_a_text_that_needs_them() -> None:
     embedder = StaticEmbedder()
     embedder.embed(["Ana lives in Lisbon, near the Praça do Comércio."], purpose="document", timeout=30)

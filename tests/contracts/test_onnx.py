@@ -118,15 +118,6 @@ def test_the_settings_choose_it(monkeypatch: pytest.MonkeyPatch, shared: OnnxEmb
     assert "STEELTRAP_EMBEDDER_MODEL" in said
 
 
-def test_small_is_the_folder_of_its_package(monkeypatch: pytest.MonkeyPatch, shared: OnnxEmbedder) -> None:
-    monkeypatch.syspath_prepend(str(small_model().parent))
-    monkeypatch.delitem(sys.modules, "steeltrap_small", raising=False)
-    assert open_embedder(read_settings({"STEELTRAP_EMBEDDER": "small"})).name == shared.name
-    monkeypatch.setitem(sys.modules, "steeltrap_small", None)
-    said = refusal(lambda: open_embedder(read_settings({"STEELTRAP_EMBEDDER": "small"})))
-    assert 'pip install "steeltrap[small]"' in said
-
-
 # How it behaves in a process
 
 

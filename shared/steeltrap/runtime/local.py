@@ -190,11 +190,14 @@ def open_embedder(settings: Settings) -> Embedder:
             from ..adapters.embedders.static import StaticEmbedder
 
             return StaticEmbedder(unrelated=settings.embedder_unrelated)
-        case "small" | "onnx":
+        case "small":
+            from ..adapters.embedders.small import SmallEmbedder
+
+            return SmallEmbedder(_small(), unrelated=settings.embedder_unrelated)
+        case "onnx":
             from ..adapters.embedders.onnx import OnnxEmbedder
 
-            folder = _small() if settings.embedder == "small" else _folder(settings.embedder_model)
-            return OnnxEmbedder(folder, unrelated=settings.embedder_unrelated)
+            return OnnxEmbedder(_folder(settings.embedder_model), unrelated=settings.embedder_unrelated)
         case "endpoint":
             from ..adapters.embedders.endpoint import EndpointEmbedder
 

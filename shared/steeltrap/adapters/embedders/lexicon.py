@@ -71,19 +71,21 @@ def readable() -> Iterator[None]:
 class Lexicon:
     """Places of words, and rows by place: the forms of a word share one.
 
-    Safe for threads. The rows are read when a text first needs them.
+    Safe for threads. The rows are read when a text first needs them, from `path`, and the numbers of the nearest
+    English pieces when a gloss does, from `english`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, english: Path) -> None:
         import numpy as np
 
         with path.open("rb") as file, np.load(file) as arrays:
             self._keys: NDArray[np.uint64] = arrays["keys"]
             self._odds: bytes = arrays["odds"].tobytes()
             self._row: NDArray[np.uint16] = arrays["row"]
-        self._path = path
+        self._path, self._path_of_english = path, english
         self._reading = Lock()
         self._rows: tuple[NDArray[np.uint8], NDArray[np.float32]] | None = None
+        self._english: NDArray[np.uint16] | None = None
         self.place = lru_cache(_KEPT)(self._place)
         self.compound = lru_cache(_KEPT)(self._compound)
 
@@ -140,6 +142,16 @@ class Lexicon:
         numbers = halves.reshape(len(at), -1) - np.float32(7.5)
         total: NDArray[np.float32] = np.einsum("i,ij->j", scale[at], numbers)
         return total
+
+    def english(self, places: Sequence[int]) -> list[int]:
+        """The English word piece nearest to each word. Raises Unavailable when the file can't be read."""
+        with self._reading:
+            if self._english is None:
+                import numpy as np
+
+                with readable(), self._path_of_english.open("rb") as file, np.load(file) as arrays:
+                    self._english = arrays["piece"]
+        return [int(self._english[self._row[place]]) for place in places]
 
     def _read(self) -> "tuple[NDArray[np.uint8], NDArray[np.float32]]":
         import numpy as np

@@ -77,7 +77,7 @@ class OnnxEmbedder:
         model = self._loaded(ends)
         left = ends - self._monotonic()
         if left <= 0:
-            raise _out_of_time(len(texts), timeout)
+            raise out_of_time(len(texts), timeout)
         if len(texts) == 1:
             return [model.vector(texts[0], purpose)]
         # The longest first, so that the threads end together.
@@ -87,7 +87,7 @@ class OnnxEmbedder:
         try:
             made = self._pool.run(tasks, left)
         except OutOfTime:
-            raise _out_of_time(len(texts), timeout) from None
+            raise out_of_time(len(texts), timeout) from None
         by_place = dict(zip(chain.from_iterable(shares), chain.from_iterable(made), strict=True))
         return [by_place[at] for at in range(len(texts))]
 
@@ -195,7 +195,8 @@ def _types(session: "InferenceSession") -> dict[str, str]:
     return {name: _TYPES[kind] for name, kind in found.items()}
 
 
-def _out_of_time(count: int, timeout: float) -> Unavailable:
+def out_of_time(count: int, timeout: float) -> Unavailable:
+    """The error of texts that take longer than they may."""
     return Unavailable(
-        f"Embedding {count:,} texts takes longer than {timeout:g} s; send fewer at a time.", part="embedder"
+        f"Embedding {count:,} texts takes longer than {round(timeout, 2):g} s; send fewer at a time.", part="embedder"
     )

@@ -5,7 +5,7 @@ What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,10 @@ _LONGEST_WORD: Final = 100
 
 _WORDS_KEPT: Final = 10_000
 
+_MOSTLY: Final = 0.75
+"""The share of a text's words that must be in the lexicon for a gloss, those left out that English has too. French and
+Dutch have fewer in common with Spanish and German, and a half-glossed text means less than the text."""
+
 _KNOWN_JAPANESE: Final = 0.1
 """The share of its hash that Japanese keeps beside its row: so the same words still find each other best."""
 
@@ -92,6 +96,12 @@ class StaticEmbedder:
     def load(self) -> None:
         """Load the model now and not at the first text. Raises Unavailable when its files can't be read."""
         self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
+
+    def gloss(self, text: str) -> str:
+        """A Spanish or German text with the nearest English word in place of each word, for models that know English
+        only; any other text as it is. Raises Unavailable when the model's files can't be read.
+        """
+        return self._loaded().gloss(text)
 
     def _vectors(self, texts: Sequence[str], purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
         ends = self._monotonic() + timeout
@@ -159,27 +169,41 @@ class _Model:
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             met = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._tokenized(latin))
+        known = self._foreign(words, met)
+        if not known:
+            return {piece for piece in pieces if piece < self._size}, []
+        rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
+        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())]
+
+    def gloss(self, text: str) -> str:
+        """The text in English words, if it is Spanish or German."""
+        lowered = normalised("NFKC", text).lower()
+        words = {word for word in _WORD.findall(_BEYOND_LATIN.sub(" ", lowered)) if len(word) <= _LONGEST_WORD}
+        known = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
+        others = (word for word in words - known.keys() if word.isalpha() and len(self._of_word(word)) > 1)
+        if not known or len(known) < _MOSTLY * (len(known) + sum(1 for _ in others)):
+            return text
+        glosses = {word: self._tokenizer.decode(self._lexicon.english(places)) for word, places in known.items()}
+        return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
+
+    def _foreign(self, words: set[str], met: set[int]) -> dict[str, tuple[int, ...]]:
+        """Which words of a text in another language the lexicon knows, with their places there; none of an English
+        text. `met` is what the words were looked up as.
+        """
         if max(met, default=0) < self._size:
-            return pieces, []
+            return {}
         odds = self._lexicon.odds([piece - self._size for piece in met if piece >= self._size], words)
         # Nearly all English texts end here: what follows takes as long as all the rest.
-        if odds >= FOREIGN:
-            numbers = {word: self._of_word(word) for word in words}
-            whole = {word for word, found in numbers.items() if len(found) == 1}
-            if odds + english(whole) >= FOREIGN:
-                return self._foreign(lowered, numbers, whole)
-        return {piece for piece in pieces if piece < self._size}, []
-
-    def _foreign(
-        self, lowered: str, numbers: Mapping[str, tuple[int, ...]], whole: set[str]
-    ) -> tuple[set[int], list[int]]:
-        """The same of a text in another language, by its words; `whole` are those that are pieces."""
+        if odds < FOREIGN:
+            return {}
+        numbers = {word: self._of_word(word) for word in words}
+        whole = {word for word, found in numbers.items() if len(found) == 1}
+        if odds + english(whole) < FOREIGN:
+            return {}
         last = {word: found[-1] - self._size for word, found in numbers.items() if found}
         known: dict[str, tuple[int, ...]] = {word: (place,) for word, place in last.items() if place >= 0}
         compounds = ((word, self._lexicon.compound(word)) for word in numbers.keys() - known.keys() - whole)
-        known |= {word: places for word, places in compounds if places}
-        rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
-        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())]
+        return known | {word: places for word, places in compounds if places}
 
     def _looked_up(self, word: str) -> tuple[int, ...]:
         """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
@@ -226,4 +250,4 @@ def _load() -> _Model:
             table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
         tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
         weights = {"document": scale, "query": scale * of_query.astype("f4")}
-        return _Model(tokenizer, table, weights, Lexicon(FOLDER / "lexicon.npz"))
+        return _Model(tokenizer, table, weights, Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz"))
