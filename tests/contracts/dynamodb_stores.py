@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from hashlib import sha256
 from itertools import count
 from typing import Any
@@ -34,8 +35,14 @@ def emulated() -> Iterator[Connect]:
     check_wanted("dynamodb")
     from moto import mock_aws
 
-    with mock_aws(), _copying_once():
-        yield connecting(**_ACCOUNT)
+    with mock_aws(), _copying_once(), _telling_what_is_there():
+        yield _to_moto()
+
+
+@cache
+def _to_moto() -> Connect:
+    # One for all tests: botocore reads megabytes of what it knows of the service. Only made once moto is imported.
+    return connecting(**_ACCOUNT)
 
 
 @contextmanager
@@ -64,6 +71,26 @@ def _copying_once() -> Iterator[None]:
             write(backend, actions)
 
     with patch.object(DynamoDBBackend, "transact_write_items", writing):
+        yield
+
+
+@contextmanager
+def _telling_what_is_there() -> Iterator[None]:
+    """moto looks in each value for each of the ten types that a value may have, under each of their names: the one
+    that it has is enough."""
+    from moto.core.serialize import BaseJSONSerializer
+
+    serialize = BaseJSONSerializer._serialize_type_structure
+
+    def serializing(self: BaseJSONSerializer, serialized: Any, value: Any, shape: Any, key: str) -> None:
+        if shape.name != "AttributeValue" or not isinstance(value, dict):
+            serialize(self, serialized, value, shape, key)
+            return
+        serialized[key] = {}
+        for kind, inner in value.items():
+            self._serialize(serialized[key], inner, shape.members[kind], kind)
+
+    with patch.object(BaseJSONSerializer, "_serialize_type_structure", serializing):
         yield
 
 
