@@ -19,13 +19,16 @@ PORT ?= 8765
 STAGE ?= dev
 SAM := .build/sam/bin/sam
 WORKFLOWS := .build/workflows/bin
+# Folders that `make test` leaves out: their types, and the tests that have their name.
+WITHOUT ?=
+TYPED := shared functions bench examples mcpb infra
 PARTS ?= opensearch dynamodb aws
 # What `make check` runs: every rule, and each port, dialect and surface where it is quickest.
 FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py tests/contracts/test_explaining.py \
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,28 +68,30 @@ $(VENV)/.browsing: $(TESTABLE)
 	$(PIP) $(LOCKED) --group browser
 	@touch $@
 
+# All that the targets of .ci/run install, for `make --jobs`.
+.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) .build/lowest/.installed .build/sam/.installed .build/image/.installed
+
 install: $(TESTABLE) ## Create .venv with everything installed
 
 serve: $(INSTALLED) ## Serve HTTP and MCP and a console on http://127.0.0.1:8765 (PORT=port); memories are stored in ~/.steeltrap (DATA=folder)
 	$(BIN)/steeltrap serve --data $(DATA) --port $(PORT)
 
-check: $(TESTABLE) ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-cache
+check: lint-code ## Lint, check types (without infra/) and imports, run the fast tests; takes under a minute
 	@$(MAKE) --no-print-directory --jobs 2 check-types check-tests
 	@echo "left out: slow tests, the stores of the cloud, the types of infra/ (make test runs them)"
 
 # The types of infra/ are left to `make test`: without a cache, those of the CDK take longer than all the rest.
 check-types: $(TESTABLE)
-	$(BIN)/mypy shared functions bench examples
+	$(BIN)/mypy $(filter-out infra,$(TYPED))
 
 check-tests: $(TESTABLE)
 	STEELTRAP_TEST_PARTS=0 $(BIN)/python -m pytest -n auto -m "not slow" --hypothesis-profile=quick $(FAST)
 
-test: $(TESTABLE) ## Lint, check types and imports, run every test
-	@$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -n auto
+test: lint-code ## Lint, check types and imports, run every test
+	@$(MAKE) --no-print-directory --jobs 2 lint-types all-tests
+
+all-tests: $(TESTABLE)
+	$(BIN)/python -m pytest -n auto $(foreach each,$(WITHOUT),--ignore-glob='tests/*$(each)*')
 
 test-aws: $(TESTABLE) ## Run the tests of the toolsets and of isolation on DynamoDB Local and OpenSearch
 	STEELTRAP_TEST_STORE=aws STEELTRAP_REQUIRE_ALL=1 $(BIN)/python -m pytest -n auto tests/dialects tests/isolation
@@ -153,11 +158,15 @@ up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS on this machine, 
 down: ## Stop what `make up` started
 	@$(PYTHON) localstack/launch.py down $(PARTS)
 
-lint: $(TESTABLE) ## Ruff, mypy, import-linter
+lint: lint-code lint-types ## Ruff, import-linter, mypy
+
+lint-code: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+lint-types: $(TESTABLE)
+	$(BIN)/mypy $(if $(WITHOUT),$(filter-out $(WITHOUT),$(TYPED)))
 
 format: $(TESTABLE) ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
