@@ -179,7 +179,7 @@ def _columns(rows: Sequence[Scores]) -> dict[str, np.ndarray[Any, np.dtype[np.fl
 
 def _interval(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:
     chance = np.random.default_rng(_SEED)
-    drawn = [values[chance.integers(0, len(values), len(values))].mean() for _ in range(_RESAMPLES)]
+    drawn = values[chance.integers(0, len(values), (_RESAMPLES, len(values)))].mean(axis=1)
     return [float(bound) for bound in np.percentile(drawn, _BOUNDS)]
 
 
