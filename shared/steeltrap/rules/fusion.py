@@ -96,7 +96,7 @@ class Scored:
             passes = passes & (candidates.cosine >= least)
         if candidates.bm25 is not None:
             passes = passes | (candidates.bm25 > 0)
-        places: Column = np.flatnonzero(passes)
+        places: Column = passes.nonzero()[0]
         return places
 
     def weigh(self, importance: Mapping[int, float], weight: float) -> None:
@@ -182,7 +182,7 @@ def fuse(candidates: Candidates, *, vector_weight: float, unrelated: float) -> S
 
 
 def has_trait(candidates: Candidates, trait: Trait) -> Column:
-    """Which candidates have a trait."""
+    """Which candidates have a trait, or one of several."""
     # As a number, since numpy takes a flag for an object.
     has: Column = (candidates.traits & int(trait)) != 0
     return has

@@ -30,6 +30,7 @@ RELATED: Final = 0.3
 """From this semantic score on, a standing wish counts in full."""
 DAYS: Final = 14
 _MOST_YEARS: Final = 10
+_WISHES: Final = Trait.INSTRUCTION | Trait.PREFERENCE
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
 _I: Final = frozenset({"i", "me", "my", "mine", "yo", "mi", "ich", "mein", "meine"})
@@ -116,7 +117,7 @@ class _Near:
     """Which candidates were said some places before and after which others, in the same conversation."""
 
     def __init__(self, candidates: Candidates) -> None:
-        self.told = np.flatnonzero(candidates.conversation >= 0)
+        self.told = (candidates.conversation >= 0).nonzero()[0]
         if not len(self.told):
             return
         # Numbers of conversations may be as large as 2^48.
@@ -184,9 +185,8 @@ def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: We
     # What adds to no memory is not computed: most queries and most spaces have little of this.
     if named:
         added["speaker"] = weights.speaker * np.isin(candidates.speaker, named)
-    instructions, preferences = has_trait(candidates, Trait.INSTRUCTION), has_trait(candidates, Trait.PREFERENCE)
-    if instructions.any() or preferences.any():
-        wishes = instructions + 0.5 * preferences
+    if has_trait(candidates, _WISHES).any():
+        wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
         added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
     if (days := _on_days(query, candidates)) is not None:
         added["days"] = weights.days * days

@@ -83,15 +83,20 @@ class DiskFull(Unavailable):
         super().__init__(message, part=part, **facts)
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
+class translated:
     """Turn SQLite's errors into ours; a file that is at fault is named."""
-    try:
-        yield
-    except apsw.Error as error:
-        raise translate(error, path) from error
-    except OSError as error:
-        raise _of_system(error, path) from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, apsw.Error):
+            raise translate(error, self._path) from error
+        if isinstance(error, OSError):
+            raise _of_system(error, self._path) from error
 
 
 def _of_system(error: OSError, path: Path) -> Unavailable:

@@ -158,7 +158,7 @@ class Index:
                 admitted[near] = True
             cosine = self._cosines(query, admitted)
             chosen[self._slots.best(cosine, admitted, per_leg)] = True
-        return columns(self._slots, np.flatnonzero(chosen), cosine, keyword, by_term=by_term)
+        return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term)
 
     def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The vectors of these row numbers' memories by id, a view each; what has none is left out."""
@@ -254,9 +254,9 @@ class Index:
 
     def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:
         """The best chunk's cosine of the admitted slots; any number at the others."""
-        slots = np.flatnonzero(admitted)
-        if len(slots) > self._slots.size // _FEW:
+        if np.count_nonzero(admitted) > self._slots.size // _FEW:
             return self._best_chunk(cosines(self._matrix.rows, query))
+        slots = np.flatnonzero(admitted)
         cosine = np.zeros(self._slots.size, np.float32)
         chunks = self._slots.column("chunks")[slots]
         slots, chunks = slots[chunks > 0], chunks[chunks > 0]

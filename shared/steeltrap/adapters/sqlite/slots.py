@@ -205,7 +205,7 @@ class Slots:
 
     def best(self, scores: NDArray[Any], admitted: Mask, count: int | None) -> NDArray[np.intp]:
         """The slots of the `count` best admitted scores; of those that tie for the last place the newest."""
-        slots: NDArray[np.intp] = np.flatnonzero(admitted)
+        slots: NDArray[np.intp] = admitted.nonzero()[0]
         if count is None or len(slots) <= count:
             return slots
         values = scores[admitted]

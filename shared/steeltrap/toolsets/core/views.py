@@ -1,7 +1,7 @@
 """How `core` shows a memory: every field by its name, those that have their default left out."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -160,44 +160,29 @@ def outcome_view(outcome: Outcome) -> OutcomeView:
     )
 
 
-def _fields(m: Memory) -> dict[str, Any]:
-    return {
-        "id": m.id,
-        "content": m.content,
-        "created_at": m.created_at,
-        "updated_at": m.updated_at,
-        "version": m.version,
-        "scope": m.scope,
-        "tags": list(m.tags) or None,
-        "category": m.category,
-        "context": m.context,
-        "confidence": None if m.confidence == 1 else m.confidence,
-        "metadata": m.metadata or None,
-        "content_type": None if m.content_type == "text" else m.content_type,
-        "tier": None if m.tier == "long_term" else m.tier,
-        "source": None if m.source == "user_memory" else m.source,
-        # A turn's one message says again what its content says.
-        "messages": [_message(s) for s in m.messages] if m.messages and m.source != "conversation" else None,
-        "agent_id": m.agent_id,
-        "agent_label": m.agent_label,
-        "updated_by": m.updated_by,
-        "imported_by": m.imported_by,
-        "imported_at": m.imported_at,
-        "conversation_id": m.conversation_id,
-        "occurred_at": m.occurred_at,
-        "occurred_until": m.occurred_until,
-        "expires_at": m.expires_at,
-        "deleted_at": m.deleted_at,
-        "surprise": m.surprise,
-        "importance": None
-        if m.importance is None
-        else ImportanceView(score=m.importance.score, reason=m.importance.reason, set_at=m.importance.set_at),
-        "pinned": m.pinned or None,
-        "untrusted": m.untrusted or None,
-        "superseded_by": m.superseded_by,
-        "superseded_at": m.superseded_at,
-        "supersedes": list(m.supersedes) or None,
-    }
+_OTHERWISE: Final = {"version", "scope", "tags", "metadata", "messages", "importance", "supersedes", "links"}
+"""What isn't simply left out if it has its default."""
+_PLAIN: Final = tuple(
+    (f.name, f.default) for f in fields(Memory) if f.name in MemoryView.model_fields.keys() - _OTHERWISE
+)
+
+
+def _fields(memory: Memory) -> dict[str, Any]:
+    """The fields of a memory's view, without those that have their default."""
+    shown = {name: value for name, default in _PLAIN if (value := getattr(memory, name)) != default}
+    shown |= {"version": memory.version, "scope": memory.scope}
+    if memory.tags:
+        shown["tags"] = list(memory.tags)
+    if memory.metadata:
+        shown["metadata"] = memory.metadata
+    # A turn's one message says again what its content says.
+    if memory.messages and memory.source != "conversation":
+        shown["messages"] = [_message(message) for message in memory.messages]
+    if (given := memory.importance) is not None:
+        shown["importance"] = ImportanceView(score=given.score, reason=given.reason, set_at=given.set_at)
+    if memory.supersedes:
+        shown["supersedes"] = list(memory.supersedes)
+    return shown
 
 
 def _message(message: Any) -> MessageView:
