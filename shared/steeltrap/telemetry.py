@@ -35,14 +35,25 @@ class Measure:
     redacted: dict[str, int] = field(default_factory=dict)
     stages: dict[Stage, float] = field(default_factory=dict)
 
-    @contextmanager
-    def stage(self, name: Stage) -> Iterator[None]:
+    def stage(self, name: Stage) -> "_Timed":
         """Count the time of the block, failed or not, to a stage."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.stages[name] = self.stages.get(name, 0.0) + _milliseconds(began)
+        return _Timed(self.stages, name)
+
+
+class _Timed:
+    """Adds the milliseconds of its block to a stage."""
+
+    __slots__ = ("_began", "_name", "_stages")
+
+    def __init__(self, stages: dict[Stage, float], name: Stage) -> None:
+        self._stages = stages
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._began = time.perf_counter()
+
+    def __exit__(self, *failure: object) -> None:
+        self._stages[self._name] = self._stages.get(self._name, 0.0) + _milliseconds(self._began)
 
 
 def bytes_of(body: object) -> int:
