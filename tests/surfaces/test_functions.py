@@ -2,6 +2,8 @@
 
 import importlib.util
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -37,6 +39,17 @@ def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyP
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     assert callable(module.handler)
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_patient"), [({"AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9001"}, True), ({}, False)]
+)
+def test_only_in_a_function_garbage_is_looked_for_seldom(environment: dict[str, str], is_patient: bool) -> None:
+    asked = "import gc; a = gc.get_threshold(); import steeltrap.surfaces.aws_lambda; print(gc.get_threshold() != a)"
+    told = subprocess.run(
+        [sys.executable, "-c", asked], env=environment, cwd=ROOT / "shared", capture_output=True, text=True, check=True
+    )
+    assert told.stdout == f"{is_patient}\n"
 
 
 def test_core_offers_every_tool_that_its_modules_register() -> None:
