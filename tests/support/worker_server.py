@@ -58,8 +58,10 @@ class WorkerServer:
 
     def workers(self) -> list[int]:
         """The ids of the processes that serve."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="ascii")
-        return [int(child) for child in children.split() if b"spawn_main" in _command_line(child)]
+        # Not the process's own list of its children: while one of them ends, it may lack others.
+        processes = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+        children = [process for process in processes if _stat(process)[1:2] == [str(self.process.pid)]]
+        return [child for child in children if b"spawn_main" in _command_line(child)]
 
     def kill(self, worker: int) -> None:
         """End a worker at once, and wait for the one that takes its place."""
@@ -73,7 +75,7 @@ class WorkerServer:
         others = [other for other in self.workers() if other != worker]
         for other in others:
             os.kill(other, signal.SIGSTOP)
-            while _state(other) != "T":
+            while _stat(other)[:1] != ["T"]:
                 os.sched_yield()
         try:
             connection = Connection(self.port)
@@ -118,16 +120,17 @@ def worker_server(data: Path, *options: str, **settings: str) -> Iterator[Worker
 
 
 def is_alive(process: int) -> bool:
-    return _state(process) not in ("", "Z")
+    return _stat(process)[:1] not in ([], ["Z"])
 
 
-def _state(process: int) -> str:
+def _stat(process: int) -> list[str]:
+    """What the system says of a process: its state, its parent, and more."""
     with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
-    return ""
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
+    return []
 
 
-def _command_line(process: str) -> bytes:
+def _command_line(process: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_bytes()
     return b""
