@@ -166,7 +166,7 @@ lint-code: $(TESTABLE)
 	$(BIN)/lint-imports --no-cache
 
 lint-types: $(TESTABLE)
-	$(BIN)/mypy $(if $(WITHOUT),$(filter-out $(WITHOUT),$(TYPED)))
+	$(BIN)/mypy $(filter-out $(WITHOUT),$(TYPED))
 
 format: $(TESTABLE) ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .

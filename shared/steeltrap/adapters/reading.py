@@ -6,7 +6,7 @@ a process dies is lost, by contract.
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
@@ -44,7 +44,7 @@ class UsageBuffer:
     def on_top_of(self, stored: Mapping[str, Usage], ids: Sequence[str]) -> dict[str, Usage]:
         """The stored usage with what is pending."""
         with self._lock:
-            pending = {id: self._pending[id] for id in ids if id in self._pending}
+            pending = {id: replace(self._pending[id]) for id in ids if id in self._pending}
         merged = dict(stored)
         for id, more in pending.items():
             usage = stored.get(id, Usage())

@@ -18,7 +18,7 @@ from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
 from .model_folder import MODEL, TOKENIZER, Description, check, checksum, checksums, read
 from .thread_pool import BoundedThreadPool, OutOfTime
-from .vectors import placed, worded
+from .vectors import out_of_time, placed, worded
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -193,10 +193,3 @@ def _types(session: "InferenceSession") -> dict[str, str]:
             "may take attention_mask and token_type_ids, all of whole numbers. Export the model for feature extraction."
         )
     return {name: _TYPES[kind] for name, kind in found.items()}
-
-
-def out_of_time(count: int, timeout: float) -> Unavailable:
-    """The error of texts that take longer than they may."""
-    return Unavailable(
-        f"Embedding {count:,} texts takes longer than {round(timeout, 2):g} s; send fewer at a time.", part="embedder"
-    )

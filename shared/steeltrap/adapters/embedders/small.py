@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from ...model import Embedding
-from .onnx import OnnxEmbedder, out_of_time
+from .onnx import OnnxEmbedder
 from .static import StaticEmbedder
+from .vectors import out_of_time
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -12,13 +12,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
-from ...errors import Unavailable
 from ...model import Embedding
 from ...rules.analysis import tokens
 from ...rules.normalisation import normalised
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .lexicon import ABSENT, FOREIGN, Lexicon, digest, english, readable
-from .vectors import placed, worded
+from .vectors import out_of_time, placed, worded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,10 +108,7 @@ class StaticEmbedder:
         vectors: list[Embedding] = []
         for start in range(0, len(texts), BLOCK):
             if self._monotonic() > ends:
-                raise Unavailable(
-                    f"Embedding {len(texts):,} texts takes longer than {timeout:g} s; send fewer at a time.",
-                    part="embedder",
-                )
+                raise out_of_time(len(texts), timeout)
             vectors += [model.vector(text, purpose) for text in texts[start : start + BLOCK]]
         return vectors
 

@@ -1,8 +1,9 @@
-"""What every embedder does alike: which texts have a vector, and where it belongs among the answers."""
+"""What every embedder does alike: which texts have a vector, where it belongs among the answers, and what is said when
+they take too long."""
 
 from collections.abc import Iterable, Sequence
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
 
 
@@ -26,3 +27,11 @@ def placed(vectors: Iterable[Embedding], positions: Iterable[int], count: int, d
     for position, vector in zip(positions, vectors, strict=True):
         embeddings[position] = vector
     return embeddings
+
+
+def out_of_time(count: int, timeout: float) -> Unavailable:
+    """The error of texts that take longer than they may."""
+    seconds = round(timeout, 2) or timeout
+    return Unavailable(
+        f"Embedding {count:,} texts takes longer than {seconds:g} s; send fewer at a time.", part="embedder"
+    )

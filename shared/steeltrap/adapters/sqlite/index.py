@@ -147,6 +147,7 @@ class Index:
         if by_term and per_leg is not None:
             per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
         chosen = np.zeros(self._slots.size, np.bool_)
+        # Of the leg of meaning without a limit all are chosen.
         if keyword is not None and (per_leg is not None or embedding is None):
             chosen[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
         cosine = None

@@ -105,15 +105,11 @@ class Postings:
         digests = np.frombuffer(b"".join(map(word_digest, wanted)), "<u8")
         starts, stops = self._terms.searchsorted(digests).tolist(), self._terms.searchsorted(digests, "right").tolist()
         tail, slots, counts = (part[: self._tail_size] for part in self._tail)
-        # All at once: a call of numpy takes longer than comparing a thousand numbers.
-        of_token, at = np.divmod((digests[:, np.newaxis] == tail).ravel().nonzero()[0], max(1, len(tail)))
-        later = of_token.searchsorted(np.arange(len(wanted) + 1)).tolist()
         found: dict[str, Posting] = {}
-        for i, token in enumerate(wanted):
-            posting = self._slots[starts[i] : stops[i]], self._counts[starts[i] : stops[i]]
-            if later[i] < later[i + 1]:
-                more = at[later[i] : later[i + 1]]
-                posting = np.concatenate((posting[0], slots[more])), np.concatenate((posting[1], counts[more]))
+        for token, digest, start, stop in zip(wanted, digests, starts, stops, strict=True):
+            posting = self._slots[start:stop], self._counts[start:stop]
+            if len(at := (tail == digest).nonzero()[0]):
+                posting = np.concatenate((posting[0], slots[at])), np.concatenate((posting[1], counts[at]))
             found[token] = posting
         return found
 

@@ -212,9 +212,8 @@ class SqliteStore:
                 self._start_flusher()
             self._open.move_to_end(user)
             size = file.memory()
-            if size != (known := self._sizes.get(user, 0)):
-                self._bytes += size - known
-                self._sizes[user] = size
+            self._bytes += size - self._sizes.get(user, 0)
+            self._sizes[user] = size
             surplus = self._surplus()
         for old_user, old in surplus:
             if old.put_away():
