@@ -16,7 +16,7 @@ from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
 from ...rules.ids import from_key
 from .leading import Leading
-from .matrix import Matrix, cosines
+from .matrix import Matrix, cosines, cosines_of
 from .pool import KeywordLeg, columns
 from .postings import Postings
 from .signs import SCAN_FROM, Signs
@@ -39,7 +39,7 @@ _NEW: Final = (
 POOL: Final = 4000
 """So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
 LARGE_POOL: Final = 1000
-_ESTIMATED: Final = 4
+_ESTIMATED: Final = 3
 """Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
 _FEW: Final = 4
 """Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
@@ -196,7 +196,7 @@ class Index:
         if len(vectors) > 1:
             rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
         chunks = self._matrix.rows[rows]
-        cosine = np.max([chunks @ vector for vector in vectors], axis=0)
+        cosine = np.max([cosines(chunks, vector) for vector in vectors], axis=0)
         if self._one_chunk_each:
             return rows, cosine
         having = np.flatnonzero(self._slots.column("chunks"))
@@ -207,7 +207,7 @@ class Index:
     def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
         vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")
         rows = self._matrix.rows
-        # One vector takes the path that is bound by memory only; it is twice as fast as a thin product.
+        # One vector takes the path that is bound by memory only; it is faster than a thin product.
         one = len(vectors) == self.dimension
         similar = cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
         everywhere = np.arange(self._slots.size)
@@ -259,12 +259,15 @@ class Index:
             return self._best_chunk(cosines(self._matrix.rows, query))
         slots = np.flatnonzero(admitted)
         cosine = np.zeros(self._slots.size, np.float32)
+        if self._one_chunk_each:
+            cosine[slots] = cosines_of(self._matrix.rows, slots, query)
+            return cosine
         chunks = self._slots.column("chunks")[slots]
         slots, chunks = slots[chunks > 0], chunks[chunks > 0]
         if len(slots):
             before = chunks.cumsum() - chunks
             rows = np.repeat(self._slots.column("first")[slots] - before, chunks) + np.arange(chunks.sum())
-            cosine[slots] = np.maximum.reduceat(cosines(self._matrix.rows[rows], query), before)
+            cosine[slots] = np.maximum.reduceat(cosines_of(self._matrix.rows, rows, query), before)
         return cosine
 
     def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:

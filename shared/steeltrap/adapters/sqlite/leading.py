@@ -2,7 +2,8 @@
 
 Above some ten thousand memories, reading every vector is what a search takes its time for. The vectors are turned so
 that most of what tells them apart stands in a few numbers (their principal axes), and only those are compared. Measured
-over 100,000 memories, the 4,000 with the highest estimates hold all of the true ten best and 99.9% of the true 100.
+over 100,000 sentences of real conversations, the 3,000 with the highest estimates hold 99.9% of the true ten best and
+99.6% of the true 100.
 """
 
 from typing import Final
@@ -10,14 +11,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .matrix import cosines
+
 _SAMPLE: Final = 8192
+_STEP: Final = 32
+"""A product of rows with a vector takes half as long if their length is a multiple of this."""
 
 
 class Leading:
     """The leading numbers of a matrix's rows, added as rows are appended."""
 
     def __init__(self, dimension: int) -> None:
-        self._width = max(1, dimension * 3 // 8)
+        self._width = min(dimension, max(1, round(dimension * 3 / 8 / _STEP)) * _STEP)
         self._axes: NDArray[np.float32] | None = None
         self._parts = np.empty((0, self._width), np.float32)
         self._rows = 0
@@ -28,19 +33,18 @@ class Leading:
             sample = matrix[:: -(-len(matrix) // _SAMPLE)]
             # In rising order of how much the rows differ along them.
             axes = np.linalg.eigh(sample.T @ sample)[1]
-            self._axes = np.ascontiguousarray(axes[:, -self._width :])
+            self._axes = np.ascontiguousarray(axes[:, -self._width :].T)
         if len(matrix) > len(self._parts):
             larger = np.empty((len(matrix) + len(matrix) // 4, self._width), np.float32)
             larger[: self._rows] = self._parts[: self._rows]
             self._parts = larger
-        np.matmul(matrix[self._rows :], self._axes, out=self._parts[self._rows : len(matrix)])
+        np.matmul(matrix[self._rows :], self._axes.T, out=self._parts[self._rows : len(matrix)])
         self._rows = len(matrix)
 
     def estimates(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """About the cosine of every row with a vector."""
         assert self._axes is not None
-        estimates: NDArray[np.float32] = self._parts[: self._rows] @ (vector @ self._axes)
-        return estimates
+        return cosines(self._parts[: self._rows], cosines(self._axes, vector))
 
     def memory(self) -> int:
         """Bytes held."""
