@@ -1,7 +1,8 @@
 // Keys, and what plain pages can't do. Everything here has a link or a button that does the same.
 "use strict";
 
-const typing = (target) => target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog, [contenteditable]");
+// A dialog that Escape just closed still has the focus for a moment.
+const typing = (target) => target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open], [contenteditable]");
 const rows = () => [...document.querySelectorAll("#rows .open")];
 const at = () => rows().indexOf(document.activeElement);
 const current = () => document.activeElement.closest(".row[data-id]") || document.getElementById("memory");
