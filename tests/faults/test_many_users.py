@@ -83,6 +83,26 @@ def test_a_file_is_opened_once_a_descriptor_is_free(
     store.close()
 
 
+def test_a_file_that_was_opened_to_be_read_only_is_opened_again(
+    tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(tmp_path, EMBEDDER, clock)
+    save_to(space_of(store, "ana"), "the heron")
+    store.close()
+    connect, opened = apsw.Connection, []
+
+    def read_only_at_first(name: str, flags: int) -> apsw.Connection:
+        opened.append(name)
+        return connect(name, flags=apsw.SQLITE_OPEN_READONLY if len(opened) < 4 else flags)
+
+    monkeypatch.setattr(apsw, "Connection", read_only_at_first)
+    store = SqliteStore(tmp_path, EMBEDDER, clock)
+    kept = save_to(space_of(store, "ana"), "the bittern")
+    assert set(space_of(store, "ana").get([kept.id])) == {kept.id}
+    assert len(opened) > 4
+    store.close()
+
+
 def test_a_lack_of_descriptors_is_said_and_the_call_can_be_repeated(
     tmp_path: Path, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,8 +145,11 @@ def _system_fault(error: apsw.Error, path: Path) -> OSError | None:
 
 
 def lacks_descriptors(error: apsw.Error, path: Path) -> bool:
-    """Whether a file can't be opened although nothing is wrong with it: the process has too many open."""
-    if not isinstance(error, apsw.CantOpenError) or not path.exists() or not os.access(path.parent, os.W_OK | os.X_OK):
+    """Whether a file can't be opened, or only to be read, although nothing is wrong with it: the process has too many
+    open."""
+    if not isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError):
+        return False
+    if not path.exists() or not os.access(path.parent, os.W_OK | os.X_OK):
         return False
     together = (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm"))
     return all(each.is_file() and os.access(each, os.R_OK | os.W_OK) for each in together if each.exists())

@@ -85,6 +85,7 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
             try:
                 connection, file = connect(path, new=new)
                 _prepare(connection, cache_kib)
+                _check_writable(connection, path)
                 if identity(path) == file:
                     return Opened(connection, path, file, identity(_beside(path, "-wal")))
                 connection.close()  # replaced meanwhile: which of the two was opened is not known
@@ -93,7 +94,7 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
                 # Switching a new file to WAL ignores the busy timeout, so two first openers meet here.
                 if time.monotonic() > deadline:
                     raise
-            except apsw.CantOpenError as error:
+            except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
                 _close(connection)
                 # Files that were idle for longest are closed while others wait here.
                 if time.monotonic() > descriptors or not lacks_descriptors(error, path):
@@ -141,6 +142,27 @@ def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
     connection.pragma("secure_delete", "on")
     connection.pragma("cache_size", -cache_kib)
     migrate(connection)
+
+
+def _check_writable(connection: apsw.Connection, path: Path) -> None:
+    """Raise ReadOnlyError for a file, or its log, that may be written to and yet was opened to be read only.
+
+    SQLite does that where it found no descriptor at first, and then one that was just let go.
+    """
+    connection.set_busy_timeout(0)
+    try:
+        # A transaction tells it of the log only.
+        if connection.readonly("main"):
+            raise apsw.ReadOnlyError("opened to be read only")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except apsw.BusyError:
+        pass  # only what may be written to is locked
+    except apsw.ReadOnlyError as error:
+        if lacks_descriptors(error, path):
+            raise
+    finally:
+        connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
 
 
 def _beside(path: Path, suffix: str) -> Path:
