@@ -3,9 +3,10 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
 
@@ -14,6 +15,8 @@ from steeltrap.surfaces.cli.server import listen
 
 HEAD = b"POST /first HTTP/1.1\r\nHost: a\r\n"
 SECOND = b"GET /second HTTP/1.1\r\nHost: a\r\nX-User: bob\r\n\r\n"
+
+Answer = TypeVar("Answer")
 
 
 class Clock:
@@ -65,10 +68,13 @@ class Serving:
     def pass_time(self, seconds: float) -> None:
         """Let the time pass, once what was sent before has arrived, and have the server look for slow clients."""
         self.clock.seconds += seconds
-        done = threading.Event()
-        loop = self.server.servers[0].get_loop()
-        loop.call_soon_threadsafe(lambda: (self.server.close_slow(), done.set()))
-        assert done.wait(20)
+        self.ask(self.server.close_slow)
+
+    def ask(self, question: Callable[[], Answer]) -> Answer:
+        """What the server's own thread answers: another one may see half of what that one is doing."""
+        answer: Future[Answer] = Future()
+        self.server.servers[0].get_loop().call_soon_threadsafe(lambda: answer.set_result(question()))
+        return answer.result(20)
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Until the server's own thread finds it so."""

@@ -110,9 +110,9 @@ def test_a_client_that_reads_its_answer_slowly_gets_it_all():
         assert client.recv(10)
         [connection] = connections(it)
         unsent = connection.transport.get_write_buffer_size
-        while left := unsent():
+        while left := it.ask(unsent):
             it.pass_time(15)
-            while unsent() > max(0, left - 4 * 1024 * 1024):
+            while it.ask(unsent) > max(0, left - 4 * 1024 * 1024):
                 client.recv(1024 * 1024)
         assert connections(it) == [connection]
 
