@@ -15,6 +15,7 @@ from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.runtime.local import open_embedder
 from steeltrap.surfaces.cli.progress import shown
 from steeltrap.surfaces.cli.server import raise_descriptor_limit
 
@@ -100,7 +101,8 @@ def measure(size: int, users: int, against: str | None, store: Store = Store.SQL
         resident = _resident_mb()
         peer = None
         if against is not None:
-            peer = LangGraph(folder / "peer.db", door.embedder)
+            # With an embedder of its own: one for both would have looked up the words when the second asks.
+            peer = LangGraph(folder / "peer.db", open_embedder(place.settings))
             stack.callback(peer.close)
             for caller, share in zip(callers, shares, strict=True):
                 peer.load(caller, share)

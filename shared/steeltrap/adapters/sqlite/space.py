@@ -89,11 +89,11 @@ class SqliteSpace:
                 return {}
             rows = select(
                 connection,
-                f"SELECT id, image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
+                f"SELECT image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
                 "AND (? OR (deleted_at IS NULL AND (expires_at IS NULL OR expires_at > ?)))",
                 (*map(to_key, ids), deleted, self._now()),
             )
-        found = {from_key(key): from_image(image) for key, image in rows}
+        found = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
         return {id: found[id] for id in ids if id in found}
 
     def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
