@@ -267,6 +267,13 @@ class Settings(BaseModel):
             raise ValueError(NO_COLLECTIONS)
         return url
 
+    @field_validator("opensearch_index")
+    @classmethod
+    def _is_no_index_to_be(cls, alias: str) -> str:
+        if alias.endswith("-next"):
+            raise ValueError(f"{show(alias)} would also name an index that is being rebuilt; end it in another word.")
+        return alias
+
     @field_validator("opensearch_auth", mode="before")
     @classmethod
     def _signs_for_no_collection(cls, way: object) -> object:

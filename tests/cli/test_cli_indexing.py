@@ -23,6 +23,17 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture
+def without_aws(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine where nothing of AWS is set up."""
+    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(variable, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    return monkeypatch
+
+
 @pytest.mark.slow
 def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> None:
     assert run("doctor").exit_code == 1
@@ -111,18 +122,22 @@ def test_a_missing_address_is_refused_by_its_name(command: str, run: Run, monkey
     assert "STEELTRAP_OPENSEARCH_URL is not set" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["setup", "recall heron"])
+def test_a_missing_region_is_told_with_its_variable(command: str, run: Run, without_aws: pytest.MonkeyPatch) -> None:
+    without_aws.setenv("STEELTRAP_STORE", "aws")
+    without_aws.setenv("STEELTRAP_OPENSEARCH_URL", "https://search.example")
+    result = run(*command.split())
+    assert result.exit_code == 5
+    assert "AWS_DEFAULT_REGION" in result.stderr
+
+
 @pytest.mark.parametrize("missing", ["region", "credentials"])
-def test_signing_asks_for_what_it_needs(missing: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signing_asks_for_what_it_needs(missing: str, run: Run, without_aws: pytest.MonkeyPatch) -> None:
     settings = {"STORE": "aws", "OPENSEARCH_URL": "https://search.example", "OPENSEARCH_AUTH": "es"}
     for variable, value in settings.items():
-        monkeypatch.setenv(f"STEELTRAP_{variable}", value)
-    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(variable, raising=False)
-    for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(variable, "/dev/null")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        without_aws.setenv(f"STEELTRAP_{variable}", value)
     if missing == "credentials":
-        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+        without_aws.setenv("AWS_DEFAULT_REGION", "eu-central-1")
     result = run("recall", "heron")
     assert result.exit_code == 2
     assert missing in result.stderr

@@ -341,7 +341,7 @@ def test_vectors_of_another_size_are_unavailable(server: BedrockServer, remote: 
 
 LASTING = {
     "AccessDeniedException": (403, "bedrock:InvokeModel"),
-    "ResourceNotFoundException": (404, "AWS_REGION"),
+    "ResourceNotFoundException": (404, "AWS_DEFAULT_REGION"),
     "ValidationException": (400, "STEELTRAP_EMBEDDER_MODEL"),
     "UnrecognizedClientException": (403, "credentials"),
     "ExpiredTokenException": (403, "credentials"),
@@ -505,7 +505,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
 
 def test_a_machine_without_a_region_says_so(bare: pytest.MonkeyPatch) -> None:
     error = failure(BedrockEmbedder(**LEVELS))
-    assert "AWS_REGION" in error.message
+    assert "AWS_DEFAULT_REGION" in error.message
     assert not error.can_retry
 
 
@@ -517,7 +517,6 @@ def test_a_profile_that_is_missing_says_so(bare: pytest.MonkeyPatch) -> None:
 def test_region_credentials_and_endpoint_are_found_in_the_environment_when_they_come(
     bare: pytest.MonkeyPatch, server: BedrockServer
 ) -> None:
-    bare.setenv("AWS_REGION", "eu-west-1")
     bare.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     bare.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
     embedder = BedrockEmbedder(**LEVELS)

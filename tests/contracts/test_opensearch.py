@@ -330,6 +330,20 @@ def test_a_new_index_is_built_beside_the_old_one_and_switched(
         indices.switch()
 
 
+def test_one_name_may_begin_with_another(client: OpenSearch, indices: Indices) -> None:
+    longer = Indices(client, f"{indices.alias}-dev", SystemClock())
+    try:
+        longer.build(EMBEDDER.dimension + 1, "another", settings=ONE_NODE)
+        indices.build(EMBEDDER.dimension, EMBEDDER.name, settings=ONE_NODE)
+        built, of_longer = indices.building(), longer.current()
+        assert built is not None
+        assert of_longer is not None
+        assert (built.name, built.dimension) == (f"{indices.alias}-2", EMBEDDER.dimension)
+        assert (of_longer.name, of_longer.dimension) == (f"{indices.alias}-dev-1", EMBEDDER.dimension + 1)
+    finally:
+        longer.remove()
+
+
 def test_an_unknown_field_is_refused(client: OpenSearch, indices: Indices) -> None:
     with pytest.raises(Internal):
         send_to_index(client, "POST", f"/{indices.alias}/_doc", {"surprise": 1}, params={"routing": "x"})

@@ -51,7 +51,7 @@ def test_the_map_names_no_exception_that_botocore_does_not_have() -> None:
         (foreign.EndpointConnectionError(endpoint_url="x"), "unreachable", None),
         (foreign.SSLError(endpoint_url="x", error="x"), "untrusted", None),
         (foreign.NoCredentialsError(), "credentials", "the credentials"),
-        (foreign.NoRegionError(), "region", "the region or the endpoint"),
+        (foreign.NoRegionError(), "region", "the region (AWS_DEFAULT_REGION) or the endpoint"),
         (foreign.InvalidIMDSEndpointError(endpoint="x"), "configuration", "the configuration of AWS"),
         (foreign.UnknownServiceError(service_name="x", known_service_names="x"), "outdated", None),
         (foreign.ParamValidationError(report="x"), "mistake", None),

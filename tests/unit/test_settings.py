@@ -73,6 +73,7 @@ def test_a_managed_domain_is_no_serverless_collection() -> None:
         ("STEELTRAP_OPENSEARCH_AUTH", "basic"),
         ("STEELTRAP_OPENSEARCH_ENGINE", "nmslib"),
         ("STEELTRAP_OPENSEARCH_REFRESH", "now"),
+        ("STEELTRAP_OPENSEARCH_INDEX", "steeltrap-next"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_by_its_name(name: str, value: str) -> None:

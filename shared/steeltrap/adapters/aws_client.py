@@ -64,7 +64,7 @@ _TO_MEND: Final[Mapping[Kind, str]] = {
     "configuration": "the configuration of AWS",
     "proxy": "the proxy",
     "endpoint": "the endpoint",
-    "region": "the region or the endpoint",
+    "region": "the region (AWS_DEFAULT_REGION) or the endpoint",
     "capacity": "the capacity",
     "installation": "the installation",
 }

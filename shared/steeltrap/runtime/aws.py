@@ -6,6 +6,7 @@ Default addresses are AWS's own. Region and credentials are found as in every AW
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,18 +136,16 @@ def set_up(settings: Settings, embedder: Embedder, *, expire: bool = True) -> li
     from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
     made: list[str] = []
-    client = connect(settings)(READ_SECONDS)
     try:
-        missing = [name for name in (settings.memory_table, settings.usage_table) if not has_table(client, name)]
-        if missing:
-            create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
-            made += missing
+        with closing(connect(settings)(READ_SECONDS)) as client:
+            missing = [name for name in (settings.memory_table, settings.usage_table) if not has_table(client, name)]
+            if missing:
+                create_tables(client, settings.memory_table, settings.usage_table, only=missing, expire=expire)
+                made += missing
     except WaiterError:
         raise Unavailable("The tables were created but are not ready yet; try again.", part="store") from None
     except (BotoCoreError, ClientError) as error:
         raise translate(error) from None
-    finally:
-        client.close()
     upkeep = open_upkeep(settings, embedder)
     try:
         if upkeep.index.create():

@@ -15,7 +15,7 @@ from .failure import Failure
 OUT_OF_TIME: Final = Failure("did not answer in time; try again")
 SLOW: Final = Failure("did not answer in time; try again", passing=True)
 LOST: Final = Failure("broke the connection off; try again", passing=True)
-UNREACHABLE: Final = Failure("can't be reached: check the network and the region (AWS_REGION)", passing=True)
+UNREACHABLE: Final = Failure("can't be reached: check the network and the region (AWS_DEFAULT_REGION)", passing=True)
 UNTRUSTED: Final = Failure("has no certificate that this machine trusts", lasting=True)
 BUSY: Final = Failure("is busy; try again later", passing=True)
 FAILED: Final = Failure("failed; try again later", passing=True)
@@ -32,11 +32,11 @@ FORBIDDEN: Final = Failure(
     lasting=True,
 )
 UNKNOWN: Final = Failure(
-    "does not know the model in this region: check STEELTRAP_EMBEDDER_MODEL and AWS_REGION", lasting=True
+    "does not know the model in this region: check STEELTRAP_EMBEDDER_MODEL and AWS_DEFAULT_REGION", lasting=True
 )
 NOT_LET_IN: Final = Failure("can't be asked without valid AWS credentials: give some, or renew them", lasting=True)
 CLOCK: Final = Failure("refuses the signature's time: set this machine's clock right", lasting=True)
-NO_REGION: Final = Failure("can't be found without a region that has it: set AWS_REGION", lasting=True)
+NO_REGION: Final = Failure("can't be found without a region that has it: set AWS_DEFAULT_REGION", lasting=True)
 MISCONFIGURED: Final = Failure("can't be reached as AWS is configured on this machine: fix that", lasting=True)
 OUTDATED: Final = Failure(
     'is unknown to this version of boto3: run `pip install --upgrade "steeltrap[bedrock]"`', lasting=True

@@ -89,7 +89,9 @@ class Indices:
         return name
 
     def _make(self, name: str, alias: str, body: Mapping[str, Any]) -> None:
-        template = {"index_patterns": [f"{self.alias}-*"], "template": body}
+        # Of two that match a name OpenSearch takes the one of higher priority, and refuses two of the same: indices
+        # of `steeltrap-dev` match the pattern of `steeltrap` too.
+        template = {"index_patterns": [f"{self.alias}-*"], "priority": len(self.alias), "template": body}
         self._of.put_index_template(name=self.alias, body=template, request_timeout=self.within(_SECONDS))
         self._of.create(index=name, body={"aliases": {alias: {}}}, request_timeout=self.within(_SECONDS))
 
