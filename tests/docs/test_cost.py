@@ -43,6 +43,8 @@ def count() -> Iterator[Count]:
 
         first = door()
         for at in range(cost.MEMORIES_A_USER):
+            # Of the same time they would be listed by their ids, and each time others would be read and deleted.
+            clock.advance(seconds=1)
             content = " ".join(sentences[3 * at : 3 * at + 3])
             assert first.invoke("core.save", {"content": content, "tags": ["work"]}, ANA).error is None
 
