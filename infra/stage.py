@@ -162,7 +162,7 @@ class Stage(BaseModel):
             raise ValueError(
                 '`embedder` may not be "small" or "onnx": functions have no ONNX Runtime; run the container for them'
             )
-        read_settings(self.environment())
+        read_settings(self.environment(), opensearch_index=self.index)
         return self
 
     @property

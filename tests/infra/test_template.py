@@ -321,6 +321,7 @@ def test_a_serverless_collection_is_refused_with_what_to_choose_instead() -> Non
         {"settings": {"opensearch_index": "other"}},
         {"settings": {"retention_days": "long"}},
         {"settings": {"embedder": "small"}},
+        {"index": "steeltrap-next"},
         {"auth": "jwt"},
         {"search": "endpoint"},
         {"endpoint_arn": "arn:aws:aoss:eu-west-1:123456789012:collection/x"},
