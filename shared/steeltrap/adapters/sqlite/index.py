@@ -196,7 +196,7 @@ class Index:
         if len(vectors) > 1:
             rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
         chunks = self._matrix.rows[rows]
-        cosine = np.max([cosines(chunks, vector) for vector in vectors], axis=0)
+        cosine: NDArray[np.float32] = np.maximum.reduce([cosines(chunks, vector) for vector in vectors])
         if self._one_chunk_each:
             return rows, cosine
         having = np.flatnonzero(self._slots.column("chunks"))
