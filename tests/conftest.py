@@ -42,6 +42,17 @@ def open_store() -> Iterator[Opening]:
         yield found
 
 
+@pytest.fixture
+def without_aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
+    """A machine where nothing of AWS is set up."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    return monkeypatch
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """One line on what was left out, and why."""
     skipped = [report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ())]

@@ -23,17 +23,6 @@ def name(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield name
 
 
-@pytest.fixture
-def without_aws(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A machine where nothing of AWS is set up."""
-    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(variable, raising=False)
-    for variable in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(variable, "/dev/null")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    return monkeypatch
-
-
 @pytest.mark.slow
 def test_from_nothing_to_an_index_that_is_built_anew(name: str, run: Run) -> None:
     assert run("doctor").exit_code == 1

@@ -490,41 +490,28 @@ def test_a_refusal_that_may_quote_the_text_is_not_kept_as_the_cause(server: Bedr
 # Clients and settings
 
 
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """A machine on which AWS is not configured."""
-    import os
-
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
-    return monkeypatch
-
-
-def test_a_machine_without_a_region_says_so(bare: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_region_says_so(without_aws: pytest.MonkeyPatch) -> None:
     error = failure(BedrockEmbedder(**LEVELS))
     assert "AWS_DEFAULT_REGION" in error.message
     assert not error.can_retry
 
 
-def test_a_profile_that_is_missing_says_so(bare: pytest.MonkeyPatch) -> None:
-    bare.setenv("AWS_PROFILE", "nobody")
+def test_a_profile_that_is_missing_says_so(without_aws: pytest.MonkeyPatch) -> None:
+    without_aws.setenv("AWS_PROFILE", "nobody")
     assert "as AWS is configured" in failure(BedrockEmbedder(**LEVELS)).message
 
 
 def test_region_credentials_and_endpoint_are_found_in_the_environment_when_they_come(
-    bare: pytest.MonkeyPatch, server: BedrockServer
+    without_aws: pytest.MonkeyPatch, server: BedrockServer
 ) -> None:
-    bare.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    bare.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
+    without_aws.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    without_aws.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
     embedder = BedrockEmbedder(**LEVELS)
     error = failure(embedder)
     assert "AWS credentials" in error.message
     assert not error.can_retry
-    bare.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    bare.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    without_aws.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    without_aws.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     assert embed(embedder, "tea") == embed(HashedWords(dimension=1024), "tea")
     assert len(server.requests) == 1
     embedder._client.close()
