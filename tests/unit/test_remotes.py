@@ -188,3 +188,10 @@ def test_what_git_refuses_is_refused(config: str, tmp_path: Path) -> None:
 def test_any_configuration_is_read_or_refused(config: str) -> None:
     with contextlib.suppress(ValueError):
         assert remote_in(config) != ""
+
+
+def test_a_configuration_of_a_megabyte_is_read() -> None:
+    value = "a" * 450_000
+    assert remote_in(f'[remote "origin"]\n\turl = {value}') == value
+    assert remote_in('[remote "origin"]\n\turl = "' + "\\\\" * 225_000 + '"') == "\\" * 225_000
+    assert named("https://" + "@[" * 450_000) is None

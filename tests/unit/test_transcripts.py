@@ -1,13 +1,16 @@
 """Transcripts of agents' programs: what was said in them, under ids that stay the same."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steeltrap.rules.transcripts import claude_code, codex, cursor
-from steeltrap.rules.transcripts.said import Said
+from steeltrap.rules.transcripts.said import Said, elements, without_elements
 
 AT = "2026-03-02T09:15:00.123Z"
 
@@ -214,3 +217,43 @@ def test_cursor_lines_that_were_written_anew_are_other_messages() -> None:
 def test_cursor_text_without_a_query_tag_is_kept_as_typed() -> None:
     [said] = cursor.said([(0, block("user", "<timestamp>now</timestamp>Why is <b>this</b> bold?"))])
     assert said.content == "Why is <b>this</b> bold?"
+
+
+class Counted(str):
+    """A text that counts the characters that `find` looks at."""
+
+    looked_at = 0
+
+    def find(self, sub: str, start: Any = 0, end: Any = None) -> int:
+        found = super().find(sub, start)
+        self.looked_at += (found if found >= 0 else len(self)) - start
+        return found
+
+
+PIECES = ("<user_query>", "</user_query>", "<ide_a>", "</ide_a>", "<ide_ab>", "</ide_ab>", "<b>", "</b>", "<", ">", "/")
+tagged = st.lists(st.sampled_from((*PIECES, "a", "\n", "é", "字")), max_size=30).map("".join)
+
+
+@given(tagged)
+def test_elements_are_taken_out_as_a_backtracking_pattern_would(text: str) -> None:
+    names = ("user_query", "ide_a", "ide_ab")
+    pattern = re.compile(rf"<({'|'.join(names)})>.*?</\1>", re.DOTALL)
+    assert without_elements(text, lambda name: name in names) == pattern.sub("", text)
+    assert list(elements(text, "user_query")) == re.findall("<user_query>(.*?)</user_query>", text, re.DOTALL)
+
+
+def test_a_tag_that_nothing_closes_is_text() -> None:
+    many = "<system-reminder>" * 20_000
+    assert claude([line("u1", None, "user", many + "</ide_file>")]) == [("u1", "user", many + "</ide_file>")]
+    assert claude([line("u1", None, "user", many + "</system-reminder> Hello")]) == [("u1", "user", "Hello")]
+    assert claude([line("u1", None, "user", "".join(f"<ide_{'a' * (i % 300)}>" for i in range(20_000)) + "Hello")])
+
+
+def test_each_letter_of_a_transcript_is_looked_at_a_few_times_however_many_tags_stay_open() -> None:
+    def looked_at(text: str) -> int:
+        counted = Counted(text)
+        assert list(elements(counted, "user_query")) in ([], ["a"] * 3000)
+        return counted.looked_at
+
+    for text in ("<user_query>" * 3000, "<user_query>a</user_query>" * 3000, "</user_query>" * 3000):
+        assert looked_at(text) <= 2 * len(text)

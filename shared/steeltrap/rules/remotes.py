@@ -22,7 +22,7 @@ _ANY: Final = "surrogateescape"
 _HELPER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _URL: Final = re.compile(
     r"(?P<scheme>[A-Za-z0-9][A-Za-z0-9+.-]*)://(?:[^/?#]*@)?"
-    r"(?:\[(?P<inner>[^\]/?#]*)\]|(?P<host>[^:/?#@\[\]]*))(?::(?P<port>[0-9]{0,5}))?(?P<path>/[^?#]*)?(?:[?#].*)?",
+    r"(?:\[(?P<inner>[^\[\]@/?#]*)\]|(?P<host>[^:/?#@\[\]]*))(?::(?P<port>[0-9]{0,5}))?(?P<path>/[^?#]*)?(?:[?#].*)?",
     re.S,
 )
 _FORM: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*://")
@@ -72,14 +72,15 @@ def _section(name: str, sub: str | None) -> str:
 
 def _value(text: str, at: int) -> tuple[str, int]:
     """A value without its quotes, escapes, comment and the spaces around it, and where its line ends."""
-    found, kept, quoted = "", 0, False
+    found: list[str] = []
+    kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":
         letter = text[at]
         if letter == "\\":
             at += 1
             following = text[at : at + 1]
             if following not in ("\n", ""):  # which joins two lines
-                found += _ESCAPES.get(following) or _refused("an escape")
+                found.append(_ESCAPES.get(following) or _refused("an escape"))
                 kept = len(found)
         elif letter == '"':
             quoted = not quoted
@@ -88,13 +89,13 @@ def _value(text: str, at: int) -> tuple[str, int]:
             at = _line_end(text, at)
             continue
         else:
-            found += letter
+            found.append(letter)
             if quoted or not letter.isspace():
                 kept = len(found)
         at += 1
     if quoted:
         _refused("an open quote")
-    return found[:kept], at
+    return "".join(found[:kept]), at
 
 
 def _refused(what: str) -> str:

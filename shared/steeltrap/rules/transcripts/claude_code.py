@@ -5,15 +5,12 @@ block, so its text and its tool calls are lines apart. A user who goes back and 
 form may change without notice (github.com/anthropics/claude-code/issues/323), so nothing that is missing is an error.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final
 
 from ...model.frozen import frozen
-from .said import Role, Said, json_object, text_of, time_of, within
+from .said import Role, Said, json_object, text_of, time_of, within, without_elements
 
-_ADDED: Final = re.compile(r"<(system-reminder|ide_[a-z_]+)>.*?</\1>", re.DOTALL)
-"""What the program puts into a user's message: reminders, the file that is open in an editor."""
 _NOT_SAID: Final = (
     "<local-command-",
     "<command-name>",
@@ -92,10 +89,15 @@ def _said(id: str, value: Any) -> Said | None:
         return None
     text = text_of(message.get("content"))
     if role == "user":
-        text = _ADDED.sub("", text).strip()
+        text = without_elements(text, _is_added).strip()
     if not text or text.startswith(_NOT_SAID):
         return None
     return Said(id=id, role=role, content=text, time=time_of(value.get("timestamp")))
+
+
+def _is_added(name: str) -> bool:
+    """Whether the program puts elements of this name into a user's message: reminders, the file that is open."""
+    return name == "system-reminder" or (name.startswith("ide_") and len(name) > len("ide_") and "-" not in name)
 
 
 def _text(value: object) -> str | None:

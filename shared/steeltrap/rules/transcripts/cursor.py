@@ -4,16 +4,12 @@ They have neither ids nor times, and lines are only added. So a message's id is 
 its text: where a user goes back and asks otherwise, the line has another id.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Final
 
-from .said import Role, Said, json_object, text_of, within
+from .said import Role, Said, elements, json_object, text_of, within, without_elements
 
-_QUERY: Final = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
-_ADDED: Final = re.compile(r"<(timestamp|system_reminder|[a-z_]*files|[a-z_]*context)>.*?</\1>", re.DOTALL)
-"""What the editor puts beside what the user typed."""
 _REDACTED: Final = "[REDACTED]"
 """What stands in an answer for what the model thought."""
 
@@ -40,5 +36,10 @@ def digest(text: str) -> str:
 
 def _asked(text: str) -> str:
     """What the user typed: the editor wraps it in tags, and adds others beside it."""
-    queries = _QUERY.findall(text)
-    return "\n\n".join(queries).strip() if queries else _ADDED.sub("", text).strip()
+    queries = list(elements(text, "user_query"))
+    return "\n\n".join(queries).strip() if queries else without_elements(text, _is_added).strip()
+
+
+def _is_added(name: str) -> bool:
+    """Whether the editor puts elements of this name beside what the user typed."""
+    return name in ("timestamp", "system_reminder") or (name.endswith(("files", "context")) and "-" not in name)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -12,6 +12,7 @@ Role = Literal["user", "assistant"]
 
 _UNKEPT: Final = re.compile(r"[\x00\ud800-\udfff]")
 """What no store can keep: NUL, and halves of surrogate pairs that a program cut apart."""
+_TAG: Final = re.compile(r"<(/?)([a-z_-]++)>")
 
 
 @frozen
@@ -47,6 +48,34 @@ def text_of(content: object, kinds: tuple[str, ...] = ("text",)) -> str:
 def cleaned(text: str) -> str:
     """The text as a store can keep it, without the space around it."""
     return _UNKEPT.sub("\ufffd", text).strip()
+
+
+def without_elements(text: str, is_added: Callable[[str], bool]) -> str:
+    """The text without the elements that a program added, from `<name>` to the first `</name>` after it. A tag that
+    nothing closes is text. The time is linear, however many tags there are."""
+    tags = [tag for tag in _TAG.finditer(text) if is_added(tag[2])]
+    closing: dict[str, list[int]] = {}  # where the elements of a name end, the last one first
+    for tag in reversed(tags):
+        if tag[1]:
+            closing.setdefault(tag[2], []).append(tag.end())
+    kept, end = [], 0
+    for tag in tags:
+        ends = closing.get(tag[2], [])
+        while ends and ends[-1] <= tag.end():
+            ends.pop()
+        if ends and not tag[1] and tag.start() >= end:
+            kept.append(text[end : tag.start()])
+            end = ends[-1]
+    return "".join([*kept, text[end:]])
+
+
+def elements(text: str, name: str) -> Iterator[str]:
+    """What stands in each `<name>`, up to the first `</name>` after it."""
+    opening, closing = f"<{name}>", f"</{name}>"
+    start = text.find(opening)
+    while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
+        yield text[start + len(opening) : end]
+        start = text.find(opening, end + len(closing))
 
 
 def time_of(value: object) -> datetime | None:

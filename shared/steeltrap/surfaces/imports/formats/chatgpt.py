@@ -19,8 +19,9 @@ from ..parts import Flaw, Part
 from .chats import Chat, Wrong, flaw, place, time_of
 
 _UNSEEN: Final = ("user_editable_context", "model_editable_context", "thoughts", "reasoning_recap")
-_CITATION: Final = re.compile("\ue200.*?\ue201")
-"""A source's number between characters of private use, which the site shows as a link."""
+_CITATION: Final = re.compile("\ue200[^\ue201\n]*+(\ue201?)")
+"""A source's number between characters of private use, which the site shows as a link; or the start of one that its
+line doesn't end, which is passed over in one step."""
 
 
 def is_value(body: JsonObject) -> bool:
@@ -82,7 +83,7 @@ def _say(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | None) -> 
         chat.leave_out("tool calls and their results")
     else:
         id = message.get("id")
-        said = _CITATION.sub("", _text(content))
+        said = _CITATION.sub(lambda found: "" if found[1] else found[0], _text(content))
         chat.say(id if isinstance(id, str) and id else node_id, role, said, time_of(message.get("create_time"), zone))
 
 
