@@ -30,6 +30,7 @@ def register(app: typer.Typer) -> None:
     bench.command()(cold)
     bench.command()(warm)
     bench.command()(backup)
+    bench.command()(attacks)
     app.add_typer(bench, name="bench")
 
 
@@ -223,3 +224,26 @@ def backup(
     from .report import show
 
     show(measure(size), as_json, TITLES)
+
+
+def attacks(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only those whose name contains one of these.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", metavar="N", min=1, help="How long each may go on before it is left.")
+    ] = 20,
+    workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Workers of the server.")] = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Measure how long everybody waits beside one user who asks the most, or attacks.
+
+    A process asks `/healthz` of a real server every 20 ms: beside every tool, page and import at its limits, and beside
+    a list of attacks (bench/attacks). The table has the longest of these waits, and how long a call of another user
+    takes afterwards. The exit code is 1 when a wait is over 200 ms, or another user gets no answer. The folder is
+    removed afterwards.
+    """
+    from .attacks.running import run, show
+
+    if not show(run(names or (), seconds, workers=workers), as_json):
+        raise typer.Exit(1)

@@ -5,7 +5,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -20,16 +21,19 @@ _STOP_SECONDS: Final = 10
 
 
 class HttpServer(NamedTuple):
-    """Where a server answers, and its process."""
+    """Where a server answers, its process, and what it logged since it started."""
 
     port: int
     pid: int
+    logged: list[str]
 
 
 @contextmanager
-def http_server(folder: Path, caller: Caller, workers: int = 1) -> Iterator[HttpServer]:
+def http_server(
+    folder: Path, caller: Caller, workers: int = 1, options: Sequence[str] = ("--auth", "local")
+) -> Iterator[HttpServer]:
     """`steeltrap serve`, which answers the caller from a folder. Raises Unavailable."""
-    command = [*COMMAND, "serve", "--port", "0", "--auth", "local", "--workers", str(workers)]
+    command = [*COMMAND, "serve", "--port", "0", "--workers", str(workers), *options]
     with _running(command, folder, caller, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = []
@@ -39,7 +43,10 @@ def http_server(folder: Path, caller: Caller, workers: int = 1) -> Iterator[Http
                 break
         else:
             raise Unavailable("`steeltrap serve` did not start: " + "".join(said), part="server")
-        yield HttpServer(int(said[0].split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid)
+        # A server whose log nobody reads stops once the pipe is full.
+        logged: list[str] = []
+        threading.Thread(target=logged.extend, args=(process.stderr,), daemon=True).start()
+        yield HttpServer(int(said[0].split(" on ")[1].split(" ")[0].rpartition(":")[2]), process.pid, logged)
 
 
 class HttpClient:

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from bench.attacks.tools import GIVEN
 from bench.load import Load
 from bench.load import run as run_load
 from hatchling.builders.wheel import WheelBuilder
@@ -16,6 +17,7 @@ from hatchling.builders.wheel import WheelBuilder
 from components import dynamodb_url, opensearch_url
 from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.runtime import local as runtime
+from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
 COMMAND = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
@@ -242,3 +244,15 @@ def test_a_missing_wrk_is_named_with_how_to_install_it(run, monkeypatch):
     result = run("bench", "workers")
     assert result.exit_code == 5
     assert "apt-get install wrk" in result.stderr
+
+
+def test_every_tool_is_attacked_at_its_limits():
+    assert set(GIVEN) == {tool.full_name for tool in CATALOGUE.tools()}
+
+
+def test_an_attack_is_measured_beside_probes_and_a_call_of_somebody_else():
+    command = [*COMMAND, "bench", "attacks", "nothing", "core.stats", "forms of strangers", "--json", "--seconds", "10"]
+    rows = json.loads(subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+    assert [row["attack"] for row in rows] == ["nothing", "core.stats", "forms of strangers"]
+    assert all(row["probes"] > 0 and row["others_ms"] is not None and row["ended"] for row in rows)
+    assert [row["statuses"] for row in rows][:2] == [{}, {"200": 1}]
