@@ -18,7 +18,8 @@ from steeltrap.surfaces.python import Memory, open_memory
 ROOT = Path(__file__).parents[2]
 RECORDED = Path(__file__).parent / "sessions"
 HOOK = (
-    "from steeltrap.surfaces.hooks import command; command.SERVER_SECONDS = {seconds}; command.ALL_SECONDS = 120; "
+    "from steeltrap.surfaces.hooks import asking, command; asking.SERVER_SECONDS = {seconds}; "
+    "command.ALL_SECONDS = {all_seconds}; "
     "from steeltrap.surfaces.cli import main; main()"
 )
 """A busy machine is no reason to give up here."""
@@ -39,6 +40,7 @@ class Computer:
     home: Path
     environment: dict[str, str] = field(default_factory=dict)
     server_seconds: float = 60
+    all_seconds: float = 120
 
     @property
     def data(self) -> Path:
@@ -50,7 +52,12 @@ class Computer:
         return path.read_text().splitlines() if path.exists() else []
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-c", HOOK.format(seconds=self.server_seconds), *arguments]
+        return [
+            sys.executable,
+            "-c",
+            HOOK.format(seconds=self.server_seconds, all_seconds=self.all_seconds),
+            *arguments,
+        ]
 
     def environ(self) -> dict[str, str]:
         path = os.pathsep.join((str(ROOT / "shared"), os.environ.get("PYTHONPATH", "")))

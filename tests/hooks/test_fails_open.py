@@ -99,18 +99,54 @@ def test_a_locked_store_is_a_line_in_the_log(computer: Computer, shop: Path, mon
         assert memory.core.stats()["turns"] == 1
 
 
-def stale(computer: Computer, port: int, process: int) -> None:
+def stale(computer: Computer, port: int, process: int) -> server_file.RunningServer:
     server = server_file.of_this_process("127.0.0.1", port, "local")._replace(process=process)
     server_file.write(str(computer.data), server)
+    return server
 
 
-def test_a_server_that_hangs_is_given_up(computer: Computer) -> None:
-    computer.server_seconds = 0.2
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        stale(computer, silent.getsockname()[1], os.getpid())
+def test_a_server_that_proved_itself_and_hangs_is_given_up(computer: Computer) -> None:
+    computer.server_seconds = 1
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = stale(computer, listener.getsockname()[1], os.getpid())
+        threading.Thread(target=_prove_and_hang, args=(listener, server), daemon=True).start()
         assert computer.hook("prompt", PROMPT) == ""
     [line] = computer.log
-    assert "did not answer within 0.2 s" in line
+    assert "did not answer within 1 s" in line
+
+
+def _prove_and_hang(listener: socket.socket, server: server_file.RunningServer) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        challenge = connection.recv(65536).split()[1].decode().rpartition("/")[2]
+        proof = server_file.proof(server.token, challenge, server.host, server.port)
+        connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(proof)}\r\n\r\n{proof}".encode())
+        while connection.recv(65536):
+            pass
+
+
+END = """
+import os, re, sys
+from steeltrap.surfaces.hooks import command
+command.ALL_SECONDS = 0.5
+def hold(event, client, folder, out):
+    if event == "prompt":
+        os.write(out, b'{"print": "recalled"}' + bytes([10]))
+    re.match("(a+)+$", "a" * 60 + "b")  # for some thousand years, and no other thread runs beside it
+command._answer = hold
+"""
+
+
+@pytest.mark.parametrize(("event", "printed"), [("stop", b""), ("prompt", b"recalled\n")])
+def test_what_holds_the_interpreter_ends_with_the_hook_and_what_was_recalled_is_printed(
+    computer: Computer, event: str, printed: bytes
+) -> None:
+    code = END + f"command.run({event!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"{}", env=computer.environ(), capture_output=True, check=False, timeout=100
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, b"")
+    assert "was not done within 0.5 s" in computer.log[0]
 
 
 @pytest.mark.parametrize("kind", ["dead process", "refused", "another server", "half-written"])
@@ -203,5 +239,56 @@ def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) 
     )
     imported = (computer.home / "imported").read_text().split()
     allowed = {"", ".version", ".surfaces", ".surfaces.cli", ".surfaces.hooks", ".surfaces.hooks.command"}
-    allowed |= {".surfaces.hooks.server_file", ".surfaces.hooks.log"}
+    allowed |= {
+        ".surfaces.hooks.asking",
+        ".surfaces.hooks.server_file",
+        ".surfaces.hooks.log",
+        ".surfaces.regular_files",
+    }
     assert {*imported} == {f"steeltrap{name}" for name in allowed} | {"False"}
+
+
+def test_where_the_system_has_no_fork_a_hook_works_by_a_process_of_its_own(computer: Computer, shop: Path) -> None:
+    with computer.memory() as memory:
+        memory.core.save(content="The staging database listens on port 5544.")
+    code = "import os; del os.fork\nfrom steeltrap.surfaces.hooks import command\ncommand.run('prompt')"
+    given = json.dumps(PROMPT | {"cwd": str(shop)}).encode()
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=given, env=computer.environ(), capture_output=True, check=False
+    )
+    assert (done.returncode, b"port 5544" in done.stdout, done.stderr) == (0, True, b"")
+
+
+def test_a_client_that_never_closes_stdin_is_left_in_time(computer: Computer) -> None:
+    computer.all_seconds = 0.5
+    with subprocess.Popen(
+        computer.command("hook", "prompt"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=computer.environ()
+    ) as process:
+        assert process.wait(100) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+    assert "was not done within 0.5 s" in computer.log[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_pipes_devices_and_sparse_files_in_place_of_files_stop_no_hook(computer: Computer, shop: Path) -> None:
+    with computer.memory() as memory:
+        memory.core.save(content="The staging database listens on port 5544.")
+    os.mkfifo(computer.data / "server.json", 0o600)
+    (shop / ".git" / "config").unlink()
+    os.mkfifo(shop / ".git" / "config")
+    sparse = computer.home / "sparse"
+    with sparse.open("wb") as file:
+        file.truncate(1 << 40)
+    (shop / ".git" / "commondir").symlink_to(sparse)
+    for at, transcript in enumerate([shop / ".git" / "config", Path("/dev/zero"), shop, computer.home / "a\0b"]):
+        given = PROMPT | {"session_id": f"s{at}", "cwd": str(shop), "transcript_path": str(transcript)}
+        assert "port 5544" in computer.hook("prompt", given, "--client", "claude-code")
+    assert all("was not kept" in line for line in computer.log)
+    assert len(computer.log) == 4
+
+
+def test_a_pipe_in_place_of_the_log_stops_no_hook(computer: Computer) -> None:
+    (computer.data / "hooks").mkdir(parents=True)
+    os.mkfifo(computer.data / "hooks" / "hooks.log")
+    assert computer.hook("prompt", "{") == ""

@@ -3,6 +3,7 @@
 import json
 import random
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hooks.conftest import Computer, Recording
 from hooks.test_recorded_sessions import context, turns
 from steeltrap.surfaces.hooks import keeping, session_file
 from steeltrap.surfaces.hooks.answering import answer
+from steeltrap.surfaces.hooks.reading import Block
 from steeltrap.surfaces.hooks.session_file import Session
 from steeltrap.surfaces.project import project_of
 
@@ -94,3 +96,32 @@ def test_hooks_that_are_killed_at_any_moment_lose_and_double_nothing(
     printed = recorded.play(computer, "asked", shop)
     kept_once(computer, recorded, shop)
     assert sum("5544" in context(text) for text in printed) == 1
+
+
+def test_an_earlier_session_that_ends_every_hook_is_passed_over_after_some(
+    computer: Computer, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would keep every later start from offering anything."""
+    transcript = computer.home / "t.jsonl"
+    transcript.write_text("")
+    other = {"session_id": "bad", "transcript_path": str(transcript), "cwd": str(shop)}
+    with computer.memory() as memory:
+        memory.core.save(content="The staging database listens on port 5544.")
+        door = memory._door
+        answer(door, "local", computer.data, "prompt", {"client": "claude-code", "input": other})
+
+        def dies(session: Session) -> Iterator[Block]:
+            if session.id == "bad":
+                raise Killed
+            return iter(())
+
+        monkeypatch.setattr(keeping, "blocks", dies)
+        ends = 0
+        for number in range(5):
+            given = {"session_id": f"s{number}", "cwd": str(shop)}
+            try:
+                offered = answer(door, "local", computer.data, "session-start", {"client": "codex", "input": given})
+            except Killed:
+                ends += 1
+        assert "5544" in context(offered["print"])
+    assert 0 < ends < 5

@@ -10,11 +10,13 @@ from starlette.types import Message
 
 @dataclass
 class Request:
-    """A POST whose body comes in parts, as long as somebody asks for them. `read` counts the bytes that were."""
+    """A request whose body comes in parts, as long as somebody asks for them. `read` counts the bytes that were."""
 
     path: str
     parts: Iterable[bytes] = ()
     headers: dict[str, str] = field(default_factory=dict)
+    method: str = "POST"
+    server: tuple[str, int] = ("127.0.0.1", 8765)
     read: int = 0
     asked: int = 0
     status: int = 0
@@ -39,14 +41,14 @@ class Request:
         return {
             "type": "http",
             "http_version": "1.1",
-            "method": "POST",
+            "method": self.method,
             "scheme": "http",
             "path": self.path,
             "raw_path": self.path.encode(),
             "root_path": "",
             "query_string": b"",
             "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 8765),
+            "server": self.server,
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..rules import remotes
+from .regular_files import read_regular
 
 _MAX_BYTES: Final = 1 << 20
 _NAME: Final = 64
@@ -100,10 +101,8 @@ def _is_directory_of_git(path: Path) -> bool:
 
 
 def _read(path: Path) -> str:
-    """A small file of git's. Raises ValueError for one that isn't, such as a pipe, which would not end."""
-    if not path.is_file() or path.stat().st_size > _MAX_BYTES:
-        raise ValueError("no small file")
-    return path.read_bytes().decode(errors="surrogateescape")
+    """A small file of git's. Raises OSError for a large one, and for what is no regular file."""
+    return read_regular(path, _MAX_BYTES).decode(errors="surrogateescape")
 
 
 def _local(path: Path) -> str:

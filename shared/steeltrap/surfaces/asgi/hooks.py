@@ -18,7 +18,7 @@ from ...rules.bounds import Bounds
 from ..auth.identity import Scope, bearer_token, refused_token
 from ..hooks.answering import answer
 from ..hooks.command import EVENTS
-from ..hooks.server_file import RunningServer
+from ..hooks.server_file import CHALLENGE, CHALLENGE_CHARACTERS, RunningServer, proof
 from ..http.reply import Reply, compact, error_reply, fault_reply
 from .admission import Admission
 
@@ -40,7 +40,7 @@ class HookIdentity:
 
 
 def hook_routes(door: Door, server: RunningServer, data: Path) -> list[BaseRoute]:
-    """A route per event, for a server with its file in the data folder."""
+    """A route per event, for a server with its file in the data folder, and one by which it proves itself to hooks."""
     admission = Admission(HookIdentity(server))
 
     async def hook(request: Request) -> Response:
@@ -51,9 +51,19 @@ def hook_routes(door: Door, server: RunningServer, data: Path) -> list[BaseRoute
                 reply = await anyio.to_thread.run_sync(work, limiter=admission.calls)
         except SteeltrapError as error:
             reply = error_reply(error)
-        return Response(reply.body, reply.status, {**reply.headers, "X-Steeltrap-Instance": server.instance})
+        return Response(reply.body, reply.status, reply.headers)
 
-    return [Route(f"/hooks/{event}", hook, methods=["POST"], name=f"hook.{event}") for event in EVENTS]
+    async def prove(request: Request) -> Response:
+        challenge = request.path_params["challenge"]
+        if len(challenge) != CHALLENGE_CHARACTERS or not challenge.isalnum():
+            reply = error_reply(InvalidInput(f"a challenge has {CHALLENGE_CHARACTERS} hexadecimal digits."))
+            return Response(reply.body, reply.status, reply.headers)
+        host, port = request.scope["server"] or ("", 0)
+        return Response(proof(server.token, challenge, host, port or 0), media_type="text/plain")
+
+    proving = Route(f"/hooks/{CHALLENGE}/{{challenge}}", prove, methods=["GET"], name="hook.challenge")
+    events = [Route(f"/hooks/{event}", hook, methods=["POST"], name=f"hook.{event}") for event in EVENTS]
+    return [proving, *events]
 
 
 def _reply(door: Door, user: str, data: Path, event: str, body: bytearray) -> Reply:

@@ -238,8 +238,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _let_hooks_in(plan: Plan) -> None:
-    """Hooks work without it too, only slower."""
+    """Hooks work without it too, only slower. They connect to loopback alone."""
     assert plan.hooks is not None
+    if not server_file.is_loopback(plan.hooks.host):
+        return
     try:
         server_file.write(str(plan.settings.data), plan.hooks)
     except OSError as error:

@@ -1,5 +1,7 @@
 """What a hook does at each event: the one function, whether a server runs it or the hook's own process."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +16,24 @@ from .session_file import Session
 
 _OTHERS: Final = 5
 """Earlier sessions of the project that are looked after when another one starts."""
+_OTHERS_SECONDS: Final = 1.0
+_KEEP_SECONDS: Final = 2.0
+"""For what was said in a session, and for that of all others. A step that has begun is finished, and the rest is kept
+at the next event."""
 
 
-def answer(door: Door, user: str, data: Path, event: str, asked: Any) -> dict[str, Any]:
+def answer(
+    door: Door,
+    user: str,
+    data: Path,
+    event: str,
+    asked: Any,
+    *,
+    tell: Callable[[dict[str, Any]], None] = lambda _: None,
+    now: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
     """What the client is to read for an event, and what was offered by it. `data` is the folder for hooks' own files.
+    `tell` is given the answer before what was said is kept, which takes longer.
 
     Where what was said can't be kept, that is a line in the log, and what was recalled is answered all the same.
     Raises SteeltrapError, OSError.
@@ -31,39 +47,51 @@ def answer(door: Door, user: str, data: Path, event: str, asked: Any) -> dict[st
         session.note(forgot=True)
     offer = recalling.Offer()
     if event == "session-start":
-        _look_after_others(door, caller, data, session)
+        _look_after_others(door, caller, data, session, now)
         offer = recalling.for_start(door, caller, session)
     elif event == "prompt":
         offer = recalling.for_prompt(door, caller, session, read.prompt)
-    _keep(door, caller, data, session, read)
     text = clients.form(read, offer.text)
-    return {"print": text, "file": session.path.name, "offered": list(offer.ids) if text else []}
+    answered = {"print": text, "file": session.path.name, "offered": list(offer.ids) if text else []}
+    tell(answered)
+    _keep(door, caller, data, session, read, now)
+    return answered
 
 
-def _keep(door: Door, caller: Caller, data: Path, session: Session, asked: Asked) -> None:
+def _keep(door: Door, caller: Caller, data: Path, session: Session, asked: Asked, now: Callable[[], float]) -> None:
+    end = now() + _KEEP_SECONDS
     try:
-        for error in keep(door, caller, session, asked.said, ended=asked.ended):
+        for error in keep(door, caller, session, asked.said, ended=asked.ended, stopped=lambda: now() > end):
             log(str(data), asked.event, f"a message was not kept ({error.code}).")
     except FileNotFoundError as error:
         if asked.event not in ("session-start", "prompt"):  # before the first answer, there may be no file yet
             log(str(data), asked.event, f"the transcript can't be read: {_sentence(error)}")
-    except (SteeltrapError, OSError) as error:
+    except Exception as error:  # whatever a transcript holds, what was recalled is answered
         log(str(data), asked.event, f"what was said was not kept: {_sentence(error)}")
 
 
-def _look_after_others(door: Door, caller: Caller, data: Path, session: Session) -> None:
+def _look_after_others(door: Door, caller: Caller, data: Path, session: Session, now: Callable[[], float]) -> None:
     """Keep the rest of sessions that ended without saying so, and make memories of what was said in them."""
+    end = now() + _OTHERS_SECONDS
     for other in session_file.others(data, session, _OTHERS):
-        agent = Caller(caller.user, other.client)
+        if now() > end:
+            return
+        # Noted before: what ends this process must not end that of every later start too.
+        other.note(tries=other.tries + 1)
+        before, agent = other.offset, Caller(caller.user, other.client)
         try:
-            keep(door, agent, other, ended=True)
+            keep(door, agent, other, ended=True, stopped=lambda: now() > end)
         except OSError as error:
             # What was kept of it is all there is. Where nobody said anything, there never was a transcript.
             if other.offset:
                 log(str(data), "session-start", f"an earlier session's transcript can't be read: {_sentence(error)}")
-        except SteeltrapError as error:
+        except Exception as error:
             log(str(data), "session-start", f"an earlier session was not closed: {_sentence(error)}")
+        if other.offset != before:
+            other.note(tries=0)
 
 
-def _sentence(error: SteeltrapError | OSError) -> str:
-    return error.message if isinstance(error, SteeltrapError) else f"{error.strerror}: {error.filename}"
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.strerror}: {error.filename}"
+    return error.message if isinstance(error, SteeltrapError) else f"{type(error).__name__}: {error}"

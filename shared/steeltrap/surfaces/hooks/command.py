@@ -1,34 +1,28 @@
 """`steeltrap hook EVENT`: the process that a coding agent starts at each event. Standard library alone.
 
-It fails open: whatever happens, it ends with 0 and prints nothing or the client's own form of an answer; what went
-wrong is a line in the log. It asks the running server of the data folder, and opens the store itself without one.
+It fails open: whatever happens, it ends in time with 0 and prints nothing or the client's own form of an answer; what
+went wrong is a line in the log. The work is done by a child process, because only a process can be ended from outside:
+a thread that holds the interpreter's lock, in a regular expression for example, stops for no other thread.
+
+The child asks the running server of the data folder, and opens the store itself without one. It hands its answer over
+as a line of JSON as soon as it has one, and goes on to keep what was said.
 """
 
 import json
 import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, NoReturn
 
-from . import server_file
-from .log import FOLDER, append_line, log
+from ..regular_files import append_line
+from .asking import Answer, GaveUp, NoServer, ask
+from .log import FOLDER, log
 
 EVENTS = ("session-start", "prompt", "stop", "session-end", "pre-compact")
-SERVER_SECONDS = 4.0
-"""For the server's answer. Clients wait for a hook, and so does whoever sent the prompt."""
 ALL_SECONDS = 10.0
-"""For everything. Then the process ends, whatever it is doing: nothing that was stored before is lost by that."""
+"""For everything. Then the child is ended, whatever it is doing: nothing that was stored before is lost by that."""
 _MAX_BYTES = 8 * 1024 * 1024
-
-Answer = dict[str, Any]
-"""`print`: what the client is to read. `file` and `offered`: the session's file, and the line to add to it then."""
-
-
-class NoServer(Exception):
-    """No server answers for the data folder: none runs, or another one is there."""
-
-
-class GaveUp(Exception):
-    """The hook can't do its work. The message says why."""
+_MAX_ANSWER = 2 * 1024 * 1024
 
 
 def run_as_hook(arguments: list[str]) -> None:
@@ -38,7 +32,7 @@ def run_as_hook(arguments: list[str]) -> None:
     """
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     is_known = arguments[:1] and arguments[0] in EVENTS and len(arguments) % 2 and {*options} <= {"--client", "--data"}
-    if not {"--help", "-h"}.isdisjoint(arguments) or (not is_known and sys.stdin.isatty()):
+    if not {"--help", "-h"}.isdisjoint(arguments) or (not is_known and _is_terminal()):
         return
     run(
         arguments[0] if is_known else "",
@@ -47,42 +41,141 @@ def run_as_hook(arguments: list[str]) -> None:
     )
 
 
-def run(event: str, *, client: str | None = None, data: str | None = None) -> None:
+def run(event: str, *, client: str | None = None, data: str | None = None) -> NoReturn:
     """Run a hook on what stdin says, then end the process with 0."""
     folder = data or os.environ.get("STEELTRAP_DATA") or os.path.join(os.path.expanduser("~"), ".steeltrap")
-    out = _own_stdout()
     if os.environ.get("STEELTRAP_HOOKS", "").lower() != "off":
-        _end_in_time(folder, event)
         try:
-            _run(event, client, folder, out)
+            _run_child(event, client, folder)
         except BaseException as error:
-            log(folder, event, str(error) if isinstance(error, GaveUp) else f"{type(error).__name__}: {error}")
+            log(folder, event, f"{type(error).__name__}: {error}")
     os._exit(0)  # without the interpreter's clean-up, which takes time and could print
 
 
-def _run(event: str, client: str | None, folder: str, out: int) -> None:
+def _run_child(event: str, client: str | None, folder: str) -> None:
+    """Have a child do the work, and print what it answers."""
+    reading, writing = os.pipe()
+    child = (
+        _Forked(event, client, folder, reading, writing)
+        if hasattr(os, "fork")
+        else _Spawned(event, client, folder, writing)
+    )
+    os.close(writing)
+    _end_in_time(folder, event, child)
+    answer = _printed(reading)
+    if isinstance(answer.get("offered"), list) and answer["offered"]:
+        # After the printing: what a client did not get may be offered again.
+        path = os.path.join(folder, FOLDER, os.path.basename(str(answer.get("file"))))
+        append_line(path, json.dumps({"offered": answer["offered"]}))
+    while os.read(reading, 4096):
+        pass  # until the child has ended
+    if code := child.wait():
+        log(folder, event, f"its process ended with {code}.")
+
+
+class _Forked:
+    """A child that is a copy of this process: it starts at once."""
+
+    def __init__(self, event: str, client: str | None, folder: str, reading: int, writing: int) -> None:
+        self._id = os.fork()
+        if not self._id:
+            os.close(reading)
+            work(event, client, folder, writing)
+
+    def kill(self) -> None:
+        import signal
+
+        os.kill(self._id, signal.SIGKILL)
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
+
+
+class _Spawned:
+    """A child where the system has no fork."""
+
+    def __init__(self, event: str, client: str | None, folder: str, writing: int) -> None:
+        import subprocess
+
+        code = f"from steeltrap.surfaces.hooks import command; command.work({event!r}, {client!r}, {folder!r}, 1)"
+        self._process = subprocess.Popen([sys.executable, "-c", code], stdout=writing, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+
+def _printed(reading: int) -> Answer:
+    """The child's answer, once the client has it; empty without one."""
+    received = b""
+    while not received.endswith(b"\n"):
+        piece = os.read(reading, 64 * 1024)
+        if not piece or len(received) > _MAX_ANSWER:
+            return {}
+        received += piece
+    answer = json.loads(received)
+    if not isinstance(answer, dict):
+        return {}
+    if isinstance(text := answer.get("print"), str) and text:
+        _write_all(1, text.encode() + b"\n")
+    return answer
+
+
+def _write_all(out: int, content: bytes) -> None:
+    while content:
+        content = content[os.write(out, content) :]
+
+
+def _end_in_time(folder: str, event: str, child: "_Forked | _Spawned") -> None:
+    """End both processes after their time, also while the client doesn't read or a lock is waited for."""
+    import threading
+
+    def end() -> None:
+        with suppress(OSError):
+            child.kill()
+        os._exit(0)
+
+    def end_and_say() -> None:
+        threading.Timer(1, end).start()  # the log may be on a disk that doesn't answer
+        log(folder, event, f"it was not done within {ALL_SECONDS:g} s.")
+        end()
+
+    timer = threading.Timer(ALL_SECONDS, end_and_say)
+    timer.daemon = True
+    timer.start()
+
+
+def work(event: str, client: str | None, folder: str, out: int) -> NoReturn:
+    """Do a hook's work in the child, and write the answer to `out`."""
+    try:
+        out = _own(out)
+        _end_alone()
+        _answer(event, client, folder, out)
+    except BaseException as error:
+        log(folder, event, str(error) if isinstance(error, GaveUp) else f"{type(error).__name__}: {error}")
+    os._exit(0)
+
+
+def _answer(event: str, client: str | None, folder: str, out: int) -> None:
     if not event:
         raise GaveUp("unknown event or option; see `steeltrap hook --help`.")
-    given = _read_input()
-    asked = {"client": client, "folder": os.getcwd(), "input": given}
+    asked = {"client": client, "folder": _working_folder(), "input": _read_input()}
+
+    def tell(answer: Answer) -> None:
+        _write_all(out, json.dumps(answer).encode() + b"\n")
+
     try:
-        answer = _ask_server(folder, event, asked)
+        tell(ask(folder, event, asked))
     except NoServer:
         import gc
 
         gc.disable()  # the process ends in a moment
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes longer than they would save
-        from .without_server import answered
+        from .without_server import answer
 
-        answer = answered(folder, event, asked)
-    text = answer.get("print")
-    if isinstance(text, str) and text:
-        _write_all(out, text.encode() + b"\n")
-    if answer.get("offered"):
-        # Behind the printing: what a client did not get may be offered again.
-        append_line(
-            os.path.join(folder, FOLDER, os.path.basename(answer["file"])), json.dumps({"offered": answer["offered"]})
-        )
+        answer(folder, event, asked, tell)
 
 
 def _read_input() -> Any:
@@ -98,86 +191,30 @@ def _read_input() -> Any:
     return value
 
 
-def _ask_server(folder: str, event: str, asked: Answer) -> Answer:
-    """The answer of the folder's server. Raises NoServer, and GaveUp where it doesn't answer in time or refuses."""
-    server = server_file.read(folder)
-    if server is None or not server_file.is_running(server):
-        raise NoServer
-    if os.environ.get("STEELTRAP_USER", server.user) not in ("", server.user):
-        raise NoServer  # it keeps the memories of another user
-    status, head, body = _post(server, f"/hooks/{event}", json.dumps(asked).encode())
-    if f"\r\nx-steeltrap-instance: {server.instance}\r\n" not in head.lower():
-        raise NoServer
-    if status != 200:
-        raise GaveUp(f"the server answered {status}.")
-    answer = json.loads(body)
-    return answer if isinstance(answer, dict) else {}
-
-
-def _post(server: server_file.RunningServer, path: str, body: bytes) -> tuple[int, str, bytes]:
-    # http.client takes three times as long to import as all of this to run, and every prompt would wait for it.
-    import socket
-    import time
-
-    host = f"[{server.host}]" if ":" in server.host else server.host
-    head = (
-        f"POST {path} HTTP/1.1\r\nHost: {host}:{server.port}\r\nConnection: close\r\n"
-        f"Authorization: Bearer {server.token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    end = time.monotonic() + SERVER_SECONDS
-    try:
-        connection = socket.create_connection((server.host, server.port), timeout=1)
-    except OSError:
-        raise NoServer from None
-    with connection:
-        try:
-            connection.settimeout(SERVER_SECONDS)
-            connection.sendall(head.encode() + body)
-            received = b""
-            while piece := _received(connection, end - time.monotonic()):
-                received += piece
-        except TimeoutError:
-            raise GaveUp(f"the server did not answer within {SERVER_SECONDS:g} s.") from None
-        except OSError:
-            raise NoServer from None
-    first, _, content = received.partition(b"\r\n\r\n")
-    words = first.split(b" ", 2)
-    if not first.startswith(b"HTTP/1.") or len(words) < 2 or not words[1].isdigit():
-        raise NoServer
-    return int(words[1]), first.decode("latin-1") + "\r\n", content
-
-
-def _received(connection: Any, seconds: float) -> bytes:
-    if seconds <= 0:
-        raise TimeoutError
-    connection.settimeout(seconds)
-    piece: bytes = connection.recv(64 * 1024)
-    return piece
-
-
-def _end_in_time(folder: str, event: str) -> None:
-    """End the process after its time, also while it waits for a lock or for a client that never closes stdin."""
-    import threading
-
-    def end() -> None:
-        log(folder, event, f"it was not done within {ALL_SECONDS:g} s.")
-        os._exit(0)
-
-    timer = threading.Timer(ALL_SECONDS, end)
-    timer.daemon = True
-    timer.start()
-
-
-def _own_stdout() -> int:
-    """The real stdout, for the answer alone: what anything else prints, on stderr too, goes nowhere."""
-    out = os.dup(1)
+def _own(out: int) -> int:
+    """The answer's descriptor, for it alone: what anything else prints, on stderr too, goes nowhere."""
+    own = os.dup(out)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    return out
+    return own
 
 
-def _write_all(out: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(out, content) :]
+def _end_alone() -> None:
+    """End this process after its time, even if the one that started it was killed: the system does it."""
+    import signal
+
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, ALL_SECONDS + 1)
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "."  # it was removed
+
+
+def _is_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()

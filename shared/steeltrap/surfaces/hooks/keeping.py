@@ -1,6 +1,6 @@
 """Keeps what was said: the new part of a session's transcript, in the scope of its project."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ...errors import InvalidInput, SteeltrapError, TooLarge
@@ -15,25 +15,35 @@ _AT_ONCE: Final = 50
 
 
 def keep(
-    door: Door, caller: Caller, session: Session, said: Sequence[Said] = (), *, ended: bool = False
+    door: Door,
+    caller: Caller,
+    session: Session,
+    said: Sequence[Said] = (),
+    *,
+    ended: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> list[SteeltrapError]:
     """Keep what was said since the last time, and `said` where the event itself brought it. A conversation that has
-    `ended` becomes memories at once.
+    `ended` becomes memories at once. Once `stopped` says so, the rest is left for the next time, the end too.
 
     Answers why single messages were refused. They are passed over: nobody would write them again, and nothing behind
     them would ever be kept. Raises SteeltrapError, and OSError for a transcript that can't be read.
     """
     refused: list[SteeltrapError] = []
     unreadable: OSError | None = None
+    is_whole = True
     try:
         for block in blocks(session):
             refused += _append(door, caller, session, block.said)
             if (block.offset, block.line) != (session.offset, session.line):
                 session.note(offset=block.offset, line=block.line)
+            if stopped():
+                is_whole = False
+                break
     except OSError as error:
         unreadable = error
     refused += _append(door, caller, session, said)
-    if ended:
+    if ended and is_whole:
         _call(door, caller, {"conversation_id": session.id, "messages": [], "ended": True})
         session.note(ended=True)
     if unreadable is not None:

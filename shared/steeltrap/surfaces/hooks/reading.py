@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO, Final
 
 from ...rules.transcripts import claude_code, codex, cursor
 from ...rules.transcripts.said import Said
+from ..regular_files import open_regular
 from .session_file import Session
 
 LINES: Final = 400
@@ -33,13 +33,10 @@ def blocks(session: Session) -> Iterator[Block]:
     """
     if session.transcript is None:
         return
-    path = Path(session.transcript)
-    size = os.stat(path).st_size
-    if not path.is_file():  # a pipe would not end
-        raise FileNotFoundError(f"{path} is no file")
-    # A file that has become shorter was written anew.
-    offset, line = (session.offset, session.line) if session.offset <= size else (0, 0)
-    with open(path, "rb") as file:
+    with open_regular(session.transcript) as file:
+        size = os.fstat(file.fileno()).st_size
+        # A file that has become shorter was written anew.
+        offset, line = (session.offset, session.line) if session.offset <= size else (0, 0)
         file.seek(offset)
         turn = codex.Turn(begins_at=line)
         starts: dict[int, int] = {}

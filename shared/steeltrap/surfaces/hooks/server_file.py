@@ -1,6 +1,8 @@
 """Where hooks find a running server: a file in the data folder that only its owner can read.
 
-Needs the standard library alone: hooks read it before anything of the product is imported.
+A server that was killed leaves its file behind, and any user of the machine may then listen on its port. So a hook
+sends nothing of its session before the server has proved that it knows the file's token. Needs the standard library
+alone: hooks read the file before anything of the product is imported.
 """
 
 import json
@@ -9,14 +11,21 @@ import sys
 from contextlib import suppress
 from typing import NamedTuple
 
+from ..regular_files import open_regular
+
 NAME = "server.json"
+CHALLENGE = "challenge"
+"""The name of the route, below that of hooks, that proves a server."""
+CHALLENGE_CHARACTERS = 64
+"""Of a challenge: 32 random bytes in hexadecimal."""
+_MAX_BYTES = 4096
 
 
 class RunningServer(NamedTuple):
     """A server over a data folder: where it listens, its process, and the user whom hooks act for there.
 
-    With the `token`, hooks may call its route for hooks and nothing else. The server answers with its `instance`, so
-    that another one at the same address isn't taken for it.
+    With the `token`, hooks may call its routes for hooks and nothing else, and the server proves that it is the one
+    that wrote the file.
     """
 
     host: str
@@ -24,7 +33,6 @@ class RunningServer(NamedTuple):
     process: int
     user: str
     token: str
-    instance: str
 
 
 def of_this_process(host: str, port: int, user: str) -> RunningServer:
@@ -32,14 +40,37 @@ def of_this_process(host: str, port: int, user: str) -> RunningServer:
     import secrets  # hooks only read the file, and this takes longer to import than to read it
 
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return RunningServer(reachable, port, os.getpid(), user, secrets.token_urlsafe(32), secrets.token_hex(8))
+    return RunningServer(reachable, port, os.getpid(), user, secrets.token_urlsafe(32))
+
+
+def proof(token: str, challenge: str, host: str, port: int) -> str:
+    """The answer to a challenge by whoever knows the token and was connected to at this address.
+
+    The address is part of it, so that a program on another one can't pass a challenge on to the server and its answer
+    back.
+    """
+    import hmac  # most hooks find no server, and this takes 5 ms to import
+
+    asked = f"steeltrap hooks 1\n{host}\n{port}\n{challenge}"
+    return hmac.digest(token.encode(), asked.encode(errors="surrogatepass"), "sha256").hex()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a numeric address is one that no other machine can have."""
+    import socket
+
+    with suppress(OSError, ValueError):
+        return socket.inet_pton(socket.AF_INET, host)[0] == 127
+    return host == "::1"
 
 
 def write(folder: str, server: RunningServer) -> None:
     """Write the file, whole or not at all. Raises OSError."""
+    import secrets
+
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, NAME)
-    beside = f"{path}.{server.instance}"
+    beside = f"{path}.{secrets.token_hex(8)}"
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             json.dump(server._asdict(), file)
@@ -58,14 +89,26 @@ def remove(folder: str, server: RunningServer) -> None:
 
 
 def read(folder: str) -> RunningServer | None:
-    """The server of a data folder, None without a file and for one that isn't whole. It may have ended since."""
+    """The server of a data folder. None without a file, for one that isn't whole or that others may have written, and
+    for a server on no loopback address. The server may have ended since."""
+    path = os.path.join(folder, NAME)
     try:
-        with open(os.path.join(folder, NAME), encoding="utf-8") as file:
-            found = RunningServer(**json.load(file))
+        with open_regular(path) as file:
+            content = file.read(_MAX_BYTES) if _is_own(os.fstat(file.fileno())) else b""
+        found = RunningServer(**json.loads(content))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     kinds = RunningServer.__annotations__
-    return found if all(type(getattr(found, name)) is kind for name, kind in kinds.items()) else None
+    if not all(type(getattr(found, name)) is kind for name, kind in kinds.items()):
+        return None
+    return found if is_loopback(found.host) and 0 < found.port < 65536 and len(found.token) >= 32 else None
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Whether a file is this user's, and nobody else can read or write it."""
+    if sys.platform == "win32":
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def is_running(server: RunningServer) -> bool:

@@ -15,18 +15,35 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..project import project_of
+from ..regular_files import append_line, read_regular
 from .clients import Asked
-from .log import FOLDER, append_line
+from .log import FOLDER
 
 NO_PROJECT: Final = "user/default"
 """The scope of what is said outside of every repository."""
 _KEPT_SECONDS: Final = 30 * 86_400
+_TRIES: Final = 3
+"""How often an earlier session is looked after without any progress. Then its transcript is the reason."""
+_MAX_BYTES: Final = 16 * 1024 * 1024
+"""Of a session's file. One of 100,000 prompts has a tenth of it."""
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "id": str,
+    "client": str,
+    "scope": str,
+    "project": (str, type(None)),
+    "transcript": str,
+    "offset": int,
+    "line": int,
+    "tries": int,
+    "ended": bool,
+}
 
 
 @dataclass(slots=True)
 class Session:
     """A session so far. `scope` is where its memories are, and `project` the name of its repository, if it is in one.
-    `offset` and `line` say up to where its transcript was kept, in bytes and in lines."""
+    `offset` and `line` say up to where its transcript was kept, in bytes and in lines. `tries` counts how often another
+    session began to keep the rest of it, and did not get on."""
 
     path: Path
     id: str = ""
@@ -36,6 +53,7 @@ class Session:
     transcript: str | None = None
     offset: int = 0
     line: int = 0
+    tries: int = 0
     ended: bool = False
     offered: set[str] = field(default_factory=set)
 
@@ -45,12 +63,13 @@ class Session:
         self._take(change)
 
     def _take(self, change: Mapping[str, Any]) -> None:
-        for name in ("id", "client", "scope", "project", "transcript", "offset", "line", "ended"):
-            if name in change:
+        for name, kind in _KINDS.items():
+            if name in change and isinstance(change[name], kind):
                 setattr(self, name, change[name])
         if change.get("forgot"):
             self.offered.clear()
-        self.offered.update(change.get("offered", ()))
+        if isinstance(offered := change.get("offered"), list):
+            self.offered.update(id for id in offered if isinstance(id, str))
 
 
 def of(data: Path, asked: Asked) -> Session:
@@ -70,13 +89,18 @@ def of(data: Path, asked: Asked) -> Session:
 
 
 def others(data: Path, than: Session, limit: int) -> list[Session]:
-    """The sessions of the same project that did not end, the latest first. Old files are removed."""
+    """The sessions of the same project that did not end, the latest first, without those that were tried in vain. Old
+    files are removed."""
     found: list[Session] = []
     for path in _files(data / FOLDER):
         if len(found) == limit:
             break
-        session = _read(path)
-        if path != than.path and session.id and session.scope == than.scope and not session.ended:
+        try:
+            session = _read(path)
+        except OSError:
+            continue  # no file of ours
+        is_open = session.id and session.scope == than.scope and not session.ended and session.tries < _TRIES
+        if path != than.path and is_open:
             found.append(session)
     return found
 
@@ -97,7 +121,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _read(path: Path) -> Session:
     session = Session(path)
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_regular(path, _MAX_BYTES).splitlines()
     except FileNotFoundError:
         return session
     for line in lines:

@@ -1,0 +1,58 @@
+"""Small files that other programs write: read and added to only where a regular file is in their place.
+
+A pipe, a device or a terminal may never answer, and a sparse file of a few bytes on the disk may have gigabytes to
+read. Needs the standard library alone: hooks use it before anything else of the product is imported.
+"""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+# Without O_NONBLOCK, opening a pipe waits for its other end. O_NOCTTY keeps a terminal from becoming the process's own.
+_FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a regular file, or a link to one, for reading. Raises OSError: EINVAL for anything else."""
+    _check(os.stat(path), path)  # a device may act when it is opened
+    return os.fdopen(_opened(path, os.O_RDONLY), "rb")
+
+
+def read_regular(path: str | Path, most: int) -> bytes:
+    """The content of a regular file of `most` bytes or fewer. Raises OSError: EINVAL for anything but a regular file,
+    EFBIG for a larger one."""
+    with open_regular(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return content
+
+
+def append_line(path: str | Path, text: str) -> None:
+    """Add a line to a file that only its owner can read, in one write: processes at the same time don't mix theirs.
+    Raises OSError: EINVAL for anything but a regular file."""
+    with suppress(FileNotFoundError):
+        _check(os.stat(path), path)
+    file = _opened(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(file, (text + "\n").encode(errors="backslashreplace"))
+    finally:
+        os.close(file)
+
+
+def _opened(path: str | Path, flags: int) -> int:
+    file = os.open(path, flags | _FLAGS, 0o600)
+    try:
+        _check(os.fstat(file), path)  # again: another file may have come in its place
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _check(found: os.stat_result, path: str | Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
