@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
@@ -131,7 +132,7 @@ def test_a_damaged_file_is_left_out_and_named_and_the_others_are_backed_up(run, 
     assert file_of(target, "ana").relative_to(target).as_posix() not in files(target)
     restored = run("restore", target, data=tmp_path / "new")
     assert restored.exit_code == 0
-    assert "lacks 1 users' files" in restored.stderr
+    assert "lacks 1 files" in restored.stderr
     assert contents(run, tmp_path / "new", "bob") == {"the otter swims"}
 
 
@@ -217,6 +218,138 @@ def test_a_damaged_backup_is_refused_and_the_folder_stays_as_it_is(run, data, ta
     assert said in refused.stderr
     assert contents(run, data, "ana") == {"the heron stands in the reeds"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backups", "data"]
+
+
+def add(target, path, content=b"x", **changes):
+    """A file that a stranger added to a backup, listed as if the backup had written it."""
+    made = json.loads((target / MANIFEST).read_text())
+    if (target / path).parent.is_dir() and content is not None:
+        (target / path).write_bytes(content)
+    listed = {"path": path, "size": len(content or b""), "sha256": sha256(content or b"").hexdigest()} | changes
+    rewrite(target / MANIFEST, files=[*made["files"], listed])
+
+
+def execute(target, user, sql):
+    """A user's file with something added, and listed with its new checksum."""
+    path = file_of(target, user)
+    connection = apsw.Connection(str(path))
+    connection.pragma("journal_mode", "delete")
+    connection.execute(sql)
+    connection.close()
+    relist(target, path)
+
+
+def relist(target, path):
+    made = json.loads((target / MANIFEST).read_text())
+    name, content = path.relative_to(target).as_posix(), path.read_bytes()
+    listed = [each for each in made["files"] if each["path"] != name]
+    listed.append({"path": name, "size": len(content), "sha256": sha256(content).hexdigest()})
+    rewrite(target / MANIFEST, files=listed)
+
+
+def swap(target):
+    """One user's file under the name of the other."""
+    shutil.copy(file_of(target, "bob"), file_of(target, "ana"))
+    relist(target, file_of(target, "ana"))
+
+
+def first_file(target, change):
+    """The first file of the manifest, changed."""
+    made = json.loads((target / MANIFEST).read_text())
+    rewrite(target / MANIFEST, files=[made["files"][0] | change, *made["files"][1:]])
+
+
+def in_place(target, make):
+    path = file_of(target, "ana")
+    path.unlink()
+    make(path)
+
+
+def linked_folder(target):
+    (target / "users").rename(target.parent / "elsewhere")
+    (target / "users").symlink_to(target.parent / "elsewhere")
+
+
+UNLISTED = [
+    *("server.json", "SERVER.JSON", "Server.json.", "\uff53erver.json", ".hidden", "keys/.unfinished", "counters.db"),
+    *("counters.db-wal", "a\0b", "a\nb", "\u202etxt", "", ".", "./x", "a//b", "a/../../x", "/etc/passwd", "x/"),
+    *("users/x.db", "users/ab/x.db-wal", "users/ab/c/x.db", "steeltrap-backup.json"),
+]
+
+
+@pytest.mark.parametrize("path", UNLISTED)
+def test_only_what_a_backup_writes_is_restored(run, data, target, filled, path):
+    run("backup", target)
+    is_file = path not in ("", ".", MANIFEST) and "\0" not in path and not path.endswith("/") and ".." not in path
+    add(target, path, b"x" if is_file and path[0] != "/" else None)
+    refused = run("restore", target, "--replace")
+    assert (refused.exit_code, "is damaged" in refused.stderr) == (2, True)
+    assert contents(run, data, "ana") == {"the heron stands in the reeds"}
+
+
+HOSTILE = {
+    "a trigger": lambda target: execute(
+        target, "ana", "CREATE TRIGGER t AFTER INSERT ON memory BEGIN DELETE FROM memory; END"
+    ),
+    "a view": lambda target: execute(target, "ana", "CREATE VIEW v AS SELECT * FROM memory"),
+    "a virtual table": lambda target: execute(target, "ana", "CREATE VIRTUAL TABLE v USING fts5(x)"),
+    "an index on an expression": lambda target: execute(target, "ana", "CREATE INDEX i ON memory (length(image))"),
+    "a generated column": lambda target: execute(target, "ana", "ALTER TABLE memory ADD COLUMN g AS (length(image))"),
+    "a table of its own": lambda target: execute(target, "ana", "CREATE TABLE t (x)"),
+    "another user's file": swap,
+    "no database": lambda target: (file_of(target, "ana").write_bytes(b"x"), relist(target, file_of(target, "ana"))),
+    "a link": lambda target: in_place(target, lambda path: path.symlink_to("/etc/passwd")),
+    "a pipe": lambda target: in_place(target, os.mkfifo),
+    "a folder": lambda target: in_place(target, Path.mkdir),
+    "a linked folder": linked_folder,
+    "a sparse file": lambda target: os.truncate(file_of(target, "ana"), 1 << 40),
+    "a smaller size": lambda target: first_file(target, {"size": 1}),
+    "a negative size": lambda target: first_file(target, {"size": -1}),
+    "no checksum": lambda target: first_file(target, {"sha256": ""}),
+    "a duplicate": lambda target: add(target, file_of(target, "ana").relative_to(target).as_posix(), None),
+    "a duplicate in capitals": lambda target: (add(target, "notes"), add(target, "NOTES")),
+    "a file that is a folder too": lambda target: (add(target, "notes"), add(target, "notes/x", None)),
+    "no file": lambda target: rewrite(target / MANIFEST, files=[], users=0),
+    "an empty manifest": lambda target: (target / MANIFEST).write_bytes(b""),
+    "a pipe as manifest": lambda target: ((target / MANIFEST).unlink(), os.mkfifo(target / MANIFEST)),
+    "a linked manifest": lambda target: (
+        (target / MANIFEST).rename(target.parent / "m"),
+        (target / MANIFEST).symlink_to(target.parent / "m"),
+    ),
+    "escapes for a terminal": lambda target: rewrite(target / MANIFEST, began_at="\x1b[2J2026-11-25T00:00:00"),
+    "more users": lambda target: rewrite(target / MANIFEST, users=7),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_backup_that_somebody_changed_is_refused_whatever_its_manifest_says(run, data, target, filled, kind):
+    run("backup", target)
+    HOSTILE[kind](target)
+    refused = run("restore", target, "--replace")
+    assert refused.exit_code == 2, refused.stderr
+    assert "Nothing was restored" in refused.stderr
+    assert "\x1b" not in refused.stderr
+    assert contents(run, data, "ana") == {"the heron stands in the reeds"}
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_backup_that_lacks_only_its_name_is_refused(run, target, tmp_path, filled, by_link):
+    run("backup", target)
+    part = target.rename(f"{target}.unfinished-1f3a9c02")
+    if by_link:
+        (tmp_path / "link").symlink_to(part)
+    refused = run("restore", tmp_path / "link" if by_link else part, data=tmp_path / "new")
+    assert refused.exit_code == 2
+    assert "not a finished backup" in refused.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_name_that_could_not_be_restored_is_left_out_and_said(run, data, target, tmp_path, filled):
+    (data / "a\nb").write_text("x")
+    made = run("backup", target)
+    assert made.exit_code == 1
+    assert "rename it" in made.stderr
+    assert run("restore", target, data=tmp_path / "new").exit_code == 0
 
 
 def test_a_folder_that_is_not_empty_is_replaced_only_when_told_and_is_kept(run, data, target, filled):

@@ -1,12 +1,45 @@
 """A folder of data that is made at most once: if it goes away later, that is an error and not an empty place."""
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, Final
 
 from ..errors import Unavailable
+
+_NO_WAITING: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""Opening a pipe would wait for its other end."""
+
+
+class NotRegular(Exception):
+    """In place of a file there is a link, a pipe, a device or a folder, or there is a link in its path."""
+
+
+def open_regular(folder: Path, name: str) -> BinaryIO:
+    """Open a regular file below a folder for reading. Raises NotRegular, OSError."""
+    *above, last = name.split("/")
+    path = folder
+    for part in above:
+        path = path / part
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise NotRegular(path)
+    if not stat.S_ISREG(os.lstat(path / last).st_mode):  # a device may act when it is opened
+        raise NotRegular(path / last)
+    try:
+        descriptor = os.open(path / last, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _NO_WAITING)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotRegular(path / last) from None
+        raise
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise NotRegular(path / last)
+    return file
 
 
 class DataFolder:

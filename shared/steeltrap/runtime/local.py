@@ -147,12 +147,14 @@ def back_up(
     return backup.back_up(settings.data, target, SystemClock(), skip=skip, advance=advance)
 
 
-def restore(settings: Settings, source: Path, *, replace: bool, advance: Callable[[int, int], None]) -> "Restored":
+def restore(
+    settings: Settings, source: Path, *, skip: Collection[str], replace: bool, advance: Callable[[int, int], None]
+) -> "Restored":
     """Restore a backup as the data folder. Raises SteeltrapError: InvalidInput for `aws`."""
     _needs_folder(settings)
     from ..adapters.sqlite import restoring
 
-    return restoring.restore(source, settings.data, SystemClock(), replace=replace, advance=advance)
+    return restoring.restore(source, settings.data, SystemClock(), skip=skip, replace=replace, advance=advance)
 
 
 def _needs_folder(settings: Settings) -> None:

@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -13,18 +13,18 @@ import apsw
 from ...errors import Conflict, InvalidInput, NotFound
 from ...ports import Clock
 from ...version import VERSION
-from ..data_folder import held
+from ..data_folder import NotRegular, held
 from .connection import OPEN_SECONDS, select, translate
 from .copying import beside, copy_file, keep, make_folders, sync_all, sync_folder, translated_at
-from .manifest import NAME, Kept, LeftOut, Manifest
+from .header import is_named_by_owner
+from .manifest import NAME, Kept, LeftOut, Manifest, is_in_passing, is_portable
 from .opening import connect
-from .schema import is_foreign
+from .schema import has_own_schema, is_foreign
 
 _USERS: Final = "users"
 _EXPORTS: Final = "exports"
 _SUFFIX: Final = ".db"
-_COUNTED: Final = "counters.db"
-"""Counts of the current minute, and amounts that are measured anew."""
+_UNPORTABLE: Final = "Its name has characters that not every system shows or takes: rename it."
 
 
 def back_up(
@@ -61,7 +61,10 @@ def back_up(
                 left_out.append(LeftOut(path.relative_to(folder).as_posix(), translate(error, path).message))
             advance(at + 1, len(paths))
         of_users = {_exports_of(folder, path) for path in paths}
-        files += _copy_others(folder, part, folder, of_users | {folder / name for name in (_USERS, *skip)})
+        others = _files(folder, of_users | {folder / _USERS})
+        names = [name for path in others if not is_in_passing(name := path.relative_to(folder).as_posix(), skip)]
+        left_out += [LeftOut(ascii(name), _UNPORTABLE) for name in names if not is_portable(name)]
+        files += _copy_others(folder, part, [name for name in names if is_portable(name)])
         manifest = Manifest(
             steeltrap=VERSION,
             began_at=began.isoformat(),
@@ -100,7 +103,8 @@ def _copy_user(folder: Path, path: Path, part: Path) -> list[Kept]:
         with closing(connect(path)[0]) as source:
             source.set_busy_timeout(int(OPEN_SECONDS * 1000))
             generation = _copy_database(source, copy)
-            files = _copy_others(folder, part, exports, ())
+            names = [path.relative_to(folder).as_posix() for path in _files(exports, ())]
+            files = _copy_others(folder, part, [name for name in names if not is_in_passing(name, ())])
             if generation is None or _generation(source) != generation:
                 shutil.rmtree(part / exports.relative_to(folder), ignore_errors=True)
                 copy.unlink()
@@ -130,7 +134,10 @@ def _copy_database(source: apsw.Connection, copy: Path) -> str | None:
         faults = select(copied, "PRAGMA quick_check(1)")
         if faults != [("ok",)]:
             raise apsw.CorruptError(str(faults))
-        return _generation(copied)
+        generation = _generation(copied)
+        if generation is not None and not (has_own_schema(copied) and is_named_by_owner(copied, copy)):
+            raise apsw.NotADBError("a database of another program or user")
+        return generation
 
 
 def _generation(connection: apsw.Connection) -> str | None:
@@ -144,19 +151,16 @@ def _exports_of(folder: Path, path: Path) -> Path:
     return folder / _EXPORTS / path.parent.name / path.stem
 
 
-def _copy_others(folder: Path, part: Path, of: Path, skip: Collection[Path]) -> list[Kept]:
-    """Copy the files below a folder of the data folder. One that is removed meanwhile is left out."""
+def _copy_others(folder: Path, part: Path, names: Iterable[str]) -> list[Kept]:
+    """Copy files of the data folder. One that is removed or replaced meanwhile is left out."""
     copied = []
-    for path in _files(of, skip):
-        name = path.relative_to(folder)
-        with suppress(FileNotFoundError):
-            copied.append(copy_file(path, part / name, name.as_posix()))
+    for name in names:
+        with suppress(FileNotFoundError, NotRegular):
+            copied.append(copy_file(folder, part, name))
     return copied
 
 
 def _files(of: Path, skip: Collection[Path]) -> Iterator[Path]:
     for above, folders, names in os.walk(of):
         folders[:] = [name for name in folders if not name.startswith(".") and Path(above, name) not in skip]
-        for path in (Path(above, name) for name in names if not name.startswith((".", _COUNTED))):
-            if path not in skip and path.is_file() and not path.is_symlink():
-                yield path
+        yield from (path for name in names if (path := Path(above, name)).is_file() and not path.is_symlink())

@@ -11,21 +11,23 @@ from secrets import token_hex
 from typing import Final
 
 from ...errors import Unavailable
+from ..data_folder import open_regular
 from .connection import DiskFull
-from .manifest import Kept
+from .manifest import Kept, unfinished
 
 _BLOCK: Final = 1024 * 1024
 
 
-def copy_file(source: Path, target: Path, name: str) -> Kept:
-    """Copy a regular file. Raises OSError: ELOOP for a link, FileExistsError."""
-    make_folders(target.parent)
+def copy_file(source: Path, target: Path, name: str, most: int | None = None) -> Kept:
+    """Copy the regular file of a name from one folder to another: all of it, or a block more than `most` bytes. Raises
+    NotRegular, OSError: FileExistsError."""
+    make_folders((target / name).parent)
     digest, size = sha256(), 0
     with (
-        open(os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as reading,
-        open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as writing,
+        open_regular(source, name) as reading,
+        open(os.open(target / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as writing,
     ):
-        while block := reading.read(_BLOCK):
+        while (most is None or size <= most) and (block := reading.read(_BLOCK)):
             writing.write(block)
             digest.update(block)
             size += len(block)
@@ -67,7 +69,7 @@ def beside(target: Path) -> Iterator[Path]:
 
     One that a killed process left has a name that ends in `.unfinished-` and eight digits.
     """
-    part = target.with_name(f"{target.name}.unfinished-{token_hex(4)}")
+    part = unfinished(target, token_hex(4))
     try:
         part.mkdir(mode=0o700)
         yield part

@@ -87,6 +87,12 @@ def owner(meta: Mapping[str, Any]) -> UserRef:
     return UserRef(str(meta["user_id"]), str(meta["tenant"]))
 
 
+def is_named_by_owner(connection: apsw.Connection, path: Path) -> bool:
+    """Whether a file that has begun has the name of the user whose memories are in it."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    return "user_id" in meta and "tenant" in meta and path.stem == owner(meta).key
+
+
 def not_the_users(path: Path) -> Unavailable:
     """What is said of a file that has the name of another user's."""
     return Unavailable(

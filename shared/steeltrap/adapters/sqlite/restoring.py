@@ -1,15 +1,20 @@
 """Putting a backup in place of a data folder: all of it, or nothing."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from ...errors import Conflict, InvalidInput
 from ...ports import Clock
-from ..data_folder import held
+from ..data_folder import NotRegular, held
+from .connection import select
 from .copying import beside, copy_file, make_folders, sync_all, sync_folder, translated_at
-from .manifest import Manifest, read_manifest
+from .header import is_named_by_owner
+from .manifest import Kept, Manifest, is_of_user, read_manifest
+from .schema import has_own_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,36 +30,65 @@ def restore(
     folder: Path,
     clock: Clock,
     *,
+    skip: Collection[str] = (),
     replace: bool = False,
     advance: Callable[[int, int], None] = lambda *_: None,
 ) -> Restored:
     """Restore a backup into a new or empty data folder, or with `replace` in place of the one that is there.
 
-    Every file is copied beside the folder and compared with its checksum before anything changes. `advance` is called
-    with the number of bytes that are copied, and of all. Raises NotFound, Conflict, InvalidInput, Unavailable.
+    Only what a backup has is taken, so nothing that `skip` names. Every file is copied beside the folder and compared
+    with its checksum, and a user's file is looked into, before anything changes. `advance` is called with the number of
+    bytes that are copied, and of all. Raises NotFound, Conflict, InvalidInput, Unavailable.
     """
     source, folder = source.absolute(), folder.resolve()
-    manifest = read_manifest(source)
+    with translated_at(source):
+        manifest = read_manifest(source, skip=skip)
     with translated_at(folder), held(folder, alone=True):
         _check(source, folder, replace=replace)
         make_folders(folder.parent)
         with beside(folder) as part:
             copied = 0
             for file in manifest.files:
-                try:
-                    intact = copy_file(source / file.path, part / file.path, file.path) == file
-                except FileNotFoundError:
-                    intact = False
-                if not intact:
-                    raise InvalidInput(
-                        f"{source / file.path} is damaged or missing: use another backup. Nothing was restored."
-                    )
+                _copy(source, part, file)
                 copied += file.size
                 advance(copied, manifest.size)
             (part / "users").mkdir(mode=0o700, exist_ok=True)
             sync_all(part)
             kept = _swap(part, folder, f"{folder.name}.before-{clock.now():%Y%m%d-%H%M%S}")
     return Restored(manifest, kept)
+
+
+def _copy(source: Path, part: Path, file: Kept) -> None:
+    """Copy a file of a backup. Raises InvalidInput for one that is not what the backup wrote."""
+    try:
+        intact = copy_file(source, part, file.path, most=file.size) == file
+    except (FileNotFoundError, NotADirectoryError):
+        intact = False
+    except NotRegular as error:
+        raise InvalidInput(
+            f"{error.args[0]} is a link, a pipe, a device or a folder, and a backup has none in place of a file: use "
+            "another backup. Nothing was restored."
+        ) from None
+    if not intact:
+        raise InvalidInput(f"{source / file.path} is damaged or missing: use another backup. Nothing was restored.")
+    if is_of_user(file.path) and not _is_of_its_user(part / file.path):
+        raise InvalidInput(
+            f"{source / file.path} is not a file of memories that steeltrap wrote for this user: use another backup. "
+            "Nothing was restored."
+        )
+
+
+def _is_of_its_user(path: Path) -> bool:
+    """Whether a file is a database of the product's own, of the user whose name it has."""
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        # `immutable`: it is in WAL mode, and must not get a log.
+        with closing(apsw.Connection(f"{path.as_uri()}?immutable=1", flags=flags)) as connection:
+            if not has_own_schema(connection) or select(connection, "PRAGMA quick_check(1)") != [("ok",)]:
+                return False
+            return is_named_by_owner(connection, path)
+    except apsw.Error:
+        return False
 
 
 def _check(source: Path, folder: Path, *, replace: bool) -> None:

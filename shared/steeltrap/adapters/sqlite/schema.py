@@ -7,6 +7,7 @@ numbers the transaction that last wrote a row, so that an index knows what to re
 numbers, and nothing else, of what was removed.
 """
 
+import re
 from typing import Final
 
 import apsw
@@ -147,6 +148,26 @@ def is_foreign(connection: apsw.Connection) -> bool:
         )
     finally:
         connection.execute("COMMIT")
+
+
+_CODE: Final = re.compile(r"\b(virtual|generated|check|references|collate)\b", re.IGNORECASE)
+"""In a table's SQL: what would run more than the product's own statements."""
+
+
+def has_own_schema(connection: apsw.Connection) -> bool:
+    """Whether a file has nothing but tables and indexes of a steeltrap file: no trigger, view, virtual table or
+    expression, which would run the SQL of whoever made the file."""
+    if connection.pragma("application_id") != APPLICATION:
+        return False
+    for kind, name, table, sql in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"):
+        if name.startswith("sqlite_"):
+            continue
+        if kind not in ("table", "index") or table not in TABLES or not sql or _CODE.search(sql):
+            return False
+        if kind == "index" and sql.count("(") != 1:  # an expression, or a condition that calls a function
+            return False
+    columns = "SELECT max(hidden) FROM sqlite_schema AS made, pragma_table_xinfo(made.name) WHERE made.type = 'table'"
+    return bool(connection.execute(columns).get == 0)
 
 
 def migrate(connection: apsw.Connection) -> None:

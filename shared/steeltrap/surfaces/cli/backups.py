@@ -70,11 +70,12 @@ def restore(
 ) -> None:
     """Restore a backup into a new or empty data folder.
 
-    Every file is compared with its checksum before anything changes. Stop the server first. To restore a deleted
-    memory, use `undo`.
+    Every file is compared with its checksum, and every user's file is looked into, before anything changes. Stop the
+    server first. To restore a deleted memory, use `undo`.
     """
     from ...runtime import local as runtime
     from ...settings import read_settings
+    from ..hooks.server_file import NAME as SERVER_FILE
     from .progress import shown
 
     settings = read_settings(data=data and data.expanduser())
@@ -82,12 +83,13 @@ def restore(
         done = runtime.restore(
             settings,
             source.expanduser(),
+            skip=(SERVER_FILE,),
             replace=replace,
             advance=lambda copied, of: advance(copied / of if of else 1, copied),
         )
     made = done.manifest
     if made.left_out:
-        complain(f"The backup lacks {len(made.left_out):,} users' files that were damaged when it was made.")
+        complain(f"The backup lacks {len(made.left_out):,} files that could not be copied when it was made.")
     if as_json:
         kept = {} if done.kept is None else {"kept": str(done.kept)}
         return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
