@@ -29,7 +29,9 @@ NO_COLLECTIONS: Final = (
 _COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com|on\.aws)", re.IGNORECASE)
 """A collection's host, such as ID.eu-west-1.aoss.amazonaws.com."""
 
-_INJECTED: Final = re.compile(r"(.*_)?(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)")
+_INJECTED: Final = re.compile(
+    r"(?:^|_)(?:SERVICE_PORT_.|(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)\Z)"
+)
 """What Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never misspelt."""
 _OF_TESTS: Final = re.compile(r"TEST_.+|REQUIRE_ALL")
 _LIKENESS: Final = 0.82
@@ -328,7 +330,7 @@ def _unknown(source: Mapping[str, str]) -> tuple[str, ...]:
     unknown = tuple(name for name in given if name not in known and not _OF_TESTS.fullmatch(name))
     for name in unknown:
         near = get_close_matches(name.upper(), known, 1, _LIKENESS)
-        if near and not _INJECTED.fullmatch(name):
+        if near and not _INJECTED.search(name):
             raise InvalidInput(f"{PREFIX}{name} is not a setting; did you mean {PREFIX}{near[0]}?")
     return unknown
 

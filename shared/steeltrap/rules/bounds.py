@@ -29,7 +29,7 @@ _MARKS: Final = (b",", b":", b"[", b"{")
 """Each key and value of JSON follows one of these."""
 
 # Possessive, so that a string that never ends costs one pass and no stack.
-_GAP: Final = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.)*+"?)?', re.DOTALL)
+_GAP: Final = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.?)*+"?)?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...settings import Settings
 
 _HIDDEN: Final = "********"
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^/?#]*@")
+_CREDENTIALS: Final = re.compile(r"://[^/?#]*@")
 _QUERY: Final = re.compile(r"[?#].*")
 
 
@@ -53,5 +53,5 @@ def _shown(settings: "Settings", name: str) -> Any:
     if not isinstance(value, str):
         return value
     if "://" in value:  # an address may have a password, and a key in its query
-        return _QUERY.sub(f"?{_HIDDEN}", _CREDENTIALS.sub(f"{_HIDDEN}@", value))
+        return _QUERY.sub(f"?{_HIDDEN}", _CREDENTIALS.sub(f"://{_HIDDEN}@", value))
     return _HIDDEN if value and not type(settings).model_fields[name].repr else value

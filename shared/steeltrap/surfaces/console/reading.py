@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...errors import NotFound
 from ...model import JsonObject
 from .asked import Asked, Page
-from .diffs import changed_fields, difference
+from .diffs import STEPS, changed_fields, difference
 from .finding import said
 from .rows import Row, badges, row, when
 
@@ -62,6 +62,7 @@ def _history(asked: Asked, memory: Mapping[str, Any] | None) -> list[Any]:
 def _changes(asked: Asked, versions: list[Any]) -> list[JsonObject]:
     """Each version beside the one before it, newest first."""
     found = []
+    steps = STEPS // len(versions)
     for number, version in enumerate(versions):
         memory = version["memory"]
         before = versions[number - 1] if number else None
@@ -71,7 +72,7 @@ def _changes(asked: Asked, versions: list[Any]) -> list[JsonObject]:
                 "time": when(memory["updated_at"], asked.zone),
                 "at": memory["updated_at"],
                 "by": (before or {}).get("replaced_by") or memory.get("updated_by") or memory.get("agent_id"),
-                "pieces": difference(before["memory"]["content"], memory["content"]) if before else [],
+                "pieces": difference(before["memory"]["content"], memory["content"], steps) if before else [],
                 "same_text": before is not None and before["memory"]["content"] == memory["content"],
                 "fields": changed_fields(before["memory"], memory) if before else [],
                 "first": memory["content"] if before is None else "",

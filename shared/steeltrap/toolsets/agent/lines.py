@@ -1,6 +1,5 @@
 """How `agent` shows memories: one line each, fenced, so that a model can tell stored text from the answer."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -9,6 +8,7 @@ from ...engine.call import Call
 from ...engine.redact import told
 from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
+from ...rules.frames import without_marks
 from ...rules.ids import SHORTEST, shortest_start
 from ...rules.matching import in_scopes
 from ...rules.moments import in_zone, is_day
@@ -23,8 +23,6 @@ FRAME_TOKENS: Final = 80
 """The date, the marks, and what is said of what was left out."""
 ID_TOKENS: Final = 16
 """Ids and dates have more tokens than words of their length."""
-_MARK: Final = re.compile(r"[<\uff1c\ufe64](?=[\W_]*memor|\|)", re.IGNORECASE)
-"""What could open or close the fence, by look-alikes too, or a part of a chat template, such as `<|im_end|>`."""
 
 
 def said(call: Call, answer: str) -> str:
@@ -93,8 +91,8 @@ def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
 
 
 def inert(text: str) -> str:
-    """Text that stays on its line and inside its fence: line breaks are escaped, and so are marks of the fence."""
-    return _MARK.sub("&lt;", "\\n".join(text.strip().splitlines()))
+    """Text that stays on its line and inside its fence: line breaks are escaped, and so are the marks of frames."""
+    return "\\n".join(without_marks(text.strip()).splitlines())
 
 
 def day_of(call: Call, memory: Memory) -> str:

@@ -1,12 +1,18 @@
 """Markdown notes: one memory per file, or per section where the file is longer than a chunk; on request per bullet or
-per line. A file that is named after a day, such as `2024-05-03.md`, is about that day."""
+per line. A file that is named after a day, such as `2024-05-03.md`, is about that day.
 
+What stands between `---` at the top is front matter if it is a YAML mapping. Anything else there is text.
+"""
+
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
+
+import yaml
 
 from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
@@ -21,10 +27,20 @@ SUFFIXES: Final = (".md", ".markdown")
 SECTION_CHARACTERS: Final = 4000
 """A longer section is cut at paragraphs: a memory is something to read, not a chapter."""
 
-_HEADING: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*")
 _BULLET: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_FENCE: Final = re.compile(r" {0,3}(```|~~~)")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}+|~{3,}+)(.*)")
+_TITLE: Final = 1000
+"""Characters of a heading. A longer line is text: a heading is repeated in each memory below it."""
+_LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+"""It makes texts, lists and mappings of them, and nothing else: no times, no numbers, no objects."""
+_FRONT: Final = 64 * 1024
+"""Characters of front matter. More is text."""
+_DEEPEST: Final = 16
+_PROPERTIES: Final = 4096
+"""Characters of JSON that are kept of front matter beside title, date and tags."""
+_NULLS: Final = ("", "null", "~")
 _DATES: Final = ("date", "created", "created_at", "updated")
+_USED: Final = ("title", "tags", *_DATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,9 @@ class Section:
 def parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[Part]:
     """The memories of one note. `name` is its path below the imported folder."""
     front, body, line = front_matter(text)
-    title = str(front.get("title") or "")
+    title = _text(front.get("title"))
+    tags = (*filing.tags, *_tags(front))
+    properties: JsonObject = {key: value for key, value in front.items() if key not in _USED}
     about = _date(front, filing.zone)
     if about is None and (day := day_of_name(PurePath(name).name)):
         about = noon(day, filing.zone)
@@ -51,19 +69,14 @@ def parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[
         content = "\n\n".join(filter(None, (above, section.text)))
         metadata: JsonObject = {"path": name, "section": number}
         metadata |= {"headings": list(path)} if path else {}
+        metadata |= {"properties": properties} if properties and number == 1 else {}
         try:
             check_json(content, where="content")
             check_json(metadata, where="metadata")
         except SteeltrapError as error:
             yield Flaw(where=where, at=at, sentence=error.message)
             continue
-        draft = Draft(
-            content=content,
-            scope=filing.scope,
-            tags=(*filing.tags, *_tags(front)),
-            metadata=metadata,
-            occurred_at=about,
-        )
+        draft = Draft(content=content, scope=filing.scope, tags=tags, metadata=metadata, occurred_at=about)
         yield Item(where=where, at=at, size=len(content), draft=draft)
 
 
@@ -88,18 +101,20 @@ def pieces(text: str, first_line: int, split: Split) -> Iterator[Section]:
 
 def _bullets(text: str) -> Iterator[tuple[int, str]]:
     rows: list[str] = []
-    began, margin, after_blank = 0, -1, False
+    began, margin, after_blank, fence = 0, -1, False, ""
     for number, row in enumerate(text.split("\n")):
-        bullet = _BULLET.match(row)
-        indent = len(row.expandtabs(4)) - len(row.expandtabs(4).lstrip())
+        was_code, fence = bool(fence), _fence(fence, row)
+        bullet = None if was_code else _BULLET.match(row)
+        widened = row.expandtabs(4)
+        indent = len(widened) - len(widened.lstrip())
         is_new = bullet is not None and (margin < 0 or indent <= margin)
-        is_outside = bullet is None and after_blank and (margin < 0 or indent <= margin)
+        is_outside = bullet is None and not was_code and after_blank and (margin < 0 or indent <= margin)
         if rows and row.strip() and (is_new or is_outside):
             yield began, "\n".join(rows).strip()
             rows = []
         if row.strip() and not rows:
             began, margin = number, indent if bullet else -1
-        if row.strip():
+        if row.strip() or (was_code and rows):
             rows.append(row[bullet.end() :] if bullet and is_new else row.rstrip())
         after_blank = not row.strip()
     if rows:
@@ -108,7 +123,8 @@ def _bullets(text: str) -> Iterator[tuple[int, str]]:
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     for number, row in enumerate(text.split("\n")):
-        if line := _BULLET.sub("", row, count=1).strip():
+        bullet = _BULLET.match(row)
+        if line := row[bullet.end() if bullet else 0 :].strip():
             yield number, line
 
 
@@ -117,17 +133,41 @@ def _by_heading(text: str, line: int) -> Iterator[Section]:
     lines: list[str] = []
     began, fence = line, ""
     for number, row in enumerate(text.split("\n"), line):
-        if mark := _FENCE.match(row):
-            fence = "" if fence == mark[1] else fence or mark[1]
-        heading = None if fence else _HEADING.fullmatch(row)
+        was_code, fence = bool(fence), _fence(fence, row)
+        heading = None if was_code or fence else _heading(row)
         if heading is None:
             lines.append(row)
             continue
         yield Section(tuple(title for _, title in above), "\n".join(lines).strip(), began)
-        level = len(heading[1])
-        above = [(depth, title) for depth, title in above if depth < level] + [(level, heading[2])]
+        above = [(depth, title) for depth, title in above if depth < heading[0]] + [heading]
         lines, began = [], number
     yield Section(tuple(title for _, title in above), "\n".join(lines).strip(), began)
+
+
+def _heading(row: str) -> tuple[int, str] | None:
+    """The level and the text of a heading, without the `#` that may close it."""
+    level = len(row) - len(row.lstrip("#"))
+    if not 1 <= level <= 6 or row[level : level + 1] not in (" ", "\t"):
+        return None
+    title = row[level:].strip(" \t")
+    unclosed = title.rstrip("#")
+    if not unclosed or unclosed[-1] in " \t":
+        title = unclosed.rstrip(" \t")
+    return (level, title) if len(title) <= _TITLE else None
+
+
+def _fence(fence: str, row: str) -> str:
+    """The fence of the block of code that the next row is in, as CommonMark says; "" outside of any.
+
+    A block ends with at least as many of the same marks, and nothing behind them.
+    """
+    found = _FENCE.match(row)
+    if found is None:
+        return fence
+    mark, rest = found.groups()
+    if fence:
+        return "" if mark.startswith(fence) and not rest.strip(" \t") else fence
+    return "" if mark[0] == "`" and "`" in rest else mark
 
 
 def _cut(section: Section) -> Iterator[Section]:
@@ -153,47 +193,79 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def front_matter(text: str) -> tuple[JsonObject, str, int]:
-    """The plain `key: value` lines and lists between two `---`, the text behind them, and its first line."""
+    """The YAML mapping between two `---` at the top, with keys in small letters; the text after it, and its first line.
+
+    Without such a mapping all is text. What is too long or too deep for properties of a note, or refers to itself, is
+    text too.
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return {}, text, 1
-    end = re.search(r"^(---|\.\.\.)[ \t]*$", text[4:], re.MULTILINE)
-    if end is None:
-        return {}, text, 1
-    front: JsonObject = {}
-    key = ""
-    for line in text[4 : 4 + end.start()].split("\n"):
-        if (item := re.fullmatch(r"\s*-\s+(.*)", line)) and isinstance(front.get(key), list | None):
-            front[key] = [*(front.get(key) or ()), _unquoted(item[1])]
-        elif pair := re.fullmatch(r"([\w-]+)\s*:\s*(.*)", line):
-            key = pair[1].lower()
-            front[key] = _front_value(pair[2])
-    behind = 4 + end.end()
-    return front, text[behind:], text.count("\n", 0, behind) + 1
+    at, number = 4, 1
+    while 4 <= at <= _FRONT:
+        end = text.find("\n", at)
+        number += 1
+        if text[at : len(text) if end < 0 else end].rstrip(" \t") in ("---", "..."):
+            front = _mapping(text[4:at])
+            return ({}, text, 1) if front is None else (front, "" if end < 0 else text[end:], number)
+        at = end + 1
+    return {}, text, 1
 
 
-def _front_value(value: str) -> str | list[str] | None:
-    value = value.strip()
-    if value.startswith("[") and value.endswith("]"):
-        return [_unquoted(item) for item in value[1:-1].split(",") if item.strip()]
-    return _unquoted(value) or None
+def _mapping(text: str) -> JsonObject | None:
+    if not text.strip():
+        return {}
+    try:
+        if not _is_plain(text):
+            return None
+        value = yaml.load(text, Loader=_LOADER)
+    except (yaml.YAMLError, ValueError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    front = {str(key).lower(): value for key, value in value.items()}
+    kept = {key: value for key, value in front.items() if key not in _USED}
+    is_short = len(_text(front.get("title"))) <= _TITLE and len(json.dumps(kept, ensure_ascii=False)) <= _PROPERTIES
+    return front if is_short else None
 
 
-def _unquoted(value: str) -> str:
-    value = value.strip()
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+def _is_plain(text: str) -> bool:
+    """Whether YAML nests no deeper than a note's properties do, and refers to nothing. Read piece by piece, because the
+    time to read all of it can grow with the square of the depth."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
+            return False
+    return True
+
+
+def _text(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    return "" if text in _NULLS else text
 
 
 def _tags(front: JsonObject) -> tuple[str, ...]:
-    tags = front.get("tags") or ()
-    listed = [tag for tag in re.split(r"[,\s]+", tags) if tag] if isinstance(tags, str) else tags
-    return tuple(tag.removeprefix("#") for tag in listed)
+    """The tags of a list, or of a text with commas or spaces between them. A link, `[[x]]`, is a list in a list."""
+    tags = front.get("tags")
+    if isinstance(tags, str):
+        tags = re.split(r"[,\s]+", tags)
+    named = (_text(tag).removeprefix("#") for tag in _flat(tags))
+    return tuple(dict.fromkeys(tag for tag in named if tag))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _flat(each)
+    else:
+        yield value
 
 
 def _date(front: JsonObject, zone: tzinfo | None) -> datetime | None:
     for key in _DATES:
         try:
-            if (time := moment(front.get(key), zone)) is not None:
+            if (time := moment(_text(front.get(key)), zone)) is not None:
                 return time
         except InvalidInput:
             continue

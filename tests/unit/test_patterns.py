@@ -1,0 +1,185 @@
+"""Every pattern that the product compiles with `re` takes time that grows with the text, and no faster."""
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import steeltrap
+from steeltrap.rules import past
+from support.backtracking import superlinear
+
+ROOT = Path(steeltrap.__file__).parent
+METHODS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
+
+
+class Use(NamedTuple):
+    """A pattern and how it is applied."""
+
+    where: str
+    pattern: str | bytes
+    flags: int
+    method: str
+
+
+AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
+    "rules/past.py": [{"pattern": pattern} for pattern in past._PATTERNS.values()],
+    "surfaces/cli/clients/toml_text.py": [{"section": "mcp_servers", "name": "steeltrap"}],
+    "surfaces/console/text.py": [{"wanted": ["a", "aa", "ab", "字"]}],
+}
+"""Values of the names that a pattern is made of when it is used, by module."""
+SHORT = {
+    rb"\b[A-Z]{2}\d{2}[ -]?(?:[A-Z0-9]{4}[ -])*$": "is searched for in 48 bytes",
+}
+"""Patterns that may be slow, because what they meet can't be long."""
+
+
+class Unread(Exception):
+    """A pattern that is made from what is known at run time only."""
+
+
+def uses(source: str, known: Sequence[Mapping[str, Any]], where: str) -> Iterator[Use]:
+    """Each pattern in a module, for each of the values that its names may have. A compiled one counts as searched for,
+    unless its name is only matched from the start of a text. Raises Unread for a pattern of other names."""
+    tree = ast.parse(source)
+    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        function = call.func
+        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)):
+            continue
+        if function.value.id != "re" or function.attr not in ("compile", *METHODS):
+            continue
+        place = f"{where}:{call.lineno}"
+        given = [each.value for each in call.keywords if each.arg == "flags"]
+        position = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(function.attr, 2)
+        flags = [*given, *call.args[position : position + 1], ast.Constant(0)][0]
+        method = function.attr
+        if method == "compile":
+            target = getattr(parents[call], "target", None)
+            method = _method(tree, parents, target.id) if isinstance(target, ast.Name) else "search"
+        for names in known:
+            yield Use(place, _value(call.args[0], names, place), int(_value(flags, names, place)), method)
+
+
+def _value(expression: ast.expr, names: Mapping[str, Any], place: str) -> Any:
+    code = compile(ast.fix_missing_locations(ast.Expression(expression)), place, "eval")
+    try:
+        return eval(code, dict(names))
+    except NameError as error:
+        raise Unread(f"{place}: `{ast.unparse(expression)}`; give its names values in AT_RUN_TIME") from error
+
+
+def _method(tree: ast.AST, parents: dict[ast.AST, ast.AST], name: str) -> str:
+    """The method that needs most: a start that is given to `match` moves on through the text."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            attribute = parents[node]
+            call = parents[attribute]
+            is_from_start = isinstance(call, ast.Call) and call.func is attribute and len(call.args) == 1
+            found.add(attribute.attr if isinstance(attribute, ast.Attribute) and is_from_start else "search")
+    return found.pop() if found in ({"match"}, {"fullmatch"}) else "search"
+
+
+def slow(source: str, known: Sequence[Mapping[str, Any]], where: str) -> dict[Use, str]:
+    """The patterns that are superlinear, each with a word that shows it."""
+    found = {}
+    for use in uses(source, known, where):
+        word = None if use.pattern in SHORT else superlinear(use.pattern, use.flags, use.method)
+        if word is not None:
+            found[use] = word
+    return found
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if re.search(r"\bre\b", path.read_text()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_pattern_takes_time_that_grows_with_the_text_alone(path: Path) -> None:
+    where = path.relative_to(ROOT)
+    module = importlib.import_module(".".join(("steeltrap", *where.with_suffix("").parts)).removesuffix(".__init__"))
+    known = [{**vars(module), **names} for names in AT_RUN_TIME.get(where.as_posix(), [{}])]
+    assert slow(path.read_text(), known, where.as_posix()) == {}
+
+
+def test_patterns_are_made_by_re_under_its_own_name() -> None:
+    """Otherwise they would not be found. The functions outside of the package make none."""
+    other = re.compile(
+        r"^\s*(?:from (?:re|regex|fnmatch|string)\b.*import|import (?:re as|regex|fnmatch)\b)", re.MULTILINE
+    )
+    assert [path for path in ROOT.rglob("*.py") if other.search(path.read_text())] == []
+
+
+SLOW = [
+    (r"[<\uff1c\ufe64](?=[\W_]*memor|\|)", "search"),
+    (r"<(system-reminder|ide_[a-z_]+)>(?s:.*?)</\1>", "search"),
+    ("(?s)<user_query>(.*?)</user_query>", "search"),
+    ("\ue200.*?\ue201", "search"),
+    (r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*", "fullmatch"),
+    (r"[^\W\d_]+(?<![\u3040-\u30ff\u4e00-\u9fff])|\d+|\s+|.", "search"),
+    (r"(?:\bwas\b|\w+ed\b)[^.!]*\bbefore\b", "search"),
+    (r"\s*$", "search"),
+    (r"\s+\Z", "search"),
+    (r"(a*)*b", "match"),
+    (r"(a+)+\Z", "match"),
+    (r"(?:a|ab|b)*c", "match"),
+    (r"(?:a*b*)*c", "match"),
+    (r"(?i:K|\u212a)+x", "search"),
+    (r"a(?:.*x)?", "search"),
+    (r"\w+@\w+", "search"),
+    (r'"(?:[^"\\]|\\.)*"', "search"),
+    (r".*a.*b", "match"),
+    (r"(\w+)\1", "match"),
+    (rb"[^\0]+\0", "search"),
+    (r"\d{0,1000}x", "search"),
+]
+FAST = [
+    (r"\s+", "search"),
+    (r"[^\W_]+", "search"),
+    (r"\w+(?:['\u2019]s\b)?", "search"),
+    (r"\b\w+=", "search"),
+    (r"(?<!\w)\w+=", "search"),
+    (r"(?m)^[ \t]*\[", "search"),
+    (r"^a+b", "search"),
+    (r"a+b", "match"),
+    (r"\d{1,9}[.)]", "search"),
+    (r"[a]*+b?", "search"),
+    ("\ue200[^\ue201\n]*+(\ue201?)", "search"),
+    (r"<(/?)([a-z_-]++)>", "search"),
+    (r"(\d{4})([-_.]?)(\d{2})\2(\d{2})", "search"),
+    (rb"[^\0]{14}", "search"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "method"), SLOW, ids=ascii)
+def test_a_superlinear_pattern_is_found(pattern: str | bytes, method: str) -> None:
+    assert superlinear(pattern, 0, method) is not None
+
+
+@pytest.mark.parametrize(("pattern", "method"), FAST, ids=ascii)
+def test_a_linear_pattern_passes(pattern: str | bytes, method: str) -> None:
+    assert superlinear(pattern, 0, method) is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import re\nre.sub(r'a+b', '', text)",
+        "import re\nfrom typing import Final\n_X: Final = re.compile(r'a+b')\n_X.search(text)",
+        "import re\nfrom typing import Final\n_X: Final = re.compile(r'a+b')\n_X.match(text)\nuse(_X)",
+        "import re\nfrom typing import Final\n_X: Final = re.compile(r'a+b')\n_X.match(text, at)",
+        "import re\nre.split('X+Y', text, flags=re.IGNORECASE)",
+        "import re\nre.search(f'{word}+b', text)",
+    ],
+)
+def test_a_slow_pattern_in_a_module_is_found_however_it_is_used(source: str) -> None:
+    assert len(slow(source, [{"re": re, "word": "a"}], "here.py")) == 1
+
+
+def test_a_pattern_that_is_made_at_run_time_must_be_named() -> None:
+    with pytest.raises(Unread, match="AT_RUN_TIME"):
+        list(uses("import re\nre.search(f'{word}+b', text)", [{"re": re}], "here.py"))
