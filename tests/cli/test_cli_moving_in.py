@@ -3,6 +3,7 @@
 import json
 import lzma
 from pathlib import Path
+from uuid import NAMESPACE_URL, uuid5
 
 import exports
 import pytest
@@ -140,7 +141,8 @@ def test_only_the_branch_that_is_shown_comes_in_and_nothing_hidden(run, load, tm
     chat["current_node"] = "end"
     done = load(exports.as_json(tmp_path / "c.json", [chat]))
     assert texts(run)[:3] == ["Which one?", "I said this aloud.", "The second answer."]
-    assert done["left_out"] == {"hidden messages": 4, "tool calls and their results": 2}
+    left = {"hidden messages": 4, "tool calls and their results": 2, "messages of branches that were left": 1}
+    assert done["left_out"] == left
 
 
 def test_without_a_current_node_the_last_message_is_the_end_and_a_circle_ends(run, load, tmp_path):
@@ -258,3 +260,137 @@ def test_a_database_of_mcp_memory_service_is_read_without_its_extension_and_not_
     assert (moved["tags"], moved["occurred_at"]) == (["ana", "move"], "2025-03-03T11:06:40+00:00")
     assert moved["metadata"] == {"imported_from": "mcp-memory-service", "memory_type": "note", "origin": "test"}
     assert not any("Deleted" in text for text in texts(run))
+
+
+def branched(*messages, **more):
+    """A Claude.ai conversation of (id, parent, text, minute), the user first and then in turns by depth."""
+    depth = {}
+    said = []
+    for id, parent, text, minute in messages:
+        depth[id] = depth.get(parent, -1) + 1
+        one = exports.claude("c1", text)["chat_messages"][0]
+        sender = "assistant" if depth[id] % 2 else "human"
+        at = f"2025-03-03T11:{minute:02}:00.000000Z"
+        said.append({**one, "uuid": id, "parent_message_uuid": parent, "sender": sender, "created_at": at})
+    return {**exports.claude("c1"), "chat_messages": said, **more}
+
+
+ROOT = "00000000-0000-4000-8000-000000000000"
+EDITED = (
+    ("q1", ROOT, "Where is Porto?", 0),
+    ("a1", "q1", "In Spain.", 1),
+    ("a2", "q1", "In Portugal.", 2),
+    ("q2", "a2", "And Braga?", 3),
+    ("b1", "q2", "There too.", 4),
+    ("q3", "a2", "And Vigo?", 5),
+    ("b2", "q3", "In Spain.", 6),
+)
+
+
+def test_of_edited_questions_and_repeated_answers_of_claude_the_last_branch_comes_in(run, load, tmp_path):
+    done = load(exports.as_json(tmp_path / "c.json", [branched(*EDITED)]))
+    assert texts(run)[:4] == ["Where is Porto?", "In Portugal.", "And Vigo?", "In Spain."]
+    assert (counts(done), done["left_out"]) == ((4, 0, 0), {"messages of branches that were left": 3})
+
+
+def test_the_branch_of_claude_that_was_current_comes_in(run, load, tmp_path):
+    load(exports.as_json(tmp_path / "c.json", [branched(*EDITED, current_leaf_message_uuid="b1")]))
+    assert texts(run)[:4] == ["Where is Porto?", "In Portugal.", "And Braga?", "There too."]
+
+
+def test_a_first_question_of_claude_that_was_edited_comes_in_as_it_was_asked_last(run, load, tmp_path):
+    chat = branched(("q1", ROOT, "Where is Porta?", 0), ("q2", ROOT, "Where is Porto?", 1))
+    assert load(exports.as_json(tmp_path / "c.json", [chat]))["left_out"]["messages of branches that were left"] == 1
+    assert texts(run)[0] == "Where is Porto?"
+
+
+def test_a_message_of_claude_whose_parent_is_missing_follows_the_one_before_it(run, load, tmp_path):
+    chat = branched(*(message for message in EDITED[2:] if message[0] != "b1"))
+    done = load(exports.as_json(tmp_path / "c.json", [chat]))
+    assert texts(run)[:3] == ["In Portugal.", "And Vigo?", "In Spain."]
+    assert done["left_out"] == {"messages of branches that were left": 1}
+
+
+def test_a_chatgpt_conversation_without_times_and_current_node_comes_in_to_its_last_leaf(run, load, tmp_path):
+    chat = exports.chatgpt("c1", *LISBON)
+    chat["mapping"] |= exports.node("again", "c1-0", "assistant", "Tell me more.")
+    for each in chat["mapping"].values():
+        if each["message"]:
+            each["message"]["create_time"] = None
+    for current in (None, "gone"):
+        done = load(exports.as_json(tmp_path / "c.json", [{**chat, "create_time": None, "current_node": current}]))
+    assert texts(run)[:2] == [LISBON[0], "Tell me more."]
+    assert (counts(done), done["left_out"]) == ((0, 2, 0), {"messages of branches that were left": 3})
+
+
+def test_a_chatgpt_message_whose_parent_is_missing_follows_the_one_before_it(run, load, tmp_path):
+    chat = exports.chatgpt("c1", *LISBON)
+    chat["mapping"]["c1-2"]["parent"] = "gone"
+    assert counts(load(exports.as_json(tmp_path / "c.json", [chat]))) == (4, 0, 0)
+    assert texts(run)[:4] == [*LISBON]
+
+
+def test_a_session_whose_line_is_missing_or_damaged_loses_nothing_else(run, load, tmp_path):
+    lines = exports.claude_code("s1", *LISBON)
+    path = exports.as_lines(tmp_path / "s1.jsonl", [line for line in lines if line.get("uuid") != "s1-1-t"])
+    done = load(path)
+    assert (counts(done), done["left_out"]) == ((4, 0, 0), {"tool calls and their results": 3})
+    damaged = "".join(
+        json.dumps(line)[: 60 if line.get("uuid") == "s2-1" else None] + "\n" for line in claude_lines("s2")
+    )
+    (tmp_path / "s2.jsonl").write_text(damaged)
+    assert counts(load(tmp_path / "s2.jsonl", code=6)) == (3, 0, 1)
+
+
+def claude_lines(session):
+    return exports.claude_code(session, *(f"{session}: {text}" for text in LISBON))
+
+
+def uuid_of(name):
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def as_uuids(lines):
+    """The lines with ids as Claude Code writes them."""
+    named = {"uuid", "parentUuid"}
+    return [{k: uuid_of(v) if k in named and v else v for k, v in line.items()} for line in lines]
+
+
+@pytest.mark.parametrize("as_written", [as_uuids, list])
+def test_messages_of_a_session_that_was_continued_in_another_file_are_stored_once(run, load, tmp_path, as_written):
+    first = as_written(exports.claude_code("s1", *LISBON))
+    more = as_written(exports.claude_code("s1", *LISBON, *BIRCH))[len(first) :]
+    continued = [{**line, "sessionId": "s2"} if "sessionId" in line else line for line in [*first, *more]]
+    forked = [
+        {**line, "uuid": f"new-{line['uuid']}", "forkedFrom": {"sessionId": "s1", "messageUuid": line["uuid"]}}
+        for line in first
+        if "uuid" in line
+    ]
+    folder = tmp_path / "projects"
+    for name, lines in (("s1", first), ("s2", continued), ("s3", forked)):
+        exports.as_lines(folder / f"{name}.jsonl", lines)
+    done = load(folder)
+    assert counts(done) == (6, 8, 0)
+    assert sorted(turn["content"] for turn in stored(run) if turn.get("source") == "conversation") == sorted(
+        LISBON + BIRCH
+    )
+    episodes = [record["content"] for record in stored(run, turns=False)]
+    assert sum(LISBON[0] in text for text in episodes) == 1
+    assert run("recall", "Lisbon").stdout.count(LISBON[0]) == 1
+    assert counts(load(folder)) == (0, 14, 0)
+
+
+def test_one_id_with_two_texts_is_two_messages(run, load, tmp_path):
+    for session in ("s1", "s2"):
+        lines = [{**line, "uuid": "u1", "parentUuid": None} for line in claude_lines(session)[1:2]]
+        exports.as_lines(tmp_path / "all" / f"{session}.jsonl", lines)
+    assert counts(load(tmp_path / "all")) == (2, 0, 0)
+    assert counts(load(tmp_path / "all")) == (0, 2, 0)
+
+
+def test_a_later_export_with_a_copy_of_a_chat_adds_what_is_new(run, load, tmp_path):
+    for export in (exports.chatgpt, exports.claude):
+        chat = json.loads(json.dumps(export("c1", *LISBON)).replace("c1-", f"{export.__name__}-"))
+        load(exports.as_json(tmp_path / "c.json", [chat]))
+        copy = json.loads(json.dumps(chat).replace('"c1"', '"c9"'))
+        assert counts(load(exports.as_json(tmp_path / "d.json", [chat, copy]))) == (0, 8, 0)

@@ -47,7 +47,12 @@ CLAUDE = [
 
 def claude(lines: list[str]) -> list[tuple[str, str, str]]:
     entries = [each for each in map(claude_code.entry, lines) if each is not None]
-    return [(said.id, said.role, said.content) for said in claude_code.thread(entries)]
+    tree = claude_code.Tree()
+    for each in entries:
+        tree.add(each)
+    kept = tree.kept()
+    said = {each.id: each.said for each in reversed(entries) if each.said is not None and each.id in kept}
+    return [(said.id, said.role, said.content) for said in reversed(said.values())]
 
 
 def test_only_what_user_and_assistant_said_is_read() -> None:

@@ -28,6 +28,7 @@ from ..model.frozen import frozen
 from ..ports import Create, Guard, Probe, Replace
 from ..rules import limits, novelty
 from ..rules.analysis import text_digest
+from ..rules.ids import is_universal
 from ..rules.matching import in_scopes
 from ..rules.vectors import has_direction
 from . import superseding
@@ -38,6 +39,7 @@ from .redact import redacted
 _log = logging.getLogger("steeltrap")
 
 PENDING = "what is written is safe, and its surprise and links are pending."
+_READ_AT_ONCE: Final = 500
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 
@@ -244,9 +246,63 @@ def new_id(call: Call, source: Source, position: int) -> str:
     return _derived_id(call, source, str(position), call.idempotency_key)
 
 
-def message_id(call: Call, conversation_id: str, id: str) -> str:
-    """The id of the turn of a message that the client knows by `id` in a conversation: always the same one."""
-    return _derived_id(call, "message", conversation_id, id)
+@frozen
+class Named:
+    """A message that a client knows by an id in a conversation. `text` is what its first turn says.
+
+    With `universal` the id is the message's own in every conversation, as a UUID always is. `copied_from` are other
+    conversations that the message may be copied from.
+    """
+
+    id: str
+    conversation_id: str
+    text: str
+    universal: bool = False
+    copied_from: tuple[str, ...] = ()
+
+
+def message_ids(call: Call, messages: Sequence[Named]) -> list[str]:
+    """The ids of the first turns of messages, always the same ones. A universal id names its message in every
+    conversation, unless another conversation has another text under it; other ids name it in their own.
+
+    Turns that an earlier version wrote have an id for each conversation, so what is stored decides.
+    """
+    scoped = [
+        [
+            _derived_id(call, "message", conversation, each.id)
+            for conversation in (each.conversation_id, *each.copied_from)
+        ]
+        for each in messages
+    ]
+    universal = [
+        _derived_id(call, "message", each.id.lower()) if each.universal or is_universal(each.id) else None
+        for each in messages
+    ]
+    asked = dict.fromkeys(id for known, id in zip(scoped, universal, strict=True) if id for id in (*known, id))
+    stored = _stored(call, list(asked))
+    met: dict[str, Named] = {}
+    ids: list[str] = []
+    for each, known, own in zip(call.in_time(messages), scoped, universal, strict=True):
+        if own is None:
+            ids.append(known[0])
+        elif (id := next((id for id in known if id in stored), None)) is not None:
+            ids.append(id)
+        else:
+            ids.append(own if _is_same(call, each, stored.get(own), met.setdefault(own, each)) else known[0])
+    return ids
+
+
+def _is_same(call: Call, message: Named, stored: Memory | None, met: Named) -> bool:
+    if stored is None:
+        return message.conversation_id == met.conversation_id or message.text == met.text
+    return message.conversation_id == stored.conversation_id or message.text == first_image(call, stored).content
+
+
+def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+    found: dict[str, Memory] = {}
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        found |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)
+    return found
 
 
 def text_id(call: Call, memory: Memory) -> str:

@@ -1,12 +1,16 @@
 """A memory's id in its forms: a lower-case UUID as text, the 16 bytes that a store keys it by, and as much of the text
 as tells it from others. Pure."""
 
+import re
 from collections.abc import Collection
 from typing import Final
 from uuid import UUID, uuid5
 
 SHORTEST: Final = 8
 """Digits that the start of an id has at least."""
+_UNIVERSAL: Final = re.compile(
+    r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?::(?:user|assistant)(?::[0-9]{1,9})?)?"
+)
 _HYPHENS: Final = (8, 12, 16, 20)
 _DIGITS: Final = frozenset("0123456789abcdef")
 
@@ -14,6 +18,12 @@ _DIGITS: Final = frozenset("0123456789abcdef")
 def piece_id(id: str, number: int) -> str:
     """The id of a piece of a text that is stored in several memories: the first one's for 0, else one made of it."""
     return str(uuid5(UUID(id), f"piece {number}")) if number else id
+
+
+def is_universal(id: str) -> bool:
+    """Whether a message's id is its own wherever it is met: a UUID, or one of a turn with who spoke in it. Others, such
+    as numbers, count within their conversation."""
+    return _UNIVERSAL.fullmatch(id) is not None
 
 
 def to_key(id: str) -> bytes:

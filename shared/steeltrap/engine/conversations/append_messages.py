@@ -27,10 +27,12 @@ _ADVICE: Final = (
 
 @frozen
 class Said:
-    """A message, and the id that the client knows it by, if any."""
+    """A message, and the id that the client knows it by, if any. `universal` says that the id is the message's own in
+    every conversation, as a UUID always is."""
 
     message: Message
     id: str | None = None
+    universal: bool = False
 
 
 @frozen
@@ -66,8 +68,8 @@ def append_messages(
 
     They are written in blocks of up to 100 turns or 1 MiB, each all or nothing, after all have been checked. A failure
     behind the first block is raised with `stored`, the number of messages that are stored. A message with an id is
-    kept once: repeated, also after it was edited, deleted or closed into an episode, it changes nothing, and so does
-    any message under a repeated idempotency key.
+    kept once, and one whose id is a UUID once in all conversations: repeated, also after it was edited, deleted or
+    closed into an episode, it changes nothing, and so does any message under a repeated idempotency key.
 
     Turns are not looked around at: no surprise and no links. Episodes are made behind that: by the call's
     `background`, else here in a commit of their own, whose failure changes nothing. A conversation that has `ended` is
@@ -81,7 +83,16 @@ def append_messages(
         )
     # Before a message is split: half a secret looks like none.
     messages = [replace(said, message=redacted_message(call, said.message)) for said in call.in_time(messages)]
-    all_turns = [_turns(call, said, conversation, scope, at) for at, said in enumerate(call.in_time(messages))]
+    own = [
+        saving.Named(id=said.id, conversation_id=conversation, text=first_piece(said.message.content))
+        for said in messages
+        if said.id is not None
+    ]
+    ids = iter(saving.message_ids(call, own))
+    all_turns = [
+        _turns(call, said, conversation, scope, at, None if said.id is None else next(ids))
+        for at, said in enumerate(call.in_time(messages))
+    ]
     named = {turns[0].id for turns, said in zip(all_turns, messages, strict=True) if said.id is not None}
     existed = _keep_all(call, all_turns, named)
     episodes = _close(call, conversation, ended=ended, is_all=not messages)
@@ -104,7 +115,7 @@ def _close(call: Call, conversation: str, *, ended: bool, is_all: bool) -> list[
     return []
 
 
-def _turns(call: Call, said: Said, conversation: str, scope: str, position: int) -> Turns:
+def _turns(call: Call, said: Said, conversation: str, scope: str, position: int, own: str | None) -> Turns:
     turns: list[Memory] = []
     for number, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES)):
         draft = Draft(
@@ -117,9 +128,13 @@ def _turns(call: Call, said: Said, conversation: str, scope: str, position: int)
             associate=False,
         )
         turn = saving.compose(call, draft, position)
-        id = turn.id if said.id is None else saving.message_id(call, conversation, said.id)
-        turns.append(replace(turn, id=piece_id(turns[0].id if turns else id, number)))
+        turns.append(replace(turn, id=piece_id(turns[0].id if turns else own or turn.id, number)))
     return turns
+
+
+def first_piece(content: str) -> str:
+    """What the first turn of a message says."""
+    return next(iter(pieces(content, MAX_CONTENT_BYTES)), "")
 
 
 def _keep_all(call: Call, messages: Sequence[Turns], named: set[str]) -> list[str]:

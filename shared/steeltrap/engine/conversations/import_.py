@@ -14,7 +14,7 @@ from .. import save as saving
 from ..call import Call
 from ..redact import redacted_message
 from ..save import Draft
-from .append_messages import Said, keep_turns
+from .append_messages import Said, first_piece, keep_turns
 from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of
 
 _TURNS_AT_ONCE: Final = 500
@@ -22,10 +22,14 @@ _TURNS_AT_ONCE: Final = 500
 
 @frozen
 class Conversation:
-    """A conversation that has ended, and how it is filed. Its messages have ids that are the same at each import."""
+    """A conversation that has ended, and how it is filed. Its messages have ids that are the same at each import.
+
+    `copied_from` are other conversations that its messages may have been stored in by an earlier version.
+    """
 
     id: str
     messages: tuple[Said, ...]
+    copied_from: tuple[str, ...] = ()
     context: str | None = None
     scope: str = DEFAULT_SCOPE
     tags: tuple[str, ...] = ()
@@ -48,31 +52,56 @@ def import_conversations(
 ) -> ImportedConversations:
     """Write the messages that are not there, and make all episodes of these conversations.
 
-    A message that is there stays as it is, also one that was deleted, edited, or appended by `append_messages` under
-    the same id. So a conversation that has grown gets what is new, and an import that was killed goes on where it was.
+    A message that is there stays as it is, also one that was deleted, edited, appended by `append_messages` under the
+    same id, or brought by another conversation that has a copy. So a conversation that has grown gets what is new, and
+    an import that was killed goes on where it was.
     `surroundings` looks around at the episodes (surprise and links).
     """
     turns: dict[str, Memory] = {}
     errors: dict[tuple[int, int], SteeltrapError] = {}
-    for index, conversation in enumerate(call.in_time(conversations)):
+    skipped = 0
+    # Redacted before they are split: half a secret looks like none.
+    whole = [
+        replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
+        for each in call.in_time(conversations)
+    ]
+    ids = iter(saving.message_ids(call, [named for each in whole for named in _named(each)]))
+    for index, conversation in enumerate(call.in_time(whole)):
         for number, said in enumerate(conversation.messages):
+            id = next(ids)
             try:
-                turns |= {turn.id: turn for turn in _turns(call, conversation, said, number)}
+                made = _turns(call, conversation, said, id)
             except SteeltrapError as error:
                 errors[index, number] = error
-    ids = list(turns)
-    skipped = 0
-    for start in call.in_time(range(0, len(ids), _TURNS_AT_ONCE)):
-        block = [turns[id] for id in ids[start : start + _TURNS_AT_ONCE]]
-        skipped += len(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
-    made = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
-    return ImportedConversations(written=len(ids) - skipped, skipped=skipped, episodes=made, errors=errors)
+                continue
+            for turn in made:
+                skipped += turn.id in turns
+                turns.setdefault(turn.id, turn)
+    all_turns = list(turns.values())
+    written = len(all_turns)
+    for start in call.in_time(range(0, len(all_turns), _TURNS_AT_ONCE)):
+        block = all_turns[start : start + _TURNS_AT_ONCE]
+        written -= len(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
+    skipped += len(all_turns) - written
+    episodes = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
+    return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
 
 
-def _turns(call: Call, conversation: Conversation, said: Said, number: int) -> list[Memory]:
+def _named(conversation: Conversation) -> list[saving.Named]:
+    return [
+        saving.Named(
+            id=said.id or str(number),
+            conversation_id=conversation.id,
+            text=first_piece(said.message.content),
+            universal=said.universal,
+            copied_from=conversation.copied_from,
+        )
+        for number, said in enumerate(conversation.messages)
+    ]
+
+
+def _turns(call: Call, conversation: Conversation, said: Said, id: str) -> list[Memory]:
     """The turn of a message, or the turns of one that is too long for a memory."""
-    said = replace(said, message=redacted_message(call, said.message))  # whole: half a secret looks like none
-    id = saving.message_id(call, conversation.id, said.id or str(number))
     return [
         _turn(call, conversation, said, piece, piece_id(id, part))
         for part, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES))

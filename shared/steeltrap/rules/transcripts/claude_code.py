@@ -1,14 +1,19 @@
 """Claude Code's transcripts: ~/.claude/projects/FOLDER/SESSION.jsonl, and SESSION/subagents/ for its subagents.
 
 Each line has an id of its own, `uuid`, and names the line before it, `parentUuid`. An answer is written as one line per
-block, so its text and its tool calls are lines apart. A user who goes back and asks otherwise starts a branch. The
-form may change without notice (github.com/anthropics/claude-code/issues/323), so nothing that is missing is an error.
+block, so its text and its tool calls are lines apart. A user who goes back and asks otherwise starts a branch. A
+session that is resumed or branched off may begin with copies of another session's lines: a copy has the `uuid` of its
+original, or names it as `forkedFrom`. After a compaction `parentUuid` is null and `logicalParentUuid` names the line
+before. The form may change without notice (github.com/anthropics/claude-code/issues/323), so nothing that is missing is
+an error.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from ...model.frozen import frozen
+from . import branches
 from .said import Role, Said, json_object, text_of, time_of, within, without_elements
 
 _NOT_SAID: Final = (
@@ -32,7 +37,9 @@ _SYNTHETIC: Final = "<synthetic>"
 class Entry:
     """A line with an id: where it hangs, and what was said in it, if anything was.
 
-    `session` and `folder` are where it was said: the session's id and the working directory.
+    `session` and `folder` are where it was said: the session's id and the working directory. `origin` is the session
+    that a copied line is from. `is_first` says that the line begins a conversation: a prompt whose parent is null.
+    `kind` tells tool calls and their results from notices of the program, where nothing was said.
     """
 
     id: str
@@ -40,7 +47,10 @@ class Entry:
     said: Said | None
     session: str | None = None
     folder: str | None = None
+    origin: str | None = None
     is_sidechain: bool = False
+    is_first: bool = False
+    kind: Literal["tool", "notice"] = "notice"
 
 
 def entry(line: str | bytes) -> Entry | None:
@@ -52,32 +62,62 @@ def entry(line: str | bytes) -> Entry | None:
     id = value.get("uuid")
     if not isinstance(id, str) or not id:
         return None
-    parent = value.get("parentUuid") or value.get("logicalParentUuid")  # the latter where the history was compacted
+    parent = value.get("parentUuid") or value.get("logicalParentUuid")
+    origin = within(value, "forkedFrom")
+    said = _said(_text(origin.get("messageUuid")) or id, value)
     return Entry(
         id=id,
         parent=parent if isinstance(parent, str) else None,
-        said=_said(id, value),
+        said=said,
         session=_text(value.get("sessionId")),
         folder=_text(value.get("cwd")),
+        origin=_text(origin.get("sessionId")),
         is_sidechain=bool(value.get("isSidechain")),
+        is_first=parent is None and "parentUuid" in value and said is not None and said.role == "user",
+        kind="tool" if _is_tool(within(value, "message").get("content")) else "notice",
     )
 
 
-def thread(entries: Iterable[Entry]) -> list[Said]:
-    """What was said on the way to the last line: without branches that the user went back from, and without subagents.
+@dataclass(slots=True)
+class Tree:
+    """How the lines of a transcript hang together, without their texts: which ones the last line follows from.
 
-    An id counts once: a session that was resumed may repeat lines.
+    An id counts once, where it comes first: a session that was resumed or branched off may repeat lines.
     """
-    known = {each.id: each for each in entries if not each.is_sidechain}
-    leaf = next((each for each in reversed(known.values()) if each.said is not None), None)
-    path: list[Said] = []
-    passed: set[str] = set()
-    while leaf is not None and leaf.id not in passed:
-        passed.add(leaf.id)
-        if leaf.said is not None:
-            path.append(leaf.said)
-        leaf = known.get(leaf.parent or "")
-    return path[::-1]
+
+    _parents: dict[str, str | None] = field(default_factory=dict)
+    _said: dict[str, bool] = field(default_factory=dict)
+    """The lines in which something was said, and whether it was the user who said it."""
+    _subagents: set[str] = field(default_factory=set)
+    _last: str | None = None
+
+    def add(self, entry: Entry) -> None:
+        """Add the next line. A line that names no parent follows the one before it."""
+        if entry.is_sidechain:
+            if entry.said is not None:
+                self._subagents.add(entry.id)
+            return
+        if entry.id in self._parents:
+            return
+        self._parents[entry.id] = None if entry.is_first else entry.parent or self._last or ""
+        if entry.said is not None:
+            self._said[entry.id] = entry.said.role == "user"
+        self._last = entry.id
+
+    def kept(self, is_before: Callable[[str], bool] = lambda id: False) -> set[str]:
+        """The ids of the lines that were said and that the user did not go back from.
+
+        `is_before` tells whether a line comes earlier in a file that is read on from somewhere.
+        """
+        parents = branches.mended(self._parents, is_before)
+        leaf = next(reversed(self._said), None)
+        way = branches.way(parents, leaf)
+        prompts = {id for id, is_prompt in self._said.items() if is_prompt}
+        return self._said.keys() - branches.left(parents, set(way), prompts, self._said)
+
+    def left_out(self, kept: set[str]) -> dict[str, int]:
+        """How many messages there are beside those, by what they are."""
+        return {branches.LEFT: len(self._said) - len(kept), "messages of subagents": len(self._subagents)}
 
 
 def _said(id: str, value: Any) -> Said | None:
@@ -98,6 +138,11 @@ def _said(id: str, value: Any) -> Said | None:
 def _is_added(name: str) -> bool:
     """Whether the program puts elements of this name into a user's message: reminders, the file that is open."""
     return name == "system-reminder" or (name.startswith("ide_") and len(name) > len("ide_") and "-" not in name)
+
+
+def _is_tool(content: object) -> bool:
+    kinds = ("tool_use", "tool_result")
+    return isinstance(content, list) and any(isinstance(b, dict) and b.get("type") in kinds for b in content)
 
 
 def _text(value: object) -> str | None:

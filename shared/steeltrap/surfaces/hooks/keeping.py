@@ -7,7 +7,7 @@ from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...invoke import Door
 from ...model import Caller
 from ...rules.transcripts.said import Said
-from .reading import blocks
+from .reading import blocks, has_more
 from .session_file import Session
 
 _AT_ONCE: Final = 50
@@ -40,6 +40,7 @@ def keep(
             if stopped():
                 is_whole = False
                 break
+        is_whole = is_whole and not has_more(session)
     except OSError as error:
         unreadable = error
     refused += _append(door, caller, session, said)

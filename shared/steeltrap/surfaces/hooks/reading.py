@@ -1,20 +1,34 @@
-"""Reads on in a session's transcript: what was said behind what is kept already."""
+"""Reads on in a session's transcript: what was said after what is kept already.
+
+A transcript may be large, damaged or no transcript at all. So it is read line by line, and memory holds one line and
+one block of messages, whatever the file has.
+"""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from functools import cache, partial
 from typing import BinaryIO, Final
 
+from ...rules.bounds import has_more_values
 from ...rules.transcripts import claude_code, codex, cursor
 from ...rules.transcripts.said import Said
 from ..regular_files import open_regular
 from .session_file import Session
 
-LINES: Final = 400
+MESSAGES: Final = 400
 """Of a block: what is kept in one go."""
-_MAX_LINE: Final = 16 * 1024 * 1024
-"""Longer lines hold images; what is said fits a hundredth of it."""
+BYTES: Final = 1024 * 1024
+"""Of the texts of a block, after which it ends."""
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Longer lines are passed over: a line with images is shorter, and what is said fits a hundredth of it."""
+MAX_VALUES: Final = 100_000
+"""JSON values of a line that is read: objects take many times the memory of their text."""
+AT_ONCE: Final = 128 * 1024 * 1024
+"""Bytes of a transcript that are read at an event; the next event reads on. Gigabytes take longer than a hook has."""
+LINES: Final = 100_000
+"""Of a transcript, at an event."""
+_CHUNK: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +38,17 @@ class Block:
     said: list[Said]
     offset: int
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with its number, where it begins, where the next one begins, and its text, None for one that is not
+    read."""
+
+    number: int
+    begin: int
+    end: int
+    text: bytes | None
 
 
 def blocks(session: Session) -> Iterator[Block]:
@@ -37,38 +62,131 @@ def blocks(session: Session) -> Iterator[Block]:
         size = os.fstat(file.fileno()).st_size
         # A file that has become shorter was written anew.
         offset, line = (session.offset, session.line) if session.offset <= size else (0, 0)
-        file.seek(offset)
-        turn = codex.Turn(begins_at=line)
-        starts: dict[int, int] = {}
-        while read := list(islice(_whole_lines(file), LINES)):
-            numbered = []
-            for text in read:
-                starts[line] = offset
-                numbered.append((line, text))
-                offset, line = offset + len(text), line + 1
-            said = list(_said(session.client, numbered, turn))
-            # A turn of Codex is read again from its start: its lines don't name it.
-            at = turn.begins_at if session.client == "codex" and turn.id is not None else line
-            yield Block(said, starts.get(at, offset), at)
-            starts = {at: starts[at]} if at in starts else {}
+        lines = partial(_lines, file, offset, line, min(size, offset + AT_ONCE))
+        if session.client == "codex":
+            yield from _of_codex(lines(), offset, line)
+        elif session.client == "cursor":
+            yield from _in_blocks((each, cursor.said(_numbered(each))) for each in lines())
+        else:
+            kept = _kept(lines(), file, offset)
+            yield from _in_blocks((each, _of_claude_code(each, kept)) for each in lines())
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    while (text := file.readline(_MAX_LINE)).endswith(b"\n") or len(text) == _MAX_LINE:
-        yield text
+def has_more(session: Session) -> bool:
+    """Whether a transcript has more than one event reads, so that the session is not kept to its end yet. Raises
+    OSError."""
+    return session.transcript is not None and os.stat(session.transcript).st_size - session.offset > MAX_LINE
 
 
-def _said(client: str, lines: list[tuple[int, bytes]], turn: codex.Turn) -> Iterator[Said]:
-    if client == "codex":
-        return codex.said(lines, turn)
-    return cursor.said(lines) if client == "cursor" else _of_claude_code(lines)
+def _lines(file: BinaryIO, offset: int, number: int, end: int) -> Iterator[_Line]:
+    """The lines from an offset on that begin before `end` and are written to their own."""
+    file.seek(offset)
+    at, last = offset, number + LINES
+    while at < end and number < last:
+        text = file.readline(MAX_LINE)
+        if not text.endswith(b"\n"):
+            if len(text) < MAX_LINE:
+                return
+            length, is_whole = _rest(file, end - at)
+            at, begin = at + len(text) + length, at
+            # Where the rest is too long, the next time begins in the middle of it and finds no JSON there.
+            yield _Line(number, begin, at, None)
+            if not is_whole:
+                return
+        else:
+            at, begin = at + len(text), at
+            yield _Line(number, begin, at, None if has_more_values(text, MAX_VALUES) else text)
+        number += 1
 
 
-def _of_claude_code(lines: list[tuple[int, bytes]]) -> Iterator[Said]:
-    for _, text in lines:
-        try:
-            entry = claude_code.entry(text)
-        except ValueError:
-            continue
-        if entry is not None and entry.said is not None and not entry.is_sidechain:
-            yield entry.said
+def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
+    """Pass over the rest of a line: how long it was, and whether its end was reached within about `most` bytes."""
+    length = 0
+    while length < most and (text := file.readline(_CHUNK)):
+        length += len(text)
+        if text.endswith(b"\n"):
+            return length, True
+    return length, False
+
+
+def _in_blocks(read: Iterable[tuple[_Line, Iterable[Said]]]) -> Iterator[Block]:
+    said: list[Said] = []
+    size = 0
+    last: _Line | None = None
+    for last, found in read:
+        for each in found:
+            said.append(each)
+            size += len(each.content)
+        if len(said) >= MESSAGES or size >= BYTES:
+            yield Block(said, last.end, last.number + 1)
+            said, size = [], 0
+    if last is not None:
+        yield Block(said, last.end, last.number + 1)
+
+
+def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Block]:
+    """A turn of Codex is read again from its start, because its lines don't name it."""
+    turn = codex.Turn(begins_at=number)
+    starts = {number: offset}
+
+    def read() -> Iterator[tuple[_Line, list[Said]]]:
+        for line in lines:
+            begun = turn.begins_at
+            said = list(codex.said(_numbered(line), turn))
+            if turn.begins_at != begun:
+                starts.clear()
+                starts[turn.begins_at] = line.begin
+            yield line, said
+
+    for block in _in_blocks(read()):
+        begun = turn.begins_at if turn.id is not None else block.line
+        yield Block(block.said, starts.get(begun, block.offset), begun)
+
+
+def _numbered(line: _Line) -> list[tuple[int, bytes]]:
+    return [] if line.text is None else [(line.number, line.text)]
+
+
+def _of_claude_code(line: _Line, kept: set[str]) -> Iterator[Said]:
+    entry = _entry(line)
+    if entry is not None and entry.said is not None and not entry.is_sidechain and entry.id in kept:
+        kept.remove(entry.id)  # a file may repeat a line
+        yield entry.said
+
+
+def _kept(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
+    """The lines of Claude Code that the user did not go back from, which only the whole tree tells."""
+    tree = claude_code.Tree()
+    for line in lines:
+        if (entry := _entry(line)) is not None:
+            tree.add(entry)
+    return tree.kept(_is_before(file, offset))
+
+
+def _is_before(file: BinaryIO, offset: int) -> Callable[[str], bool]:
+    """Whether the part before an offset has a line of an id. It is looked through from its end, so that the usual
+    parent, which is the last line there, is found at once."""
+    chunks = AT_ONCE // _CHUNK  # of all searches, so that thousands of missing lines cost no more
+
+    @cache
+    def is_before(id: str) -> bool:
+        nonlocal chunks
+        marks = (f'"uuid":"{id}"'.encode(), f'"uuid": "{id}"'.encode())
+        end = offset
+        while id and end > 0 and chunks > 0:
+            begin = max(0, end - _CHUNK)
+            file.seek(begin)
+            text = file.read(end - begin + max(map(len, marks)))
+            if any(mark in text for mark in marks):
+                return True
+            end, chunks = begin, chunks - 1
+        return False
+
+    return is_before
+
+
+def _entry(line: _Line) -> claude_code.Entry | None:
+    try:
+        return None if line.text is None else claude_code.entry(line.text)
+    except ValueError:
+        return None

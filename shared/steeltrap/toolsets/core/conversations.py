@@ -24,7 +24,8 @@ class AppendedMessage(MessageInput):
         None,
         min_length=1,
         max_length=512,
-        description="Your id of this message, unique in the conversation. A repeated id is stored once.",
+        description="Your id of this message, unique in the conversation; a UUID is unique in all conversations. A "
+        "repeated id is stored once.",
     )
 
     def to_said(self) -> Said:

@@ -7,12 +7,13 @@ tools are in the tree too. OpenAI publishes no schema; see github.com/danny-avil
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
 from ....model import JsonObject
-from ....rules.transcripts.said import within
+from ....rules.transcripts import branches
+from ....rules.transcripts.said import cleaned, within
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Part
@@ -25,7 +26,7 @@ line doesn't end, which is passed over in one step."""
 
 
 def is_value(body: JsonObject) -> bool:
-    return "mapping" in body and ("current_node" in body or "create_time" in body or "title" in body)
+    return "mapping" in body and any(key in body for key in ("current_node", "create_time", "title", "conversation_id"))
 
 
 def parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
@@ -51,40 +52,50 @@ def _chat(body: JsonObject, zone: tzinfo | None) -> Chat:
         raise Wrong("it has no `mapping` of its messages.")
     title = body.get("title")
     chat = Chat(id=id, title=title if isinstance(title, str) else "", began=time_of(body.get("create_time"), zone))
-    for node_id, message in _path(mapping, body.get("current_node")):
-        _say(chat, node_id, message, zone)
+    messages = {id: dict(message) for id, node in mapping.items() if (message := within(node, "message"))}
+    way = _way(mapping, messages, body.get("current_node"))
+    for node_id in way:
+        if not isinstance(mapping[node_id], dict):
+            raise Wrong("one of its messages is not an object.")
+        if node_id in messages:
+            _say(chat, node_id, messages[node_id], zone)
+    for node_id, message in messages.items():
+        if node_id not in way and _unseen(message) is None and cleaned(_text(within(message, "content"))):
+            chat.leave_out(branches.LEFT)
     return chat
 
 
-def _path(mapping: JsonObject, leaf: Any) -> list[tuple[str, JsonObject]]:
-    """The messages from the root to the node that was current, else to the one that was written last."""
+def _way(mapping: JsonObject, messages: Mapping[str, JsonObject], leaf: Any) -> dict[str, None]:
+    """The nodes from the root to the one that was current, else to the end of the branch that was written last."""
+    named: dict[str, str | None] = {}
+    for id, node in mapping.items():
+        parent = node.get("parent") if isinstance(node, dict) else None
+        named[id] = parent if isinstance(parent, str) else None
+    parents = branches.mended(named)
     if not isinstance(leaf, str) or leaf not in mapping:
-        leaf = max(mapping, key=lambda id: _number(within(mapping[id], "message").get("create_time")), default=None)
-    path: list[tuple[str, JsonObject]] = []
-    passed: set[str] = set()
-    while isinstance(leaf, str) and leaf in mapping and leaf not in passed:
-        passed.add(leaf)
-        node = mapping[leaf]
-        if not isinstance(node, dict):
-            raise Wrong("one of its messages is not an object.")
-        if message := within(node, "message"):
-            path.append((leaf, dict(message)))
-        leaf = node.get("parent")
-    return path[::-1]
+        times = {id: _number(message.get("create_time")) for id, message in messages.items()}
+        leaf = branches.last_leaf(parents, times, messages)
+    return dict.fromkeys(branches.way(parents, leaf))
 
 
 def _say(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | None) -> None:
+    if (unseen := _unseen(message)) is not None:
+        chat.leave_out(unseen)
+        return
+    id, role = message.get("id"), within(message, "author")["role"]
+    said = _CITATION.sub(lambda found: "" if found[1] else found[0], _text(within(message, "content")))
+    chat.say(id if isinstance(id, str) and id else node_id, role, said, time_of(message.get("create_time"), zone))
+
+
+def _unseen(message: JsonObject) -> str | None:
+    """What a message that the site doesn't show is called; None for one that was said."""
     role = within(message, "author").get("role")
-    content = within(message, "content")
     hidden = within(message, "metadata").get("is_visually_hidden_from_conversation")
-    if role == "system" or hidden or content.get("content_type") in _UNSEEN:
-        chat.leave_out("hidden messages")
-    elif role not in ("user", "assistant") or message.get("recipient", "all") not in ("all", None):
-        chat.leave_out("tool calls and their results")
-    else:
-        id = message.get("id")
-        said = _CITATION.sub(lambda found: "" if found[1] else found[0], _text(content))
-        chat.say(id if isinstance(id, str) and id else node_id, role, said, time_of(message.get("create_time"), zone))
+    if role == "system" or hidden or within(message, "content").get("content_type") in _UNSEEN:
+        return "hidden messages"
+    if role not in ("user", "assistant") or message.get("recipient", "all") not in ("all", None):
+        return "tool calls and their results"
+    return None
 
 
 def _text(content: Any) -> str:

@@ -32,13 +32,15 @@ class Chat:
     messages: list[Said] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
-    def say(self, id: str, role: str, content: str, time: datetime | None) -> None:
-        """Add a message; without a time it was said when the one before it was."""
+    def say(self, id: str, role: str, content: str, time: datetime | None, *, universal: bool = True) -> None:
+        """Add a message; without a time it was said when the one before it was. `universal` says that the id is the
+        message's own, whatever file brings it."""
         if not (text := cleaned(content)):
             self.leave_out("messages without text")
             return
         last = self.messages[-1].message.time if self.messages else self.began
-        self.messages.append(Said(id=id, message=Message(role=role, content=text, time=time or last)))
+        message = Message(role=role, content=text, time=time or last)
+        self.messages.append(Said(id=id, message=message, universal=universal))
 
     def leave_out(self, what: str) -> None:
         self.left_out[what] = self.left_out.get(what, 0) + 1

@@ -1,7 +1,8 @@
 """Claude.ai's export: `conversations.json`, and `memories.json` with what Claude keeps about the user.
 
 A message has `text`, which may be empty or only say that a block can't be shown, and `content`, its blocks. Only
-blocks of type `text` were said; the others are thoughts and traffic with tools. Anthropic publishes no schema; see
+blocks of type `text` were said; the others are thoughts and traffic with tools. An edited question and an answer made
+again are further messages with the same `parent_message_uuid`. Anthropic publishes no schema; see
 github.com/Superkikim/nexus-ai-chat-importer (issues 22 and 73) and github.com/Sinity/polylogue, docs/providers.
 """
 
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from ....engine.save import Draft
 from ....model import JsonObject
+from ....rules.transcripts import branches
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
@@ -18,6 +20,8 @@ from ..parts import Flaw, Item, LeftOut, Part
 from .chats import Chat, Wrong, flaw, place, time_of
 from .markdown import sections
 
+_ROOT: Final = "00000000-0000-"
+"""How the parent of a first message begins."""
 _ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
@@ -52,16 +56,43 @@ def _chat(body: JsonObject, zone: tzinfo | None) -> Chat:
     if not isinstance(messages, list):
         raise Wrong("it has no `chat_messages`.")
     chat = Chat(id=id, title=title if isinstance(title, str) else "", began=time_of(body.get("created_at"), zone))
-    for number, message in enumerate(messages):
-        role = _ROLES.get(str(message.get("sender"))) if isinstance(message, dict) else None
+    there = {_id(message, number): message for number, message in enumerate(messages) if isinstance(message, dict)}
+    for _ in range(len(messages) - len(there)):
+        chat.leave_out("messages of nobody known")
+    way = _way(there, body.get("current_leaf_message_uuid"), zone)
+    for id, message in there.items():
+        role = _ROLES.get(str(message.get("sender")))
         if role is None:
             chat.leave_out("messages of nobody known")
-            continue
-        if message.get("attachments") or message.get("files"):
-            chat.leave_out("messages' attached files")
-        said, at = message.get("uuid"), time_of(message.get("created_at"), zone)
-        chat.say(said if isinstance(said, str) and said else str(number), role, _text(message), at)
+        elif id not in way:
+            chat.leave_out(branches.LEFT)
+    for id in way:
+        message = there[id]
+        role = _ROLES.get(str(message.get("sender")))
+        if role is not None:
+            if message.get("attachments") or message.get("files"):
+                chat.leave_out("messages' attached files")
+            at = time_of(message.get("created_at"), zone)
+            chat.say(id, role, _text(message), at, universal=id == message.get("uuid"))
     return chat
+
+
+def _way(there: dict[str, JsonObject], leaf: Any, zone: tzinfo | None) -> dict[str, None]:
+    """The messages from the first one to the end of the branch that was current, else of the one that was written
+    last."""
+    parents = branches.mended(
+        {id: parent if isinstance(parent := m.get("parent_message_uuid"), str) else "" for id, m in there.items()},
+        lambda parent: parent.startswith(_ROOT),
+    )
+    if not isinstance(leaf, str) or leaf not in there:
+        times = {id: at.timestamp() for id, m in there.items() if (at := time_of(m.get("created_at"), zone))}
+        leaf = branches.last_leaf(parents, times, there)
+    return dict.fromkeys(branches.way(parents, leaf))
+
+
+def _id(message: JsonObject, number: int) -> str:
+    id = message.get("uuid")
+    return id if isinstance(id, str) and id else str(number)
 
 
 def _text(message: JsonObject) -> str:

@@ -4,7 +4,8 @@ A message keeps the id of its line and a conversation that of its session, so th
 later add only what is new.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import BinaryIO, Final
@@ -13,12 +14,15 @@ from ....engine.conversations.append_messages import Said
 from ....engine.conversations.import_ import Conversation
 from ....model import JsonObject, Message
 from ....rules.transcripts import claude_code
+from ....rules.transcripts.said import Said as InTranscript
 from ...project import Project, project_of
 from ..filing import Filing
 from ..parts import Flaw, Item, LeftOut, Part
 
 _OTHER: Final = ("summary", "file-history-snapshot", "queue-operation", "attachment", "permission-mode", "last-prompt")
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
+_UNSAID: Final = {"tool": "tool calls and their results", "notice": "notices and summaries of the program"}
+_Told = Sequence[tuple[claude_code.Entry, InTranscript]]
 
 
 def is_value(body: JsonObject) -> bool:
@@ -29,8 +33,10 @@ def is_value(body: JsonObject) -> bool:
 
 def parts(file: BinaryIO, name: str, before: int, size: int, filing: Filing) -> Iterator[Part]:
     """The one conversation of a file, without branches that the user went back from."""
-    entries: list[claude_code.Entry] = []
-    others = number = at = 0
+    entries: dict[str, claude_code.Entry] = {}
+    tree = claude_code.Tree()
+    left_out: Counter[str] = Counter()
+    number = at = 0
     while line := file.readline(MAX_LINE_BYTES):
         number, at = number + 1, at + len(line)
         if not line.strip():
@@ -41,31 +47,42 @@ def parts(file: BinaryIO, name: str, before: int, size: int, filing: Filing) -> 
             cut = "" if line.endswith(b"\n") else ", the file ends in the middle of it"
             yield Flaw(where=f"{name}:{number}", at=before + at, sentence=f"the line is no JSON object{cut}.")
             continue
-        if entry is not None:
-            entries.append(entry)
-            others += entry.said is None
-    if others:
-        yield LeftOut(what="tool calls and their results", count=others)
-    said = claude_code.thread(entries)
-    told = sum(entry.said is not None for entry in {each.id: each for each in entries}.values())
-    if told > len(said):
-        yield LeftOut(what="messages of subagents and of branches that were left", count=told - len(said))
-    if not said:
+        if entry is not None and entry.id not in entries:
+            tree.add(entry)
+            entries[entry.id] = entry
+            if entry.said is None:
+                left_out[_UNSAID[entry.kind]] += 1
+    kept = tree.kept()
+    left_out.update(tree.left_out(kept))
+    for what, count in left_out.items():
+        if count:
+            yield LeftOut(what=what, count=count)
+    told = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept]
+    if not told:
         yield LeftOut(what="conversations without text")
         return
-    last = next((each for each in reversed(entries) if each.said is not None and not each.is_sidechain), entries[-1])
+    yield Item(where=name, at=before + size, size=_size(told), conversation=_conversation(told, name, filing))
+
+
+def _conversation(told: _Told, name: str, filing: Filing) -> Conversation:
+    last, _ = told[-1]
     project = _project(last.folder) if last.folder else None
-    conversation = Conversation(
+    return Conversation(
         id=last.session or PurePath(name).stem,
         messages=tuple(
-            Said(id=each.id, message=Message(role=each.role, content=each.content, time=each.time)) for each in said
+            Said(id=each.id, message=Message(role=each.role, content=each.content, time=each.time), universal=True)
+            for _, each in told
         ),
+        copied_from=tuple(dict.fromkeys(id for entry, _ in told for id in (entry.session, entry.origin) if id)),
         context=project.name if project else None,
         scope=project.scope if project and filing.by_project else filing.scope,
         tags=filing.tags,
         metadata={"imported_from": "Claude Code"},
     )
-    yield Item(where=name, at=before + size, size=sum(len(each.content) for each in said), conversation=conversation)
+
+
+def _size(told: _Told) -> int:
+    return sum(len(each.content) for _, each in told)
 
 
 @cache
