@@ -114,7 +114,7 @@ def _attack(
     logged = len(server.logged)
     began = time.monotonic()
     target.ends = began + seconds
-    working = Thread(target=attack.run, args=(target,), daemon=True)
+    working = Thread(target=_run, args=(attack, target), daemon=True)
     working.start()
     working.join(seconds + 1)
     took = time.monotonic() - began
@@ -133,6 +133,13 @@ def _attack(
         faults=faults,
         whole=not attack.whole or set(target.statuses) == {200},
     )
+
+
+def _run(attack: Attack, target: Target) -> None:
+    try:
+        attack.run(target)
+    except (OSError, TypeError, KeyError):  # no connection, or an error where the attack needs an answer
+        target.statuses[0] += 1
 
 
 def _others(port: int) -> float | None:

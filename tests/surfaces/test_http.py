@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-import anyio.to_thread
 import httpx
 import pytest
 from starlette.routing import Route
@@ -19,6 +18,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, Outcome, OutcomeKind, UserRef
 from steeltrap.surfaces.asgi.admission import MAX_IDENTIFIED_AT_ONCE
 from steeltrap.surfaces.asgi.app import create_app
+from steeltrap.surfaces.asgi.call_threads import CallThreads
 from steeltrap.surfaces.auth.identity import LocalUser
 from steeltrap.surfaces.http.problem import STATUS
 from steeltrap.surfaces.http.reply import error_reply, outcome_headers
@@ -341,10 +341,8 @@ def test_a_path_is_found_without_trying_every_route(door, monkeypatch):
 @pytest.mark.parametrize("path", ["/v1/notes/memory_search", "/mcp/notes"])
 def test_a_call_of_who_is_known_at_once_takes_one_thread(door, monkeypatch, path):
     started = []
-    run_sync = anyio.to_thread.run_sync
-    monkeypatch.setattr(
-        anyio.to_thread, "run_sync", lambda *args, **rest: started.append(args) or run_sync(*args, **rest)
-    )
+    start = CallThreads.start
+    monkeypatch.setattr(CallThreads, "start", lambda threads, job: started.append(job) or start(threads, job))
     body: dict[str, Any] = {"query": "where?"}
     if path.startswith("/mcp"):
         call = {"name": "memory_search", "arguments": body}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -33,16 +33,22 @@ Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 
 
+class InThread(Protocol):
+    """Runs the work of a request in a thread."""
+
+    async def __call__(self, context: Context, work: Callable[[], T]) -> T: ...
+
+
 def create_server(
     door: Door,
     toolset: str,
     caller_of: Callable[[Context], Caller | None],
-    limiter: anyio.CapacityLimiter | None = None,
+    in_thread: "InThread | None" = None,
 ) -> Server[Any]:
     """The MCP server of one toolset. `caller_of` finds who makes a request. Raises NotFound.
 
-    Callers see the tools that they may use; a caller who may use none gets the reason. Calls run in threads, at most
-    as many at once as the `limiter` lets through. A cancelled call is answered no more, and ends by its own deadline.
+    Callers see the tools that they may use; a caller who may use none gets the reason. `in_thread` runs the work of a
+    request in a thread. A cancelled call is answered no more, and ends by its own deadline.
     """
     offered = door.catalogue.toolset(toolset)
 
@@ -52,15 +58,17 @@ def create_server(
 
     listed, listed_in_project = entries(project=False), entries(project=True)
 
-    async def in_thread(context: Context, work: Callable[[], T]) -> T:
+    running = in_thread or _abandoned_when_cancelled
+
+    async def with_progress(context: Context, work: Callable[[], T]) -> T:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_report_progress, context)
-            result = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+            result = await running(context, work)
             tasks.cancel_scope.cancel()
         return result
 
     async def run(context: Context, tool: str, arguments: JsonObject) -> Result:
-        return await in_thread(context, partial(door.invoke, tool, arguments, caller_of(context)))
+        return await with_progress(context, partial(door.invoke, tool, arguments, caller_of(context)))
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _check_first_page(params)
@@ -86,7 +94,7 @@ def create_server(
         def call() -> types.CallToolResult:
             return tool_result(door.invoke(tool, arguments, caller, idempotency_key=key), arguments)
 
-        return await in_thread(context, call)
+        return await with_progress(context, call)
 
     async def read_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -139,6 +147,10 @@ def _decoded(tool: Tool, arguments: str) -> JsonObject:
         return decode_for(tool, arguments.encode(errors="replace"))
     except SteeltrapError as error:
         raise MCPError(types.INVALID_PARAMS, error.message) from None
+
+
+async def _abandoned_when_cancelled(context: Context, work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 async def _report_progress(context: Context) -> None:

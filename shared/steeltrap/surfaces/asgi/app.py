@@ -1,12 +1,12 @@
 """HTTP: a route for every tool of the catalogue, MCP beside them, probes, problems, OpenAPI."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from typing import Any, Final
 
-import anyio.to_thread
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Route
@@ -32,6 +32,7 @@ from ..http.routes import is_json, paths, unknown_path
 from ..mcp import TOOLSET
 from .admission import MAX_CALLS_AT_ONCE, Admission
 from .by_path import by_path
+from .call_threads import CallThreads, no_place
 from .guard import SameOriginOnly
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
 from .protected_resource import Challenging, ProtectedResource
@@ -83,7 +84,7 @@ def create_app(
     for tool in door.catalogue.tools():
         call = _endpoint(door, admission, tool)
         app.router.routes.extend(Route(path, call, methods=["POST"], name=tool.full_name) for path in paths(tool))
-    app.router.routes.extend(_probes(door))
+    app.router.routes.extend(_probes(door, admission))
     app.router.routes.extend(mcp_routes(endpoints))
     app.router.routes.extend(routes)
     app.router.routes.extend(pages(admission))
@@ -106,21 +107,29 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
             key = one_header(request.scope, "Idempotency-Key")
             secrets = one_header(request.scope, SECRETS)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
-            async with admitted as (caller, body):
-                work = partial(answer, door, tool, body, caller, key, secrets)
-                return _response(await anyio.to_thread.run_sync(work, limiter=admission.calls))
+            async with admitted as (known, body):
+                return _response(await known.run(partial(answer, door, tool, body, known.caller, key, secrets)))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error))
 
     return call
 
 
-def _probes(door: Door) -> list[BaseRoute]:
+def _probes(door: Door, admission: Admission) -> list[BaseRoute]:
+    checking = CallThreads(1)
+    ready: asyncio.Task[Reply] | None = None
+
     async def healthz(request: Request) -> Response:
         return _response(_fine())
 
     async def readyz(request: Request) -> Response:
-        return _response(await anyio.to_thread.run_sync(_readiness, door))
+        nonlocal ready
+        if admission.calls.is_full:
+            return _response(error_reply(no_place()))
+        # Anybody may ask: one check at a time answers all who ask meanwhile.
+        if ready is None or ready.done():
+            ready = asyncio.ensure_future(checking.run(partial(_readiness, door)))
+        return _response(await asyncio.shield(ready))
 
     return [Route("/healthz", healthz, methods=["GET"]), Route("/readyz", readyz, methods=["GET"])]
 

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final
 
 import anyio
 
 from ...errors import Throttled
 from ...model import Caller, UserRef
+from .call_threads import Held
 
 MAX_WAITING: Final = 64
 """If this many calls of one user wait, further ones are rejected at once."""
@@ -25,20 +27,32 @@ class FairShare:
         self._lines: dict[UserRef, anyio.CapacityLimiter] = {}
 
     @asynccontextmanager
-    async def turn(self, caller: Caller) -> AsyncIterator[None]:
-        """The turn of a call, until the block ends. Raises Throttled when it doesn't come soon."""
+    async def turn(self, caller: Caller) -> AsyncIterator[Held]:
+        """The turn of a call, until the block and everything that holds it have ended.
+
+        Raises Throttled when it doesn't come soon.
+        """
         if (line := self._lines.get(caller.user)) is None:
             line = self._lines[caller.user] = anyio.CapacityLimiter(self._calls)
         me = object()
         try:
             await self._take(line, me)
-            try:
-                yield
-            finally:
-                line.release_on_behalf_of(me)
+        except BaseException:
+            self._forget(caller.user, line)
+            raise
+        held = Held(partial(self._give_back, caller.user, line, me))
+        try:
+            yield held
         finally:
-            if not (line.borrowed_tokens or line.statistics().tasks_waiting):
-                self._lines.pop(caller.user, None)
+            held.let_go()
+
+    def _give_back(self, user: UserRef, line: anyio.CapacityLimiter, me: object) -> None:
+        line.release_on_behalf_of(me)
+        self._forget(user, line)
+
+    def _forget(self, user: UserRef, line: anyio.CapacityLimiter) -> None:
+        if not (line.borrowed_tokens or line.statistics().tasks_waiting):
+            self._lines.pop(user, None)
 
     async def _take(self, line: anyio.CapacityLimiter, me: object) -> None:
         try:

@@ -7,7 +7,6 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any, Final
 
-import anyio.to_thread
 from fastapi import Request, Response
 from starlette.routing import BaseRoute, Route
 
@@ -46,9 +45,8 @@ def hook_routes(door: Door, server: RunningServer, data: Path) -> list[BaseRoute
     async def hook(request: Request) -> Response:
         event = request.url.path.rpartition("/")[2]
         try:
-            async with admission.admitted(request.scope, request.receive, _BOUNDS, "a hook") as (caller, body):
-                work = partial(_reply, door, caller.user.user_id, data, event, body)
-                reply = await anyio.to_thread.run_sync(work, limiter=admission.calls)
+            async with admission.admitted(request.scope, request.receive, _BOUNDS, "a hook") as (known, body):
+                reply = await known.run(partial(_reply, door, known.caller.user.user_id, data, event, body))
         except SteeltrapError as error:
             reply = error_reply(error)
         return Response(reply.body, reply.status, reply.headers)

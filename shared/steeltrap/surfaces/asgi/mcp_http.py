@@ -1,11 +1,10 @@
 """MCP over streamable HTTP: stateless, answers as JSON, one endpoint a toolset."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-import anyio.to_thread
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,12 +20,16 @@ from ..auth.identity import Identity
 from ..http.reply import error_reply, wrong_method_reply
 from ..mcp import TOOLSET, Context, create_server
 from .admission import Admission
+from .call_threads import Place
 from .guard import send_reply
 
 CALLER: Final = "steeltrap.caller"
-"""Where the caller stands in the ASGI scope."""
+PLACE: Final = "steeltrap.place"
+"""Where the caller and the place among the threads stand in the ASGI scope."""
 _ENVELOPE: Final = Bounds(size=64 * 1024, values=4096)
 """What JSON-RPC and `_meta` put around a tool's arguments."""
+
+T = TypeVar("T")
 
 
 class McpEndpoint:
@@ -37,7 +40,7 @@ class McpEndpoint:
     """
 
     def __init__(self, door: Door, toolset: str, admission: Admission) -> None:
-        self._server = create_server(door, toolset, _caller_of, admission.calls)
+        self._server = create_server(door, toolset, _caller_of, _in_its_place)
         self._admission = admission
         self._what = f"MCP's `{toolset}`"
         self._bounds = message_bounds(door.catalogue.toolset(toolset))
@@ -57,14 +60,16 @@ class McpEndpoint:
             await send_reply(wrong_method_reply(scope["method"]), send)
             return
         try:
-            async with self._admission.admitted(scope, receive, self._bounds, self._what) as (caller, body):
+            admitted = self._admission.admitted(scope, receive, self._bounds, self._what)
+            # Without a free thread the answer is HTTP's, with its Retry-After, before the SDK has read the message.
+            async with admitted as (known, body), known.place() as place:
                 if len(body) > self._bounds.values:
                     # The SDK makes objects of all of it before a tool can look at how many there are.
-                    check = partial(self._bounds.check_values, body, self._what)
-                    await anyio.to_thread.run_sync(check, limiter=self._admission.calls)
+                    await place.run(partial(self._bounds.check_values, body, self._what))
                 if self._manager is None:
                     raise RuntimeError("the server's lifespan has not started")
-                await self._manager.handle_request({**scope, CALLER: caller}, _replayed(body, receive), send)
+                found = {**scope, CALLER: known.caller, PLACE: place}
+                await self._manager.handle_request(found, _replayed(body, receive), send)
         except SteeltrapError as error:
             await send_reply(error_reply(error), send)
 
@@ -119,6 +124,15 @@ def _replayed(body: bytearray, receive: Receive) -> Receive:
 
 
 def _caller_of(context: Context) -> Caller:
-    request: Request = context.request  # type: ignore[assignment] # over HTTP there always is one
-    caller: Caller = request.scope[CALLER]
+    caller: Caller = _scope(context)[CALLER]
     return caller
+
+
+async def _in_its_place(context: Context, work: Callable[[], T]) -> T:
+    place: Place = _scope(context)[PLACE]
+    return await place.run(work)
+
+
+def _scope(context: Context) -> Scope:
+    request: Request = context.request  # type: ignore[assignment] # over HTTP there always is one
+    return request.scope

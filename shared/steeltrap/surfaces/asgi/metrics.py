@@ -7,7 +7,6 @@ any of them answers with the sum. Only a server imports this.
 from hmac import compare_digest
 from typing import Final
 
-import anyio.to_thread
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.requests import Request
@@ -19,6 +18,7 @@ from ...errors import IdentityMissing, SteeltrapError
 from ...ports import Caches
 from ..auth.identity import bearer_token
 from ..http.reply import error_reply
+from .call_threads import CallThreads
 
 PATH: Final = "/metrics"
 _CALL_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -86,13 +86,15 @@ class Metrics:
 def metrics_route(metrics: Metrics, token: str) -> Route:
     """GET /metrics. With a token, only for who sends it as `Authorization: Bearer TOKEN`."""
 
+    threads = CallThreads(1)
+
     async def read(request: Request) -> Response:
         try:
             _check(request, token)
+            text = await threads.run(metrics.text)
         except SteeltrapError as error:
             reply = error_reply(error)
             return Response(reply.body, reply.status, reply.headers)
-        text = await anyio.to_thread.run_sync(metrics.text)
         return Response(text, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
 
     return Route(PATH, read, methods=["GET"])

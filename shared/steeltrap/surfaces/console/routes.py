@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
-import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -67,7 +66,7 @@ def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
     routes.append(Route("/console/theme", partial(_theme, console), methods=["POST"]))
     routes.append(Route(STATIC + "/{digest}/{name}", _static, methods=["GET", "HEAD"]))
     if console.sessions is not None:
-        routes.append(Route("/console/sign-in", partial(_sign_in, console), methods=["GET", "POST"]))
+        routes.append(Route("/console/sign-in", partial(_sign_in, console, admission), methods=["GET", "POST"]))
         routes.append(Route("/console/sign-out", partial(_sign_out, console), methods=["POST"]))
     routes.append(Route("/console/{rest:path}", partial(_unknown, console), methods=["GET", "HEAD"]))
     return routes
@@ -79,18 +78,18 @@ def _endpoint(console: Console, admission: Admission, handlers: dict[str, Handle
         try:
             if request.method == "POST":
                 check_origin(request)
-            async with admission.admitted(request.scope, request.receive, _FORM, "the form") as (caller, body):
+            async with admission.admitted(request.scope, request.receive, _FORM, "the form") as (known, body):
                 form = fields(bytes(body))
                 asked = Asked(
                     door=console.door,
-                    caller=caller,
+                    caller=known.caller,
                     id=request.path_params.get("id", ""),
                     query=fields(request.url.query.encode()),
                     form=form,
                     fragment=is_fragment(request),
                 )
                 work = partial(_answered, console, request, handlers[request.method], asked)
-                return await anyio.to_thread.run_sync(work, limiter=admission.calls)
+                return await known.run(work)
         except SignInNeeded as error:
             return refused(console, request, error, await _typed(console, request))
         except SteeltrapError as error:
@@ -120,7 +119,7 @@ def _answered(console: Console, request: Request, handler: Handler, asked: Asked
     return respond(console, request, reply, writes=asked.writes)
 
 
-async def _sign_in(console: Console, request: Request) -> Response:
+async def _sign_in(console: Console, admission: Admission, request: Request) -> Response:
     assert console.sessions is not None
     form: Fields = {}
     try:
@@ -130,7 +129,7 @@ async def _sign_in(console: Console, request: Request) -> Response:
         async with console.strangers.read(request.scope, request.receive, _FORM, "the form") as body:
             form = fields(bytes(body))
         work = partial(signing.sign_in, console.door, console.sessions, form)
-        cookie, reply = await anyio.to_thread.run_sync(work)
+        cookie, reply = await admission.identifying.run(work)
         if isinstance(reply, Redirect):
             response: Response = RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
         else:

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path, PureWindowsPath
@@ -14,15 +14,17 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Scope, Send
 
 from ... import telemetry
-from ...errors import InvalidInput, SteeltrapError, TooLarge
+from ...errors import InvalidInput, SteeltrapError, TooLarge, Unavailable
 from ...invoke import refusal
 from ...model import DEFAULT_SCOPE, Caller
+from ...ports import Deadline
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
+from ..imports.parts import Part
 from ..imports.running import Tally, close, run
 from .answering import SECURITY, Console, check_origin, refused, respond
 from .asked import Asked, Page
@@ -30,6 +32,7 @@ from .asked import Asked, Page
 MAX_UPLOAD_BYTES: Final = 2 * 1024**3
 LINES: Final = "application/x-ndjson"
 _BLOCK_SECONDS: Final = 600.0
+_IMPORT_SECONDS: Final = 3600.0
 _TOLD_EVERY: Final = 0.2
 _SHOWN_FLAWS: Final = 100
 _PAGE: Final = 200
@@ -45,6 +48,7 @@ class Progress:
     """How far an import is: `share` of the `stage` from 0 to 1, and at the end what it did."""
 
     name: str
+    deadline: Deadline
     scope: str = DEFAULT_SCOPE
     stage: str = "Reading"
     share: float = 0.0
@@ -57,9 +61,19 @@ class Progress:
     def told(self) -> dict[str, Any]:
         return {"stage": self.stage, "share": round(self.share, 3), "seen": self.tally.seen}
 
-    def advance(self, size: float, at: float, _: int) -> None:
+    def check(self) -> None:
+        """Raises what ends the import: nobody waits for it, or it has taken too long."""
         if self.stopped:
             raise _Stopped
+        if not self.deadline.before():
+            raise Unavailable(
+                f"The import took longer than {self.deadline.seconds / 60:g} minutes and was stopped. What was written "
+                "stays; import the same file again to go on.",
+                part="deadline",
+            )
+
+    def advance(self, size: float, at: float, _: int) -> None:
+        self.check()
         self.share = at / size if size else 1.0
 
     def report(self, flaw: Flaw) -> None:
@@ -88,29 +102,38 @@ def transfer_page(asked: Asked) -> Page:
 
 
 async def import_(console: Console, admission: Admission, request: Request) -> Response:
-    """Import the file of a form. Progress comes in lines of JSON for who asks for them, else a page at the end."""
+    """Import the file of a form. Progress comes in lines of JSON for who asks for them, else a page at the end.
+
+    The user's turn lasts until the thread that imports it has ended, whether or not anybody still waits for it.
+    """
     try:
         check_origin(request)
-        async with admission.turn(request.scope) as caller:
-            if (why := refusal(caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
+        async with admission.import_turn(request.scope) as known:
+            if (why := refusal(known.caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
                 raise why
-            folder, progress = await _received(request)
+            folder, progress = await _received(console, request)
+            try:
+                async with known.place() as place:
+                    working = place.start(partial(_run, console, known.caller, folder, progress))
+            except SteeltrapError:
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+                raise
     except SteeltrapError as error:
         return refused(console, request, error)
-    answers = _progress(console, admission, request, caller, folder, progress)
     if LINES in request.headers.get("Accept", ""):
-        return StreamingResponse(answers, headers=SECURITY, media_type=LINES)
-    async for _ in answers:
-        pass
+        return _ProgressLines(console, working, progress)
+    while not working.done() and not progress.stopped:
+        await asyncio.wait({working}, timeout=_TOLD_EVERY)
+        progress.stopped = await request.is_disconnected()
     return respond(console, request, progress.page(), writes=True)
 
 
 async def export(console: Console, admission: Admission, request: Request) -> Response:
     """All memories as a file of records, one per line. What fails halfway ends the download as broken."""
     try:
-        async with admission.turn(request.scope) as caller:
-            asked = Asked(door=console.door, caller=caller)
-            page = await anyio.to_thread.run_sync(_export_page, asked, None, limiter=admission.calls)
+        async with admission.turn(request.scope) as known:
+            asked = Asked(door=console.door, caller=known.caller)
+            page = await known.run(partial(_export_page, asked, None))
     except SteeltrapError as error:
         return refused(console, request, error)
 
@@ -120,8 +143,8 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
             yield "".join(f"{compact(record)}\n" for record in found["records"])
             if found.get("next") is None:
                 return
-            async with admission.turn(request.scope):
-                found = await anyio.to_thread.run_sync(_export_page, asked, found["next"], limiter=admission.calls)
+            async with admission.turn(request.scope) as known:
+                found = await known.run(partial(_export_page, asked, found["next"]))
 
     name = f"steeltrap-{asked.now:%Y-%m-%d}.jsonl"
     headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
@@ -132,23 +155,26 @@ def _export_page(asked: Asked, after: str | None) -> Any:
     return asked.ask("export", limit=_PAGE, after=after)
 
 
-async def _progress(
-    console: Console, admission: Admission, request: Request, caller: Caller, folder: Path, progress: Progress
-) -> AsyncIterator[str]:
-    """Lines that say how far it is, and a last one with what to show."""
-    try:
-        async with admission.turn(request.scope):
-            work = partial(_run, console, caller, folder, progress)
-            working = asyncio.ensure_future(anyio.to_thread.run_sync(work, limiter=admission.calls))
-            while not working.done():
-                await asyncio.wait({working}, timeout=_TOLD_EVERY)
-                yield compact(progress.told()) + "\n"
-            await working
-        page = progress.page()
-        html = console.rendering.render("imported.html", page.values)
-        yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
-    finally:
-        progress.stopped = True
+class _ProgressLines(StreamingResponse):
+    """Lines that say how far an import is, and a last one with what to show. Stops it when the client leaves."""
+
+    def __init__(self, console: Console, working: "asyncio.Future[None]", progress: Progress) -> None:
+        super().__init__(_lines(console, working, progress), headers=SECURITY, media_type=LINES)
+        self._progress = progress
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._progress.stopped = True
+
+
+async def _lines(console: Console, working: "asyncio.Future[None]", progress: Progress) -> AsyncIterator[str]:
+    while not working.done():
+        await asyncio.wait({working}, timeout=_TOLD_EVERY)
+        yield compact(progress.told()) + "\n"
+    html = console.rendering.render("imported.html", progress.page().values)
+    yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
 
 
 def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> None:
@@ -161,7 +187,7 @@ def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> 
         progress.formats = surveyed.formats
         run(
             new_call,
-            parts(surveyed, filing),
+            _checked(parts(surveyed, filing), progress),
             tally=progress.tally,
             restore=False,
             report=progress.report,
@@ -181,7 +207,14 @@ def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _received(request: Request) -> tuple[Path, Progress]:
+def _checked(read: Iterable[Part], progress: Progress) -> Iterator[Part]:
+    """What is read, as long as the import may go on."""
+    for part in read:
+        progress.check()
+        yield part
+
+
+async def _received(console: Console, request: Request) -> tuple[Path, Progress]:
     """A folder with the file of the form alone, under the name that it had. Raises InvalidInput, TooLarge."""
     limited = Request(request.scope, _at_most(MAX_UPLOAD_BYTES, request.receive))
     try:
@@ -197,7 +230,9 @@ async def _received(request: Request) -> tuple[Path, Progress]:
         raise InvalidInput("The form can't be read: send it as multipart/form-data with one file.") from None
     except ClientDisconnect:
         raise InvalidInput("The connection ended before the file did.") from None
-    return folder, Progress(name, scope=scope.strip() or DEFAULT_SCOPE if isinstance(scope, str) else DEFAULT_SCOPE)
+    deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
+    scope = scope.strip() or DEFAULT_SCOPE if isinstance(scope, str) else DEFAULT_SCOPE
+    return folder, Progress(name, deadline, scope=scope)
 
 
 def _copy(file: UploadFile, to: Path) -> None:
