@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
-from .errors import InvalidInput
+from .errors import InvalidInput, MalformedBody
 from .model import JsonObject
 from .rules.bounds import bounds_of
 from .rules.limits import MAX_JSON_DEPTH, check_json
@@ -30,19 +30,19 @@ def decode(body: bytes | bytearray | str) -> JsonObject:
     try:
         text = body if isinstance(body, str) else body.decode("utf-8")
     except UnicodeDecodeError:
-        raise InvalidInput("The body is not valid UTF-8; send JSON encoded as UTF-8.") from None
+        raise MalformedBody("The body is not valid UTF-8; send JSON encoded as UTF-8.") from None
     if not text or text.isspace():
         return {}
     try:
         value = _loads(text)
     except RecursionError:
-        raise InvalidInput(f"The JSON is nested more than {MAX_JSON_DEPTH} levels deep.") from None
+        raise MalformedBody(f"The JSON is nested more than {MAX_JSON_DEPTH} levels deep.") from None
     except ValueError as error:
-        raise InvalidInput(f"The body is not valid JSON ({error}); send one JSON object.") from None
+        raise MalformedBody(f"The body is not valid JSON ({error}); send one JSON object.") from None
     if isinstance(value, str):
         value = _parsed(value.strip(), dict)
     if not isinstance(value, dict):
-        raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
+        raise MalformedBody('The arguments must be one JSON object, such as {"query": "dark mode"}.')
     return value
 
 
@@ -59,7 +59,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
     if isinstance(arguments, bytes | bytearray):
         arguments = decode_for(tool, arguments)
     if not isinstance(arguments, dict):
-        raise InvalidInput('The arguments must be one JSON object, such as {"query": "dark mode"}.')
+        raise MalformedBody('The arguments must be one JSON object, such as {"query": "dark mode"}.')
     given = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))
     check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
     try:

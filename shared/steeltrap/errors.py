@@ -63,6 +63,10 @@ class InvalidInput(SteeltrapError):
     fixable = True
 
 
+class MalformedBody(InvalidInput):
+    """A body that isn't a JSON object: a mistake of the program, which no model can correct."""
+
+
 class IdentityMissing(SteeltrapError):
     """The call has no authenticated user, or no agent or conversation where one is required."""
 

@@ -159,7 +159,8 @@ class Toolset:
 
     `instructions` tell a model when to save and when to search, by the names of these tools.
     `omit_nulls` leaves fields without a value out of answers. `render_error` makes the dialect's error body; with
-    `standard_errors`, a surface with its own error format (such as HTTP) uses that instead.
+    `standard_errors`, a surface with its own error format (such as HTTP) uses that instead. With `errors_are_answers`,
+    an error that the model can mend is an ordinary answer over HTTP, so that no client hides its sentence.
     `secrets` is what becomes of secrets in what is saved through it, where the settings don't say.
     `modules` names the module of each tool, for a toolset whose modules are imported one by one, when needed.
     """
@@ -170,6 +171,7 @@ class Toolset:
     render_error: Callable[[SteeltrapError, Tool], Any]
     omit_nulls: bool = False
     standard_errors: bool = False
+    errors_are_answers: bool = False
     secrets: SecretsMode = "off"
     modules: Mapping[str, str] = field(default_factory=dict)
     registered: dict[str, Tool] = field(default_factory=dict)

@@ -8,6 +8,7 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
+from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
@@ -21,6 +22,15 @@ Ask = Callable[..., Result]
 def door(tmp_path: Path, clock: SettableClock, open_store: Opening) -> Iterator[Door]:
     embedder = HashedWords(dimension=256)
     store = open_store(tmp_path, embedder, clock)
+    yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock, files=FolderFiles(tmp_path))
+    store.close()
+
+
+@pytest.fixture
+def own_door(tmp_path: Path, clock: SettableClock, open_store: Opening) -> Iterator[Door]:
+    """A door with the embedder that comes with steeltrap, which knows what words mean."""
+    embedder = StaticEmbedder()
+    store = open_store(tmp_path / "own", embedder, clock)
     yield Door(catalogue=CATALOGUE, store=store, embedder=embedder, clock=clock, files=FolderFiles(tmp_path))
     store.close()
 

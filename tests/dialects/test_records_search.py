@@ -186,23 +186,25 @@ def test_a_floor_leaves_out_what_is_less_similar(run: Tools, floor: float, count
 
 
 @pytest.mark.usefixtures("pond")
-def test_in_hybrid_mode_what_shares_words_passes_the_floor(run: Tools) -> None:
-    kept = found(run, "KX4711", search_mode="hybrid", min_similarity=0.9)
-    assert [content[:13] for content in kept] == ["ticket KX4711"]
-
-
-@pytest.mark.usefixtures("pond")
-@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
-def test_what_is_shown_below_the_floor_says_that_its_words_matched(run: Tools, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["semantic", "hybrid"])
+@pytest.mark.parametrize("floor", [0.01, 0.1234567, 0.3, 0.5, 0.70004, 0.9, 1.0])
+def test_no_result_by_meaning_is_shown_below_the_floor(run: Tools, mode: str, floor: float) -> None:
     stored(run, f"{FILLER} KX4711 {FILLER} {FILLER}")
-    hits = run("memory_search", query="KX4711", search_mode=mode, min_similarity=0.9)["results"]
-    assert len(hits) == 2
-    below = [hit for hit in hits if hit["similarity"] < 0.9]
-    assert below
-    assert all(hit["matched_by"] == "keyword" for hit in below)
-    assert not any("matched_by" in hit for hit in hits if hit not in below)
-    for asked in ({"search_mode": mode}, {}, {"min_similarity": 0.1}):
-        assert not any("matched_by" in hit for hit in run("memory_search", query="KX4711", **asked)["results"])
+    everything = run("memory_search", query="KX4711 otter", search_mode=mode)["results"]
+    hits = run("memory_search", query="KX4711 otter", search_mode=mode, min_similarity=floor)["results"]
+    assert all(hit["similarity"] >= floor for hit in hits)
+    assert {hit["id"] for hit in hits} >= {hit["id"] for hit in everything if hit["similarity"] > floor + 1e-4}
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid", "keyword"])
+def test_a_result_has_the_documents_keys_whatever_found_it(run: Tools, mode: str) -> None:
+    stored(run, f"{FILLER} KX4711 {FILLER} {FILLER}")
+    stored(run, "KX4711")
+    for floor in (0.0, 0.9):
+        hits = run("memory_search", query="KX4711", search_mode=mode, min_similarity=floor)["results"]
+        assert hits
+        for hit in hits:
+            assert list(hit) == ["id", "content", "similarity", "memory_tier", "tags", "created_at"]
 
 
 @pytest.mark.usefixtures("pond")

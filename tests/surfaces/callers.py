@@ -106,7 +106,8 @@ def http(folder: Path) -> Iterator[Connected]:
                 got = client.post("/v1/" + tool.replace(".", "/"), content=json.dumps(arguments), headers=headers)
                 is_json = "json" in got.headers["Content-Type"]
                 body = got.json() if is_json else got.text
-                return _reply(body, got.is_error, outcome=got.headers.get("X-Steeltrap-Outcome"))
+                is_error = got.is_error or "X-Steeltrap-Error" in got.headers
+                return _reply(body, is_error, outcome=got.headers.get("X-Steeltrap-Outcome"))
 
             return call
 
@@ -284,7 +285,8 @@ def _api_gateway(door: Door, event: Callable[..., dict[str, Any]], caller: Calle
         got = _handler(door, tool)(event(path, json.dumps(arguments), caller), None)
         is_json = "json" in got["headers"]["Content-Type"]
         body = json.loads(got["body"]) if is_json else got["body"]
-        return _reply(body, got["statusCode"] >= 400, outcome=got["headers"].get("X-Steeltrap-Outcome"))
+        is_error = got["statusCode"] >= 400 or "X-Steeltrap-Error" in got["headers"]
+        return _reply(body, is_error, outcome=got["headers"].get("X-Steeltrap-Outcome"))
 
     return call
 

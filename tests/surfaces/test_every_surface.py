@@ -1,20 +1,26 @@
 """The same story and the same refusals through every surface."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
 
 from secret_examples import token
 from steeltrap.model import Caller, UserRef
+from steeltrap.surfaces.cli.app import app
+from steeltrap.surfaces.schemas import FORMATS, openapi, schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import SURFACES, Connected, direct
 from surfaces.refusals import BAD, MENDED, OWN_ID, UNKNOWN, Case
 from surfaces.scenarios import SCENARIOS
 
+ROOT = Path(__file__).parents[2]
 # Few callers: each is a process of its own over stdio.
 ME = Caller(UserRef("ana"), "default", "chat-1")
 OTHER = Caller(UserRef("bob"), "default", "chat-1")
@@ -180,3 +186,29 @@ def _is_a_sentence(message: str) -> None:
     assert "\n" not in message
     for trace in ("Traceback", 'File "', "Error(", "pydantic", "apsw", "sqlite"):
         assert trace not in message
+
+
+DOCUMENTS_ORDER = {
+    "notes": "memory_search memory_save memory_update memory_delete",
+    "categories": "store_memory search_memories list_memories",
+    "records": "memory_store memory_search memory_get memory_update memory_delete memory_list memory_batch_store "
+    "memory_batch_update memory_get_score memory_set_score memory_consolidate",
+    "associative": "memory_store memory_search memory_manage memory_discover_associations memory_move memory_list_all "
+    "memory_sync scope_list scope_suggest session_manage",
+    "episodic": "retrieve_memory retrieve_memory_raw add_message",
+}
+
+
+@pytest.mark.parametrize("toolset", DOCUMENTS_ORDER)
+def test_every_listing_has_the_tools_in_the_documents_order(toolset: str) -> None:
+    names = DOCUMENTS_ORDER[toolset].split()
+    found = CATALOGUE.toolset(toolset)
+    for format in FORMATS:
+        text = json.dumps(schemas(found, format))
+        assert sorted(names, key=lambda name: text.index(f'"{name}"')) == names
+    paths = [path.rpartition("/")[2] for path in openapi(CATALOGUE)["paths"] if path.startswith(f"/v1/{toolset}/")]
+    assert paths == names
+    table = CliRunner().invoke(app, ["tools", "--toolset", toolset]).output
+    assert [line.split("\t")[0] for line in table.splitlines()] == [f"{toolset}.{name}" for name in names]
+    page = (ROOT / "docs" / "tools" / f"{toolset}.md").read_text()
+    assert re.findall(r"^## `(\w+)`$", page, re.MULTILINE) == names

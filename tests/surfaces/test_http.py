@@ -123,6 +123,37 @@ def test_a_body_that_is_no_arguments_is_refused_in_the_dialects_own_form(
     assert answer.text.startswith(form)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        (
+            "store_memory",
+            {"category": "invalid_category", "content": "x"},
+            "Failed to store memory: Invalid category 'invalid_category'. "
+            "Must be one of: ['fact', 'pattern', 'preference', 'capability']",
+        ),
+        (
+            "store_memory",
+            {"category": "fact", "content": "x", "confidence": 2},
+            "Failed to store memory: Confidence must be between 0.0 and 1.0, got 2.0",
+        ),
+        ("store_memory", {"category": "fact", "content": "x" * 32_769}, "Failed to store memory: `content` is 32,769"),
+        ("search_memories", {"query": " "}, "Failed to search memories: `query` must not be empty"),
+        ("list_memories", {"category": "fact", "limit": 51}, "Failed to list memories: `limit` must be"),
+    ],
+)
+def test_an_error_that_a_model_can_mend_is_an_answer_of_categories(
+    local: httpx.Client, tool: str, arguments: dict[str, Any], sentence: str
+) -> None:
+    """A client that raises an error for a status of 400 would hide the document's sentence."""
+    answer = local.post(f"/v1/categories/{tool}", json=arguments)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert answer.text.startswith(sentence)
+    assert answer.headers["X-Steeltrap-Error"] in ("invalid_input", "too_large")
+    stored = local.post("/v1/categories/store_memory", json={"category": "fact", "content": "x"})
+    assert "X-Steeltrap-Error" not in stored.headers
+
+
 def test_a_dialect_answers_its_own_error_with_the_status(local: httpx.Client) -> None:
     answer = local.post("/v1/notes/memory_delete", json={"note_id": "note-1"})
     assert answer.status_code == 404

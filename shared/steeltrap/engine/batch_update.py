@@ -9,7 +9,7 @@ from ..rules.limits import check_id
 from .batch_save import Batch, OnError, check_rollback_size
 from .call import Call
 from .get import find
-from .update import Edit, commit_edits, edited, update
+from .update import Edit, check_edit, commit_edits, edited, update
 
 MAX_UPDATES: Final = 100
 
@@ -70,6 +70,7 @@ def _read(
     for index, item in enumerate(call.in_time(edits)):
         try:
             id, edit = _readable(item)
+            check_edit(edit)
             if check_id(id) in seen:
                 raise InvalidInput(f"memory {id} is edited twice in one batch; merge the two edits.")
             seen.add(check_id(id))

@@ -1,6 +1,6 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import field
 from itertools import islice
 from math import isnan
@@ -10,7 +10,7 @@ from ..errors import IndexUnavailable, InvalidInput
 from ..model import Candidates, Filter, Hit, Memory, Outcome, OutcomeKind, Query, to_micros
 from ..model.frozen import frozen
 from ..rules import precision
-from ..rules.analysis import query_tokens
+from ..rules.analysis import query_tokens, tokens
 from ..rules.budget import Sizing, fit
 from ..rules.diversity import Diversity
 from ..rules.importance import UNREAD, importance
@@ -18,6 +18,7 @@ from ..rules.matching import sees
 from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
+from .entry import searchable_text
 from .search_outcome import NOTHING_RELEVANT, told
 from .successors import credit
 
@@ -41,9 +42,13 @@ class Search:
     """What to search for and how.
 
     `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
-    raw cosine; in hybrid mode a keyword match passes it. `related_only` leaves out what has neither a
-    keyword nor a cosine above the unrelated level. `precision` leaves out what doesn't matter: `relevant` returns
-    what scores nearly as well as the best, `best` only that, and both nothing if even the best is unrelated.
+    raw cosine; in hybrid mode a keyword match passes it, unless it `floors_every_hit`. `related_only` leaves out
+    what has neither a keyword nor a cosine above the unrelated level.
+
+    `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
+    what scores nearly as well as the best, `best` only that, and all of them nothing if even the best is unrelated.
+    With `mentions`, what has every word of the query's subject is returned too, if anything is.
+
     `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
     so that long ones are shown in part.
 
@@ -59,8 +64,10 @@ class Search:
     filter: Filter = field(default_factory=Filter)
     vector_weight: float | None = None
     min_similarity: float = 0.0
+    floors_every_hit: bool = False
     related_only: bool = False
     precision: Precision = "all"
+    mentions: bool = False
     max_tokens: int | None = None
     sized: Sizing | None = None
     sort_by: SortBy = "relevance"
@@ -117,11 +124,13 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
             credit(call, scored, request.pool())
         passed = _passed(scored, request)
         relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
-        ranked = _ordered(call, request, scored, relevant)
+        ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
     found = _hydrate(call, request.filter, chosen)
+    if request.mentions:
+        found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
         found = said_once(found, request.limit)
     hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
@@ -211,7 +220,10 @@ def _passed(scored: "Scored", request: Search) -> "Column":
     if request.mode == "keyword":
         return scored.above(0.0, related_only=False)
     least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -2.0
-    above = scored.above(least, related_only=request.related_only)
+    if request.floors_every_hit and request.min_similarity > 0:
+        above = scored.similar(least)
+    else:
+        above = scored.above(least, related_only=request.related_only)
     return above if request.shows_superseded() else scored.current(above)
 
 
@@ -249,10 +261,23 @@ def _relevant(scored: "Scored", passed: "Column", request: Search, *, degraded: 
     floor = precision.floor(request.query, scored.candidates.frequencies)
     if not degraded and scored.legs[passed].max() < floor:
         return passed[:0]
+    if request.precision == "related" and not degraded:
+        related: Column = passed[scored.legs[passed] >= floor]
+        return related
     score = scored.score[passed]
     kept = precision.NEAR_THE_BEST if request.precision == "relevant" else 1.0
     near_the_best: Column = passed[score >= kept * score.max()]
     return near_the_best
+
+
+def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:
+    """The relevant results, and those that have every word of what the query is about."""
+    about = precision.subject(request.query)
+    return [
+        hit
+        for hit in found
+        if hit.memory.id in relevant or (about and about.issubset(tokens(searchable_text(hit.memory))))
+    ]
 
 
 def _hydrate(call: Call, filter: Filter, ranked: "Sequence[Fused]") -> list[Hit]:

@@ -44,13 +44,18 @@ class Edit:
     clear: tuple[str, ...] = ()
     imported: bool = False
 
+    def is_empty(self) -> bool:
+        """Whether it changes nothing, whatever it is applied to."""
+        return replace(self, metadata=self.metadata or None) == Edit()
+
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
     """The memory after the edit.
 
     With `version`, raises VersionConflict when the stored one is another; without it, the edit is applied to
-    whatever is stored, again if a write came in between.
+    whatever is stored, again if a write came in between. Raises InvalidInput for an empty edit.
     """
+    check_edit(edit)
     while True:
         current = find(call, id)
         check_version(current, version)
@@ -60,6 +65,12 @@ def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Me
             if version is not None:
                 raise
             call.deadline.left()
+
+
+def check_edit(edit: Edit) -> None:
+    """Raises InvalidInput for an edit that changes nothing."""
+    if edit.is_empty():
+        raise InvalidInput("give what to change, besides the id; nothing was changed.")
 
 
 def check_version(current: Memory, version: int | None) -> None:

@@ -1,5 +1,6 @@
 """Cutting a text into the overlapping spans that are embedded one by one."""
 
+from collections.abc import Sequence
 from typing import Final
 
 CHUNK_CHARACTERS: Final = 640
@@ -20,6 +21,15 @@ def chunks(text: str) -> list[str]:
         start = stop - OVERLAP_CHARACTERS
     spans.append(text[start:])
     return spans
+
+
+def passage(spans: Sequence[str], number: int) -> str:
+    """One of a text's spans, trimmed, without the part of a word that it may begin with."""
+    span = spans[number]
+    if number and not (spans[number - 1][-OVERLAP_CHARACTERS - 1].isspace() or span[0].isspace()):
+        begun, space, _ = span[:OVERLAP_CHARACTERS].partition(" ")
+        span = span[len(begun) :] if space else span
+    return span.strip()
 
 
 def _word_end(text: str, stop: int) -> int:

@@ -99,6 +99,12 @@ class Scored:
         places: Column = passes.nonzero()[0]
         return places
 
+    def similar(self, least: float) -> Column:
+        """The places of the candidates whose cosine is `least` or more; none without cosines."""
+        cosine = self.candidates.cosine
+        places: Column = np.empty(0, np.intp) if cosine is None else (cosine >= least).nonzero()[0]
+        return places
+
     def weigh(self, importance: Mapping[int, float], weight: float) -> None:
         """Note the importance of the candidates at some places, and give it a share of `weight` in their scores."""
         self.importance = np.zeros(len(self.candidates))

@@ -102,18 +102,6 @@ class Agent:
     def undo_memory_change(self, *, id: str | None = None) -> str:
         """Undo the last change to a memory: saved, revised or forgotten."""
 
-class CoreAssociationView(TypedDict):
-    """A linked memory."""
-
-    id: str
-    content: str
-    scope: str
-    strength: float
-    manual: bool
-
-class CoreAssociationsView(TypedDict):
-    associations: builtins.list[CoreAssociationView]
-
 class CoreMessageInput(TypedDict):
     """One message."""
 
@@ -135,41 +123,6 @@ class CoreSavedView(TypedDict):
     similarity: NotRequired[float]
     supersedes: NotRequired[builtins.list[str]]
     probably_supersedes: NotRequired[builtins.list[str]]
-
-class CoreMemoryInput(TypedDict):
-    """A memory to save."""
-
-    content: str
-    messages: NotRequired[Sequence[CoreMessageInput]]
-    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"]]
-    tier: NotRequired[Literal["short_term", "long_term", "working"]]
-    category: NotRequired[str | None]
-    context: NotRequired[str | None]
-    confidence: NotRequired[float]
-    tags: NotRequired[Sequence[str]]
-    metadata: NotRequired[Mapping[str, Any]]
-    scope: NotRequired[str]
-    agent_label: NotRequired[str | None]
-    conversation_id: NotRequired[str | None]
-    occurred_at: NotRequired[str | datetime | None]
-    occurred_until: NotRequired[str | datetime | None]
-    ttl_seconds: NotRequired[int | None]
-    surprise: NotRequired[float | None]
-    pinned: NotRequired[bool]
-    supersedes: NotRequired[Sequence[str]]
-
-class CoreItemError(TypedDict):
-    """Why an item was not written."""
-
-    index: int
-    code: str
-    message: str
-
-class CoreBatchView(TypedDict):
-    """The ids written, in order, and the items that failed."""
-
-    ids: builtins.list[str]
-    errors: builtins.list[CoreItemError]
 
 class CoreMessageView(TypedDict):
     role: str
@@ -228,68 +181,11 @@ class CoreMemoryView(TypedDict):
     supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
 
-class CoreEditInput(TypedDict):
-    """What to change; omitted fields stay as they are."""
+class CoreListView(TypedDict):
+    """A page of memories, newest first, and the total number."""
 
-    id: str
-    content: NotRequired[str | None]
-    tags: NotRequired[Sequence[str] | None]
-    metadata: NotRequired[Mapping[str, Any] | None]
-    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"] | None]
-    tier: NotRequired[Literal["short_term", "long_term", "working"] | None]
-    category: NotRequired[str | None]
-    context: NotRequired[str | None]
-    confidence: NotRequired[float | None]
-    scope: NotRequired[str | None]
-    agent_label: NotRequired[str | None]
-    occurred_at: NotRequired[str | datetime | None]
-    occurred_until: NotRequired[str | datetime | None]
-    ttl_seconds: NotRequired[int | None]
-    surprise: NotRequired[float | None]
-    pinned: NotRequired[bool | None]
-
-class CoreMovedView(TypedDict):
-    """The ids moved, and the memories that could not be moved."""
-
-    moved: builtins.list[str]
-    failed: builtins.list[CoreItemError]
-
-class CoreAppendedMessage(TypedDict):
-    """A message to append."""
-
-    role: str
-    content: str
-    time: NotRequired[str | datetime | None]
-    speaker: NotRequired[str | None]
-    id: NotRequired[str | None]
-
-class CoreAppendedView(TypedDict):
-    """The ids of the stored messages, in order, and those that were stored before. `split` lists all ids of a message
-    that is stored in several parts, by its first id. `episodes` were made in this call, also of other conversations; a
-    server makes them after it. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with
-    `ended`.
-    """
-
-    conversation_id: str
-    ids: builtins.list[str]
-    existed: NotRequired[builtins.list[str]]
-    split: NotRequired[builtins.dict[str, builtins.list[str]]]
-    episodes: NotRequired[builtins.list[str]]
-    closed: NotRequired[bool]
-
-class CoreDeletedView(TypedDict):
-    """The ids of the deleted memories. `more` is true if time ran out: call again to continue."""
-
-    deleted: builtins.list[str]
-    more: NotRequired[bool]
-
-class CoreReceiptView(TypedDict):
-    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
-
-    id: str
-    forgotten_at: str
-    verified: bool
-    outside: str
+    memories: builtins.list[CoreMemoryView]
+    total: int
 
 class CoreWhyView(TypedDict):
     """Why a result was found: its raw scores, its scaled scores, and what ranking rules added."""
@@ -355,46 +251,84 @@ class CoreSearchView(TypedDict):
     results: builtins.list[CoreHitView]
     outcome: CoreOutcomeView
 
-class CoreListView(TypedDict):
-    """A page of memories, newest first, and the total number."""
+class CoreDeletedView(TypedDict):
+    """The ids of the deleted memories. `more` is true if time ran out: call again to continue."""
 
-    memories: builtins.list[CoreMemoryView]
-    total: int
+    deleted: builtins.list[str]
+    more: NotRequired[bool]
 
-class CoreRevisionView(TypedDict):
-    """One version of a memory. The current one has no `replaced_at` or `replaced_by`."""
+class CoreMemoryInput(TypedDict):
+    """A memory to save."""
 
-    memory: CoreMemoryView
-    replaced_at: NotRequired[str]
-    replaced_by: NotRequired[str]
+    content: str
+    messages: NotRequired[Sequence[CoreMessageInput]]
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"]]
+    tier: NotRequired[Literal["short_term", "long_term", "working"]]
+    category: NotRequired[str | None]
+    context: NotRequired[str | None]
+    confidence: NotRequired[float]
+    tags: NotRequired[Sequence[str]]
+    metadata: NotRequired[Mapping[str, Any]]
+    scope: NotRequired[str]
+    agent_label: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
+    occurred_at: NotRequired[str | datetime | None]
+    occurred_until: NotRequired[str | datetime | None]
+    ttl_seconds: NotRequired[int | None]
+    surprise: NotRequired[float | None]
+    pinned: NotRequired[bool]
+    supersedes: NotRequired[Sequence[str]]
 
-class CoreHistoryView(TypedDict):
-    """Versions of a memory. There is no `next` once the current version is included."""
+class CoreItemError(TypedDict):
+    """Why an item was not written."""
 
-    revisions: builtins.list[CoreRevisionView]
-    next: NotRequired[int]
+    index: int
+    code: str
+    message: str
 
-class CoreStatsView(TypedDict):
-    """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
+class CoreBatchView(TypedDict):
+    """The ids written, in order, and the items that failed."""
 
-    memories: int
-    superseded: int
-    turns: int
-    deleted: int
-    chunks: int
-    bytes: int
-    record_bytes: int
+    ids: builtins.list[str]
+    errors: builtins.list[CoreItemError]
 
-class CoreDecayView(TypedDict):
-    """How well a memory is remembered at a time, 0 to 1, and when that falls below 0.9 and 0.5 if nobody recalls it.
-    Pinned memories never fade.
-    """
+class CoreEditInput(TypedDict):
+    """What to change; omitted fields stay as they are."""
 
     id: str
-    at: str
-    retrievability: float
-    below_90_percent_at: NotRequired[str]
-    below_50_percent_at: NotRequired[str]
+    content: NotRequired[str | None]
+    tags: NotRequired[Sequence[str] | None]
+    metadata: NotRequired[Mapping[str, Any] | None]
+    content_type: NotRequired[Literal["text", "image", "code", "json", "yaml"] | None]
+    tier: NotRequired[Literal["short_term", "long_term", "working"] | None]
+    category: NotRequired[str | None]
+    context: NotRequired[str | None]
+    confidence: NotRequired[float | None]
+    scope: NotRequired[str | None]
+    agent_label: NotRequired[str | None]
+    occurred_at: NotRequired[str | datetime | None]
+    occurred_until: NotRequired[str | datetime | None]
+    ttl_seconds: NotRequired[int | None]
+    surprise: NotRequired[float | None]
+    pinned: NotRequired[bool | None]
+
+class CoreAssociationView(TypedDict):
+    """A linked memory."""
+
+    id: str
+    content: str
+    scope: str
+    strength: float
+    manual: bool
+
+class CoreAssociationsView(TypedDict):
+    associations: builtins.list[CoreAssociationView]
+
+class CoreMovedView(TypedDict):
+    """The ids moved, and the memories that could not be moved."""
+
+    moved: builtins.list[str]
+    failed: builtins.list[CoreItemError]
 
 class CoreScopeView(TypedDict):
     scope: str
@@ -452,6 +386,40 @@ class CoreCleanedUpView(TypedDict):
     spared: int
     more: bool
 
+class CoreAppendedMessage(TypedDict):
+    """A message to append."""
+
+    role: str
+    content: str
+    time: NotRequired[str | datetime | None]
+    speaker: NotRequired[str | None]
+    id: NotRequired[str | None]
+
+class CoreAppendedView(TypedDict):
+    """The ids of the stored messages, in order, and those that were stored before. `split` lists all ids of a message
+    that is stored in several parts, by its first id. `episodes` were made in this call, also of other conversations; a
+    server makes them after it. With `ended`, `closed` says whether all messages are in episodes: if false, repeat with
+    `ended`.
+    """
+
+    conversation_id: str
+    ids: builtins.list[str]
+    existed: NotRequired[builtins.list[str]]
+    split: NotRequired[builtins.dict[str, builtins.list[str]]]
+    episodes: NotRequired[builtins.list[str]]
+    closed: NotRequired[bool]
+
+class CoreDecayView(TypedDict):
+    """How well a memory is remembered at a time, 0 to 1, and when that falls below 0.9 and 0.5 if nobody recalls it.
+    Pinned memories never fade.
+    """
+
+    id: str
+    at: str
+    retrievability: float
+    below_90_percent_at: NotRequired[str]
+    below_50_percent_at: NotRequired[str]
+
 class CoreScoreView(TypedDict):
     """How important a memory is, 0 to 1. `reason` and `set_at` are present if it was set manually."""
 
@@ -470,6 +438,27 @@ class CoreRescoredView(TypedDict):
     previous: float
     score: float
 
+class CoreRevisionView(TypedDict):
+    """One version of a memory. The current one has no `replaced_at` or `replaced_by`."""
+
+    memory: CoreMemoryView
+    replaced_at: NotRequired[str]
+    replaced_by: NotRequired[str]
+
+class CoreHistoryView(TypedDict):
+    """Versions of a memory. There is no `next` once the current version is included."""
+
+    revisions: builtins.list[CoreRevisionView]
+    next: NotRequired[int]
+
+class CoreReceiptView(TypedDict):
+    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
+
+    id: str
+    forgotten_at: str
+    verified: bool
+    outside: str
+
 class CoreExportView(TypedDict):
     """Complete records for `import`. The last page has no `next`."""
 
@@ -483,16 +472,19 @@ class CoreImportView(TypedDict):
     skipped: int
     errors: builtins.list[CoreItemError]
 
+class CoreStatsView(TypedDict):
+    """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
+
+    memories: int
+    superseded: int
+    turns: int
+    deleted: int
+    chunks: int
+    bytes: int
+    record_bytes: int
+
 class Core:
     """Everything steeltrap can do: save, find, correct, merge, link, forget and move memories."""
-
-    def associate(self, *, id: str, target_id: str, strength: float = 1.0) -> CoreAssociationsView:
-        """Link two related memories. Similar memories in the same scope are linked automatically."""
-
-    def associations(
-        self, *, id: str, limit: int = 10, discover: bool = False, threshold: float = 0.1
-    ) -> CoreAssociationsView:
-        """List the memories linked to a memory, strongest first. Links work in both directions."""
 
     def save(
         self,
@@ -526,108 +518,33 @@ class Core:
         `supersedes`.
         """
 
-    def batch_save(
-        self, *, items: Sequence[CoreMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
-    ) -> CoreBatchView:
-        """Save up to 100 memories in one call, by default all or nothing."""
+    def get(self, *, id: str) -> CoreMemoryView:
+        """Read one memory by its id, with all its fields."""
 
-    def update(
+    def list(
         self,
         *,
-        id: str,
-        content: str | None = None,
         tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
         tier: Literal["short_term", "long_term", "working"] | None = None,
         category: str | None = None,
-        context: str | None = None,
-        confidence: float | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
         scope: str | None = None,
+        include_child_scopes: bool = True,
         agent_label: str | None = None,
-        occurred_at: str | datetime | None = None,
-        occurred_until: str | datetime | None = None,
-        ttl_seconds: int | None = None,
-        surprise: float | None = None,
-        pinned: bool | None = None,
-        version: int | None = None,
-    ) -> CoreMemoryView:
-        """Correct or extend a memory. The old version stays in its history; undo restores it.
-
-        New content for an episode also replaces its messages.
-        """
-
-    def batch_update(
-        self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
-    ) -> CoreBatchView:
-        """Update up to 100 memories in one call, by default all or nothing.
-
-        Some stores take at most 50 with rollback; the error then says so.
-        """
-
-    def consolidate(
-        self,
-        *,
-        ids: Sequence[str],
-        preserve_originals: bool = True,
-        tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> CoreMemoryView:
-        """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
-
-        Up to 4,000 characters, all text is kept; beyond that, only the most informative sentences.
-        """
-
-    def move(self, *, ids: Sequence[str], scope: str) -> CoreMovedView:
-        """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
-
-    def append_messages(
-        self,
-        *,
-        messages: Sequence[CoreAppendedMessage] = ...,
-        conversation_id: str | None = None,
-        scope: str = "user/default",
-        ended: bool = False,
-    ) -> CoreAppendedView:
-        """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
-
-        A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. If a call
-        fails in the middle, the error says how many messages are stored. Related messages become an episode, a memory like
-        any other: when the topic changes, after 50 messages, after 15 minutes without a message, or at once with `ended`.
-        """
-
-    def delete(
-        self,
-        *,
-        id: str | None = None,
-        ids: Sequence[str] | None = None,
-        version: int | None = None,
-        tier: Literal["short_term", "long_term", "working"] | None = None,
-        older_than: str | datetime | None = None,
-        scope: str | None = None,
-        include_child_scopes: bool = False,
-        tags: Sequence[str] | None = None,
         written_by: str | None = None,
+        of_conversation: str | None = None,
         untrusted: bool | None = None,
-    ) -> CoreDeletedView:
-        """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
-
-        Memories that a deleted one superseded are found again. Criteria also match superseded memories, but skip pinned
-        ones. An unknown `id` is an error; unknown `ids` are skipped.
-        """
-
-    def undo(self, *, id: str, version: int | None = None) -> CoreMemoryView:
-        """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
-
-        Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
-        makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
-        """
-
-    def forget(self, *, id: str) -> CoreReceiptView:
-        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
-
-        Backups and exports made before may still contain it.
-        """
+        created_after: str | datetime | None = None,
+        created_before: str | datetime | None = None,
+        occurred_after: str | datetime | None = None,
+        occurred_before: str | datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        include_superseded: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+        deleted: bool = False,
+    ) -> CoreListView:
+        """List memories, newest first, with the exact total. To find something, use search."""
 
     def search(
         self,
@@ -673,43 +590,50 @@ class Core:
         filtered out. A result with `left_out` is shown in part; read it in full with get.
         """
 
-    def get(self, *, id: str) -> CoreMemoryView:
-        """Read one memory by its id, with all its fields."""
-
-    def list(
+    def update(
         self,
         *,
+        id: str,
+        content: str | None = None,
         tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
         tier: Literal["short_term", "long_term", "working"] | None = None,
         category: str | None = None,
-        content_type: Literal["text", "image", "code", "json", "yaml"] | None = None,
+        context: str | None = None,
+        confidence: float | None = None,
         scope: str | None = None,
-        include_child_scopes: bool = True,
         agent_label: str | None = None,
-        written_by: str | None = None,
-        of_conversation: str | None = None,
-        untrusted: bool | None = None,
-        created_after: str | datetime | None = None,
-        created_before: str | datetime | None = None,
-        occurred_after: str | datetime | None = None,
-        occurred_before: str | datetime | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        include_superseded: bool = False,
-        limit: int = 50,
-        offset: int = 0,
-        deleted: bool = False,
-    ) -> CoreListView:
-        """List memories, newest first, with the exact total. To find something, use search."""
+        occurred_at: str | datetime | None = None,
+        occurred_until: str | datetime | None = None,
+        ttl_seconds: int | None = None,
+        surprise: float | None = None,
+        pinned: bool | None = None,
+        version: int | None = None,
+    ) -> CoreMemoryView:
+        """Correct or extend a memory. The old version stays in its history; undo restores it.
 
-    def history(self, *, id: str, limit: int = 100, after: int = 0) -> CoreHistoryView:
-        """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
-
-        An answer ends at `limit` versions or 4 MiB. If it has `next`, call again with that value as `after`.
+        New content for an episode also replaces its messages.
         """
 
-    def stats(self) -> CoreStatsView:
-        """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
-        not purged yet, and bytes.
+    def delete(
+        self,
+        *,
+        id: str | None = None,
+        ids: Sequence[str] | None = None,
+        version: int | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        older_than: str | datetime | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = False,
+        tags: Sequence[str] | None = None,
+        written_by: str | None = None,
+        untrusted: bool | None = None,
+    ) -> CoreDeletedView:
+        """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
+
+        Memories that a deleted one superseded are found again. Criteria also match superseded memories, but skip pinned
+        ones. An unknown `id` is an error; unknown `ids` are skipped.
         """
 
     def retrieve_memory(
@@ -742,15 +666,42 @@ class Core:
         recalling a memory strengthens it.
         """
 
-    def review(self, *, id: str, grade: Literal["again", "hard", "good", "easy"]) -> CoreDecayView:
-        """Grade how well a memory was remembered or how much it helped.
+    def consolidate(
+        self,
+        *,
+        ids: Sequence[str],
+        preserve_originals: bool = True,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> CoreMemoryView:
+        """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
 
-        The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
-        retrieval counts as a review with grade good, at most once per day.
+        Up to 4,000 characters, all text is kept; beyond that, only the most informative sentences.
         """
 
-    def simulate_decay(self, *, id: str, at: str | datetime) -> CoreDecayView:
-        """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
+    def batch_save(
+        self, *, items: Sequence[CoreMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> CoreBatchView:
+        """Save up to 100 memories in one call, by default all or nothing."""
+
+    def batch_update(
+        self, *, updates: Sequence[CoreEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> CoreBatchView:
+        """Update up to 100 memories in one call, by default all or nothing.
+
+        Some stores take at most 50 with rollback; the error then says so.
+        """
+
+    def associate(self, *, id: str, target_id: str, strength: float = 1.0) -> CoreAssociationsView:
+        """Link two related memories. Similar memories in the same scope are linked automatically."""
+
+    def associations(
+        self, *, id: str, limit: int = 10, discover: bool = False, threshold: float = 0.1
+    ) -> CoreAssociationsView:
+        """List the memories linked to a memory, strongest first. Links work in both directions."""
+
+    def move(self, *, ids: Sequence[str], scope: str) -> CoreMovedView:
+        """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
 
     def list_scopes(self, *, parent: str | None = None) -> CoreScopesView:
         """List the scopes that have memories, each with its number of memories and the time of its last write."""
@@ -767,6 +718,31 @@ class Core:
     def cleanup_sessions(self, *, max_age_days: float = 7, session_id: str | None = None) -> CoreCleanedUpView:
         """End idle sessions and delete their memories, except pinned ones. undo restores deleted memories."""
 
+    def append_messages(
+        self,
+        *,
+        messages: Sequence[CoreAppendedMessage] = ...,
+        conversation_id: str | None = None,
+        scope: str = "user/default",
+        ended: bool = False,
+    ) -> CoreAppendedView:
+        """Store messages of a conversation, in order. A search covers them only with `include_conversation`.
+
+        A message with an `id` can be sent again safely: it is stored once, and stays deleted if it was deleted. If a call
+        fails in the middle, the error says how many messages are stored. Related messages become an episode, a memory like
+        any other: when the topic changes, after 50 messages, after 15 minutes without a message, or at once with `ended`.
+        """
+
+    def review(self, *, id: str, grade: Literal["again", "hard", "good", "easy"]) -> CoreDecayView:
+        """Grade how well a memory was remembered or how much it helped.
+
+        The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
+        retrieval counts as a review with grade good, at most once per day.
+        """
+
+    def simulate_decay(self, *, id: str, at: str | datetime) -> CoreDecayView:
+        """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
+
     def score(self, *, id: str) -> CoreScoreView:
         """Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
 
@@ -775,6 +751,25 @@ class Core:
 
     def set_score(self, *, id: str, score: float, reason: str = "Manual override") -> CoreRescoredView:
         """Set the importance of a memory. Reads don't change it; it stays until it is set again or undone."""
+
+    def history(self, *, id: str, limit: int = 100, after: int = 0) -> CoreHistoryView:
+        """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
+
+        An answer ends at `limit` versions or 4 MiB. If it has `next`, call again with that value as `after`.
+        """
+
+    def undo(self, *, id: str, version: int | None = None) -> CoreMemoryView:
+        """Undo the last change to a memory: restore it after a delete, or restore its version before an update.
+
+        Undoing a superseded memory makes it found again. Undoing a save that superseded others deletes the new memory and
+        makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
+        """
+
+    def forget(self, *, id: str) -> CoreReceiptView:
+        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
+
+        Backups and exports made before may still contain it.
+        """
 
     def export(
         self,
@@ -796,16 +791,18 @@ class Core:
         agent's name in a record is kept as `agent_label`.
         """
 
+    def stats(self) -> CoreStatsView:
+        """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
+        not purged yet, and bytes.
+        """
+
 class NotesNoteView(TypedDict):
-    """A note, or a message of the conversation, which has no id and no times."""
+    """A note, or a message of the conversation, which has no id. `text` is the best chunk of a long one."""
 
     note_id: str
     text: str
     score: float
     source: Literal["user_memory", "conversation"]
-    tags: builtins.list[str]
-    created_at: str | None
-    updated_at: str | None
 
 class NotesWrittenView(TypedDict):
     note_id: str
@@ -826,7 +823,7 @@ class Notes:
         """Update a previously saved note with new content. Use this when the user corrects or changes previously stored information (e.g., a new preferred name, an updated preference). First use memory_search to find the note and its note_id, then call this with the note_id and the new content."""
 
     def memory_delete(self, *, note_id: str) -> NotesWrittenView:
-        """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note disappears from every search at once; its text is kept for 30 days, or as long as the operator set, so that a mistake can be undone."""
+        """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it."""
 
 class Categories:
     """Three tools over an agent's knowledge in four categories (fact, pattern, preference, capability); answers are plain text, and each agent has separate memories."""
@@ -879,6 +876,31 @@ class RecordsStoredView(TypedDict):
     memory_tier: Literal["short_term", "long_term", "working"]
     created_at: str
 
+class RecordsFoundView(TypedDict):
+    """A result. `similarity` is the cosine of query and memory, 0 to 1; of a keyword search, its share of the best."""
+
+    id: str
+    content: str
+    similarity: float
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    created_at: str
+
+class RecordsSearchView(TypedDict):
+    results: builtins.list[RecordsFoundView]
+    total: int
+
+class RecordsRecordView(TypedDict):
+    id: str
+    content: str
+    content_type: Literal["text", "image", "code", "json", "yaml"]
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    metadata: builtins.dict[str, Any]
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+
 class RecordsUpdatedView(TypedDict):
     id: str
     updated: bool
@@ -888,12 +910,21 @@ class RecordsDeletedView(TypedDict):
     deleted_count: int
     deleted_ids: builtins.list[str]
 
-class RecordsConsolidatedView(TypedDict):
-    success: bool
-    consolidated_memory_id: str
-    original_count: int
-    preserved: bool
-    summary_length: int
+class RecordsListedView(TypedDict):
+    id: str
+    content: str
+    content_type: Literal["text", "image", "code", "json", "yaml"]
+    memory_tier: Literal["short_term", "long_term", "working"]
+    tags: builtins.list[str]
+    created_at: str
+
+class RecordsListView(TypedDict):
+    """A page, newest first. `total` counts all memories that pass the filter."""
+
+    memories: builtins.list[RecordsListedView]
+    total: int
+    limit: int
+    offset: int
 
 class RecordsMemoryInput(TypedDict):
     """A memory to store."""
@@ -936,48 +967,6 @@ class RecordsBatchUpdatedView(TypedDict):
     updated_ids: builtins.list[str]
     errors: builtins.list[RecordsItemError]
 
-class RecordsFoundView(TypedDict):
-    """A result. `matched_by` is set only if `similarity` is below `min_similarity` and the words matched."""
-
-    id: str
-    content: str
-    similarity: float
-    memory_tier: Literal["short_term", "long_term", "working"]
-    tags: builtins.list[str]
-    created_at: str
-    matched_by: NotRequired[Literal["keyword"] | None]
-
-class RecordsSearchView(TypedDict):
-    results: builtins.list[RecordsFoundView]
-    total: int
-
-class RecordsRecordView(TypedDict):
-    id: str
-    content: str
-    content_type: Literal["text", "image", "code", "json", "yaml"]
-    memory_tier: Literal["short_term", "long_term", "working"]
-    tags: builtins.list[str]
-    metadata: builtins.dict[str, Any]
-    created_at: str
-    updated_at: str
-    expires_at: str | None
-
-class RecordsListedView(TypedDict):
-    id: str
-    content: str
-    content_type: Literal["text", "image", "code", "json", "yaml"]
-    memory_tier: Literal["short_term", "long_term", "working"]
-    tags: builtins.list[str]
-    created_at: str
-
-class RecordsListView(TypedDict):
-    """A page, newest first. `total` counts all memories that pass the filter."""
-
-    memories: builtins.list[RecordsListedView]
-    total: int
-    limit: int
-    offset: int
-
 class RecordsScoreView(TypedDict):
     success: bool
     memory_id: str
@@ -991,8 +980,15 @@ class RecordsRescoredView(TypedDict):
     previous_score: float
     new_score: float
 
+class RecordsConsolidatedView(TypedDict):
+    success: bool
+    consolidated_memory_id: str
+    original_count: int
+    preserved: bool
+    summary_length: int
+
 class Records:
-    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate. Each description starts with the Japanese of the document that defines this dialect; the English follows."""
+    """Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, list, batches, scores, consolidate."""
 
     def memory_store(
         self,
@@ -1005,69 +1001,9 @@ class Records:
         agent_id: str | None = None,
         ttl_seconds: int | None = None,
     ) -> RecordsStoredView:
-        """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
+        """Store a memory entry; its embedding is generated automatically.
 
-        Store one memory: a fact, preference or event worth remembering, as a full sentence that makes sense on its own.
-        """
-
-    def memory_update(
-        self,
-        *,
-        id: str,
-        content: str | None = None,
-        tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
-    ) -> RecordsUpdatedView:
-        """既存のメモリエントリを更新します。
-
-        Correct or extend a memory. Fields that are left out stay unchanged. memory_tier promotes or demotes it.
-        """
-
-    def memory_delete(
-        self,
-        *,
-        id: str | None = None,
-        ids: Sequence[str] | None = None,
-        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
-        older_than: str | datetime | None = None,
-    ) -> RecordsDeletedView:
-        """IDまたは条件でメモリを削除します。
-
-        Delete by id, by ids, or by criteria. With memory_tier and older_than, both must hold. Unknown ids are left out of
-        the answer.
-        """
-
-    def memory_consolidate(
-        self,
-        *,
-        memory_ids: Sequence[str],
-        summary_strategy: Literal["extractive"] = "extractive",
-        preserve_originals: bool = True,
-        tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> RecordsConsolidatedView:
-        """複数の関連メモリを1つに統合し、要約を生成します。
-
-        Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters, all text is kept; beyond that,
-        only the most informative sentences.
-        """
-
-    def memory_batch_store(
-        self, *, items: Sequence[RecordsMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
-    ) -> RecordsBatchStoredView:
-        """複数のメモリを一括で保存します。
-
-        Store up to 100 memories in one call, by default all or nothing. If `success` is false, `errors` lists the failures.
-        """
-
-    def memory_batch_update(
-        self, *, updates: Sequence[RecordsEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
-    ) -> RecordsBatchUpdatedView:
-        """複数のメモリを一括で更新します。
-
-        Change up to 100 memories in one call, by default all or nothing; some stores take at most 50 then, and the error
-        says so. If `success` is false, `errors` lists the failures.
+        Write it as a full sentence that makes sense on its own.
         """
 
     def memory_search(
@@ -1084,15 +1020,34 @@ class Records:
         sort_by: Literal["relevance", "importance", "created_at"] = "relevance",
         importance_weight: float = 0.0,
     ) -> RecordsSearchView:
-        """セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。
-
-        Search memories by meaning, by words or by both. Use it before you answer anything that may be stored.
-        """
+        """Search memories by semantic, keyword or hybrid search. Use it before you answer anything that may be stored."""
 
     def memory_get(self, *, id: str) -> RecordsRecordView:
-        """IDで特定のメモリを取得します。
+        """Get one memory by its id."""
 
-        Read one memory by its id, with all its fields.
+    def memory_update(
+        self,
+        *,
+        id: str,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+    ) -> RecordsUpdatedView:
+        """Update an existing memory entry. Fields that are left out stay unchanged."""
+
+    def memory_delete(
+        self,
+        *,
+        id: str | None = None,
+        ids: Sequence[str] | None = None,
+        memory_tier: Literal["short_term", "long_term", "working"] | None = None,
+        older_than: str | datetime | None = None,
+    ) -> RecordsDeletedView:
+        """Delete memories by id or by criteria.
+
+        Give id, ids, or memory_tier and older_than, of which both must hold if both are given. Unknown ids are left out of
+        the answer.
         """
 
     def memory_list(
@@ -1106,22 +1061,194 @@ class Records:
         limit: int = 50,
         offset: int = 0,
     ) -> RecordsListView:
-        """フィルタリングとページネーションでメモリをリストします。
+        """List memories with filters and pagination, newest first. To find something, use memory_search."""
 
-        List memories, newest first, with the exact total. To find something, use memory_search.
+    def memory_batch_store(
+        self, *, items: Sequence[RecordsMemoryInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> RecordsBatchStoredView:
+        """Store several memories in one call, at most 100. If `success` is false, `errors` lists the failures."""
+
+    def memory_batch_update(
+        self, *, updates: Sequence[RecordsEditInput], on_error: Literal["rollback", "continue", "stop"] = "rollback"
+    ) -> RecordsBatchUpdatedView:
+        """Update several memories in one call. If `success` is false, `errors` lists the failures.
+
+        At most 100; with rollback some stores take at most 50, and the error says so.
         """
 
     def memory_get_score(self, *, id: str) -> RecordsScoreView:
-        """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
-
-        Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
+        """Get the importance score of a memory. It is computed from how often and how recently the memory was accessed,
+        unless it was set manually.
         """
 
     def memory_set_score(self, *, id: str, score: float, reason: str = "Manual override") -> RecordsRescoredView:
-        """メモリの重要度スコアを手動で設定します。
+        """Set the importance score of a memory manually. It stays until it is set again."""
 
-        Set the importance of a memory, 0 to 1. Reads don't change it; it stays until it is set again.
+    def memory_consolidate(
+        self,
+        *,
+        memory_ids: Sequence[str],
+        summary_strategy: Literal["extractive"] = "extractive",
+        preserve_originals: bool = True,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> RecordsConsolidatedView:
+        """Merge several related memories into one long-term memory and summarise them.
+
+        Up to 4,000 characters, all text is kept; beyond that, only the most important sentences.
         """
+
+class AssociativeMemoryObject(TypedDict):
+    """A complete memory object."""
+
+    id: str
+    scope: str
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+
+class AssociativeAssociationItem(TypedDict):
+    """An associated memory. `preview` is left out if the answer has its whole text."""
+
+    target_id: str
+    strength: float
+    preview: NotRequired[str]
+
+class AssociativeDuplicateAnalysis(TypedDict):
+    """The nearest older memory in any scope, and its similarity; both are left out if there is none."""
+
+    is_duplicate: bool
+    nearest_id: NotRequired[str]
+    similarity: NotRequired[float]
+
+class AssociativeStoreAnswer(TypedDict):
+    """If nothing was stored, `duplicate_of` and `memory_id` name the memory that already has the text."""
+
+    success: bool
+    memory_id: str
+    scope: NotRequired[str]
+    associations_count: NotRequired[int]
+    duplicate_of: NotRequired[str]
+    memory_object: NotRequired[AssociativeMemoryObject]
+    associations_details: NotRequired[builtins.list[AssociativeAssociationItem]]
+    duplicate_analysis: NotRequired[AssociativeDuplicateAnalysis]
+
+class AssociativeSearchResult(TypedDict):
+    """A result. `score`, 0 to 1, decides the rank; `similarity` is the cosine of query and memory. An association
+    between two results is listed with the better one.
+    """
+
+    id: str
+    scope: str
+    content_preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+    score: NotRequired[float]
+    similarity: NotRequired[float]
+    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
+
+class AssociativeSearchMetadata(TypedDict):
+    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
+    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it.
+    """
+
+    outcome: str
+    message: str
+    threshold: float
+    best_score: NotRequired[float]
+
+class AssociativeSearchAnswer(TypedDict):
+    """`total_count` counts the matches that the search examined; `results` are the best of them."""
+
+    success: bool
+    total_count: int
+    results: NotRequired[builtins.list[AssociativeSearchResult]]
+    search_metadata: NotRequired[AssociativeSearchMetadata]
+
+class AssociativeManagedMemory(TypedDict):
+    """The memory that a get returns."""
+
+    id: str
+    scope: str
+    content_preview: NotRequired[str]
+    content: NotRequired[str]
+    category: NotRequired[str]
+    tags: NotRequired[builtins.list[str]]
+    metadata: NotRequired[builtins.dict[str, Any]]
+    context: NotRequired[str]
+    confidence: NotRequired[float]
+    content_type: NotRequired[str]
+    tier: NotRequired[str]
+    pinned: NotRequired[bool]
+    importance: NotRequired[float]
+    surprise: NotRequired[float]
+    agent_id: NotRequired[str]
+    conversation_id: NotRequired[str]
+    occurred_at: NotRequired[str]
+    created_at: NotRequired[str]
+    updated_at: NotRequired[str]
+    expires_at: NotRequired[str]
+    version: NotRequired[int]
+
+class AssociativeRecordMetadata(TypedDict):
+    """The version, how often the memory was read before, and when it was read last."""
+
+    version: int
+    access_count: int
+    last_accessed_at: NotRequired[str]
+
+class AssociativeChangeDetails(TypedDict):
+    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
+
+    changed: builtins.list[str]
+    before: builtins.dict[str, Any]
+    after: builtins.dict[str, Any]
+    version: int
+    restorable_until: NotRequired[str]
+
+class AssociativeManageAnswer(TypedDict):
+    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
+
+    success: bool
+    exists: NotRequired[bool]
+    memory: NotRequired[AssociativeManagedMemory]
+    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
+    metadata: NotRequired[AssociativeRecordMetadata]
+    affected_count: NotRequired[int]
+    summary: NotRequired[str]
+    affected_items: NotRequired[builtins.list[str]]
+    change_details: NotRequired[AssociativeChangeDetails]
 
 class AssociativeDiscoveredAssociation(TypedDict):
     """An associated memory. `manual` is true if the link was made manually."""
@@ -1165,6 +1292,24 @@ class AssociativeDiscoverAnswer(TypedDict):
     associations: NotRequired[builtins.list[AssociativeDiscoveredAssociation]]
     discovery_metadata: NotRequired[AssociativeDiscoveryMetadata]
 
+class AssociativeMoveFailure(TypedDict):
+    """A memory that could not be moved, and why."""
+
+    memory_id: str
+    code: str
+    message: NotRequired[str]
+
+class AssociativeMoveAnswer(TypedDict):
+    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
+
+    success: bool
+    failed_count: NotRequired[int]
+    moved_count: NotRequired[int]
+    target_scope: NotRequired[str]
+    failed: NotRequired[builtins.list[AssociativeMoveFailure]]
+    moved_items: NotRequired[builtins.list[str]]
+    source_scope: NotRequired[str | builtins.list[str]]
+
 class AssociativeListedMemory(TypedDict):
     """A memory on the page."""
 
@@ -1207,84 +1352,53 @@ class AssociativeListAllAnswer(TypedDict):
     memories: NotRequired[builtins.list[AssociativeListedMemory]]
     pagination_info: NotRequired[AssociativePaginationInfo]
 
-class AssociativeManagedMemory(TypedDict):
-    """The memory that a get returns."""
+class AssociativeSyncFailure(TypedDict):
+    """A memory in the file that was not imported: its position in the file, from 0, and why."""
 
-    id: str
-    scope: str
-    content_preview: NotRequired[str]
-    content: NotRequired[str]
-    category: NotRequired[str]
-    tags: NotRequired[builtins.list[str]]
-    metadata: NotRequired[builtins.dict[str, Any]]
-    context: NotRequired[str]
-    confidence: NotRequired[float]
-    content_type: NotRequired[str]
-    tier: NotRequired[str]
-    pinned: NotRequired[bool]
-    importance: NotRequired[float]
-    surprise: NotRequired[float]
-    agent_id: NotRequired[str]
-    conversation_id: NotRequired[str]
-    occurred_at: NotRequired[str]
-    created_at: NotRequired[str]
-    updated_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    version: NotRequired[int]
-
-class AssociativeAssociationItem(TypedDict):
-    """An associated memory. `preview` is left out if the answer has its whole text."""
-
-    target_id: str
-    strength: float
-    preview: NotRequired[str]
-
-class AssociativeRecordMetadata(TypedDict):
-    """The version, how often the memory was read before, and when it was read last."""
-
-    version: int
-    access_count: int
-    last_accessed_at: NotRequired[str]
-
-class AssociativeChangeDetails(TypedDict):
-    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
-
-    changed: builtins.list[str]
-    before: builtins.dict[str, Any]
-    after: builtins.dict[str, Any]
-    version: int
-    restorable_until: NotRequired[str]
-
-class AssociativeManageAnswer(TypedDict):
-    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
-
-    success: bool
-    exists: NotRequired[bool]
-    memory: NotRequired[AssociativeManagedMemory]
-    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
-    metadata: NotRequired[AssociativeRecordMetadata]
-    affected_count: NotRequired[int]
-    summary: NotRequired[str]
-    affected_items: NotRequired[builtins.list[str]]
-    change_details: NotRequired[AssociativeChangeDetails]
-
-class AssociativeMoveFailure(TypedDict):
-    """A memory that could not be moved, and why."""
-
-    memory_id: str
+    index: int
     code: str
-    message: NotRequired[str]
+    message: str
 
-class AssociativeMoveAnswer(TypedDict):
-    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
+class AssociativeSyncSummary(TypedDict):
+    """What happened to the memories. An export sets `exported`, an import the other counts."""
+
+    exported: NotRequired[int]
+    imported: NotRequired[int]
+    overwritten: NotRequired[int]
+    merged: NotRequired[int]
+    versions: NotRequired[int]
+    skipped: NotRequired[int]
+    associations: int
+    failures: NotRequired[builtins.list[AssociativeSyncFailure]]
+
+class AssociativeFileInfo(TypedDict):
+    """The file. `size` and `uncompressed_size` are in bytes."""
+
+    file_path: str
+    format_version: str
+    size: int
+    uncompressed_size: int
+    compressed: bool
+
+class AssociativeProcessingStats(TypedDict):
+    """The number of memories processed, and the seconds it took."""
+
+    total: int
+    seconds: float
+
+class AssociativeSyncAnswer(TypedDict):
+    """`item_count` counts the memories written to the file, or imported from it. `failed_count` is set if some could
+    not be imported.
+    """
 
     success: bool
+    operation_type: Literal["export", "import"]
     failed_count: NotRequired[int]
-    moved_count: NotRequired[int]
-    target_scope: NotRequired[str]
-    failed: NotRequired[builtins.list[AssociativeMoveFailure]]
-    moved_items: NotRequired[builtins.list[str]]
-    source_scope: NotRequired[str | builtins.list[str]]
+    item_count: NotRequired[int]
+    file_path: NotRequired[str]
+    detailed_summary: NotRequired[AssociativeSyncSummary]
+    file_info: NotRequired[AssociativeFileInfo]
+    processing_stats: NotRequired[AssociativeProcessingStats]
 
 class AssociativeScopeItem(TypedDict):
     """`memory_count` counts the memories in exactly this scope; `total_memory_count` includes the scopes below it."""
@@ -1339,54 +1453,6 @@ class AssociativeScopeSuggestAnswer(TypedDict):
     all_alternatives: NotRequired[builtins.list[AssociativeAlternative]]
     reasoning: NotRequired[str]
 
-class AssociativeSearchResult(TypedDict):
-    """A result. `score`, 0 to 1, decides the rank; `similarity` is the cosine of query and memory. An association
-    between two results is listed with the better one.
-    """
-
-    id: str
-    scope: str
-    content_preview: NotRequired[str]
-    content: NotRequired[str]
-    category: NotRequired[str]
-    tags: NotRequired[builtins.list[str]]
-    metadata: NotRequired[builtins.dict[str, Any]]
-    context: NotRequired[str]
-    confidence: NotRequired[float]
-    content_type: NotRequired[str]
-    tier: NotRequired[str]
-    pinned: NotRequired[bool]
-    importance: NotRequired[float]
-    surprise: NotRequired[float]
-    agent_id: NotRequired[str]
-    conversation_id: NotRequired[str]
-    occurred_at: NotRequired[str]
-    created_at: NotRequired[str]
-    updated_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    version: NotRequired[int]
-    score: NotRequired[float]
-    similarity: NotRequired[float]
-    associations: NotRequired[builtins.list[AssociativeAssociationItem]]
-
-class AssociativeSearchMetadata(TypedDict):
-    """`outcome` is found, nothing_stored, nothing_matched, below_floor, filtered_out or degraded; `message` is a
-    sentence. `threshold` is the one used; `best_score` is the best similarity if all were below it.
-    """
-
-    outcome: str
-    message: str
-    threshold: float
-    best_score: NotRequired[float]
-
-class AssociativeSearchAnswer(TypedDict):
-    """`total_count` counts the matches that the search examined; `results` are the best of them."""
-
-    success: bool
-    total_count: int
-    results: NotRequired[builtins.list[AssociativeSearchResult]]
-    search_metadata: NotRequired[AssociativeSearchMetadata]
-
 class AssociativeSessionInfo(TypedDict):
     """A session: the number of memories in exactly the scope `session/{session_id}`, and the days since the last write
     there.
@@ -1430,159 +1496,26 @@ class AssociativeSessionAnswer(TypedDict):
     affected_memories: NotRequired[builtins.list[str]]
     cleanup_stats: NotRequired[AssociativeCleanupStats]
 
-class AssociativeMemoryObject(TypedDict):
-    """A complete memory object."""
-
-    id: str
-    scope: str
-    content: NotRequired[str]
-    category: NotRequired[str]
-    tags: NotRequired[builtins.list[str]]
-    metadata: NotRequired[builtins.dict[str, Any]]
-    context: NotRequired[str]
-    confidence: NotRequired[float]
-    content_type: NotRequired[str]
-    tier: NotRequired[str]
-    pinned: NotRequired[bool]
-    importance: NotRequired[float]
-    surprise: NotRequired[float]
-    agent_id: NotRequired[str]
-    conversation_id: NotRequired[str]
-    occurred_at: NotRequired[str]
-    created_at: NotRequired[str]
-    updated_at: NotRequired[str]
-    expires_at: NotRequired[str]
-    version: NotRequired[int]
-
-class AssociativeDuplicateAnalysis(TypedDict):
-    """The nearest older memory in any scope, and its similarity; both are left out if there is none."""
-
-    is_duplicate: bool
-    nearest_id: NotRequired[str]
-    similarity: NotRequired[float]
-
-class AssociativeStoreAnswer(TypedDict):
-    """If nothing was stored, `duplicate_of` and `memory_id` name the memory that already has the text."""
-
-    success: bool
-    memory_id: str
-    scope: NotRequired[str]
-    associations_count: NotRequired[int]
-    duplicate_of: NotRequired[str]
-    memory_object: NotRequired[AssociativeMemoryObject]
-    associations_details: NotRequired[builtins.list[AssociativeAssociationItem]]
-    duplicate_analysis: NotRequired[AssociativeDuplicateAnalysis]
-
-class AssociativeSyncFailure(TypedDict):
-    """A memory in the file that was not imported: its position in the file, from 0, and why."""
-
-    index: int
-    code: str
-    message: str
-
-class AssociativeSyncSummary(TypedDict):
-    """What happened to the memories. An export sets `exported`, an import the other counts."""
-
-    exported: NotRequired[int]
-    imported: NotRequired[int]
-    overwritten: NotRequired[int]
-    merged: NotRequired[int]
-    versions: NotRequired[int]
-    skipped: NotRequired[int]
-    associations: int
-    failures: NotRequired[builtins.list[AssociativeSyncFailure]]
-
-class AssociativeFileInfo(TypedDict):
-    """The file. `size` and `uncompressed_size` are in bytes."""
-
-    file_path: str
-    format_version: str
-    size: int
-    uncompressed_size: int
-    compressed: bool
-
-class AssociativeProcessingStats(TypedDict):
-    """The number of memories processed, and the seconds it took."""
-
-    total: int
-    seconds: float
-
-class AssociativeSyncAnswer(TypedDict):
-    """`item_count` counts the memories written to the file, or imported from it. `failed_count` is set if some could
-    not be imported.
-    """
-
-    success: bool
-    operation_type: Literal["export", "import"]
-    failed_count: NotRequired[int]
-    item_count: NotRequired[int]
-    file_path: NotRequired[str]
-    detailed_summary: NotRequired[AssociativeSyncSummary]
-    file_info: NotRequired[AssociativeFileInfo]
-    processing_stats: NotRequired[AssociativeProcessingStats]
-
 class Associative:
     """Ten tools over memories in scopes, linked to each other; each answers in three levels of detail."""
 
-    def memory_discover_associations(
-        self,
-        *,
-        response_level: Literal["minimal", "standard", "full"] = "standard",
-        memory_id: str,
-        limit: int = 10,
-        threshold: float = 0.1,
-    ) -> AssociativeDiscoverAnswer:
-        """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
-
-    def memory_list_all(
-        self, *, response_level: Literal["minimal", "standard", "full"] = "standard", page: int = 1, per_page: int = 10
-    ) -> AssociativeListAllAnswer:
-        """List all memories page by page, newest first. To find something, use memory_search."""
-
-    def memory_manage(
-        self,
-        *,
-        response_level: Literal["minimal", "standard", "full"] = "standard",
-        operation: Literal["get", "update", "delete"],
-        memory_id: str,
-        include_associations: bool = True,
-        content: str | None = None,
-        scope: str | None = None,
-        tags: Sequence[str] | None = None,
-        category: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> AssociativeManageAnswer:
-        """Read, change or delete one memory by its id.
-
-        A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
-        """
-
-    def memory_move(
-        self,
-        *,
-        response_level: Literal["minimal", "standard", "full"] = "standard",
-        memory_ids: Sequence[str],
-        target_scope: str,
-    ) -> AssociativeMoveAnswer:
-        """Move memories to another scope. They are associated with similar memories there; manual links stay."""
-
-    def scope_list(
-        self,
-        *,
-        response_level: Literal["minimal", "standard", "full"] = "standard",
-        parent_scope: str | None = None,
-        include_memory_counts: bool = True,
-    ) -> AssociativeScopeListAnswer:
-        """List the scopes that have memories in them or below them."""
-
-    def scope_suggest(
+    def memory_store(
         self,
         *,
         response_level: Literal["minimal", "standard", "full"] = "standard",
         content: str,
-        current_scope: str | None = None,
-    ) -> AssociativeScopeSuggestAnswer:
-        """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
+        scope: str = "user/default",
+        metadata: Mapping[str, Any] | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        auto_associate: bool = True,
+        allow_duplicates: bool = False,
+        duplicate_threshold: float | None = None,
+    ) -> AssociativeStoreAnswer:
+        """Store a new memory with automatic association discovery.
+
+        A text that its scope has already is not stored twice: the answer is then the memory that is there.
+        """
 
     def memory_search(
         self,
@@ -1605,36 +1538,47 @@ class Associative:
         The best results come first. Level minimal returns only their number.
         """
 
-    def session_manage(
+    def memory_manage(
         self,
         *,
         response_level: Literal["minimal", "standard", "full"] = "standard",
-        action: Literal["create", "list", "cleanup"],
-        session_id: str | None = None,
-        max_age_days: int = 7,
-    ) -> AssociativeSessionAnswer:
-        """Manage sessions: scopes for memories of the current task only. Store those in the scope `session/{session_id}`.
-
-        A cleanup ends idle sessions and deletes their memories, except pinned ones. core.undo restores deleted memories.
-        """
-
-    def memory_store(
-        self,
-        *,
-        response_level: Literal["minimal", "standard", "full"] = "standard",
-        content: str,
-        scope: str = "user/default",
-        metadata: Mapping[str, Any] | None = None,
+        operation: Literal["get", "update", "delete"],
+        memory_id: str,
+        include_associations: bool = True,
+        content: str | None = None,
+        scope: str | None = None,
         tags: Sequence[str] | None = None,
         category: str | None = None,
-        auto_associate: bool = True,
-        allow_duplicates: bool = False,
-        duplicate_threshold: float | None = None,
-    ) -> AssociativeStoreAnswer:
-        """Store a new memory with automatic association discovery.
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AssociativeManageAnswer:
+        """Read, change or delete one memory by its id.
 
-        A text that its scope has already is not stored twice: the answer is then the memory that is there.
+        A get of an id that is unknown says so with `exists`; an update or delete of one is an error.
         """
+
+    def memory_discover_associations(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        memory_id: str,
+        limit: int = 10,
+        threshold: float = 0.1,
+    ) -> AssociativeDiscoverAnswer:
+        """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
+
+    def memory_move(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        memory_ids: Sequence[str],
+        target_scope: str,
+    ) -> AssociativeMoveAnswer:
+        """Move memories to another scope. They are associated with similar memories there; manual links stay."""
+
+    def memory_list_all(
+        self, *, response_level: Literal["minimal", "standard", "full"] = "standard", page: int = 1, per_page: int = 10
+    ) -> AssociativeListAllAnswer:
+        """List all memories page by page, newest first. To find something, use memory_search."""
 
     def memory_sync(
         self,
@@ -1653,6 +1597,37 @@ class Associative:
 
         An export of a scope includes the scopes below it and the associations between its memories. An existing file of
         that name is replaced. Files keep their content, even if memories are forgotten later.
+        """
+
+    def scope_list(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        parent_scope: str | None = None,
+        include_memory_counts: bool = True,
+    ) -> AssociativeScopeListAnswer:
+        """List the scopes that have memories in them or below them."""
+
+    def scope_suggest(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        content: str,
+        current_scope: str | None = None,
+    ) -> AssociativeScopeSuggestAnswer:
+        """Suggest a scope for a text: the scope of similar memories, otherwise a common scope for such texts."""
+
+    def session_manage(
+        self,
+        *,
+        response_level: Literal["minimal", "standard", "full"] = "standard",
+        action: Literal["create", "list", "cleanup"],
+        session_id: str | None = None,
+        max_age_days: int = 7,
+    ) -> AssociativeSessionAnswer:
+        """Manage sessions: scopes for memories of the current task only. Store those in the scope `session/{session_id}`.
+
+        A cleanup ends idle sessions and deletes their memories, except pinned ones. core.undo restores deleted memories.
         """
 
 class EpisodicMessageView(TypedDict):

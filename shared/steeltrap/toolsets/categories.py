@@ -46,6 +46,7 @@ CATEGORIES = Toolset(
     "full sentence, with when or why it matters in context. These tools can't change or delete a memory: if something "
     "changed, store the new state and say since when it holds.",
     render_error=error_sentence,
+    errors_are_answers=True,
 )
 
 
@@ -141,7 +142,8 @@ def search_memories(call: Call, input: SearchInput) -> str:
     """
     space = Filter(agent_id=_agent(call), categories=NAMES)
     found = searching.search(
-        call, searching.Search(query=input.query, limit=input.limit, filter=space, related_only=True)
+        call,
+        searching.Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
     )
     call.outcome = _within_the_space(found.outcome)
     found.check_answered()

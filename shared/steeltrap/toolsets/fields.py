@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..record import in_utc, read_time
@@ -20,6 +20,9 @@ def _time(value: Any) -> datetime:
 
 Time = Annotated[datetime, BeforeValidator(_time)]
 """An ISO 8601 date or time. Without a zone it is UTC; answers always use UTC."""
+
+Moment = Annotated[datetime, AfterValidator(lambda at: at.replace(microsecond=0))]
+"""A time in an answer, in whole seconds: `2025-01-15T10:30:00Z`."""
 
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")

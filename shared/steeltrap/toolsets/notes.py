@@ -4,28 +4,30 @@ The dialect's document defines their wording. Limits: `top_k` above 20 is treate
 and deduplicated. Episodes are not notes: like turns, they belong to their conversation.
 """
 
-from datetime import datetime
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from ..engine import delete as deleting
+from ..engine import list as listing
 from ..engine import save as saving
 from ..engine import search as searching
 from ..engine import update as updating
 from ..engine.call import Call
+from ..engine.note_search import by_earlier_text, passages
 from ..engine.redact import redacted_text
 from ..engine.save import Draft
 from ..engine.update import Edit
 from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
-from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind
+from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind, to_micros
+from ..rules.precision import is_broad
 from ..tools import Answer, Input, Tool, Toolset
 from .fields import AnyText, TagList
 
 MAX_RESULTS = 20
 MAX_TAGS = 16
 MAX_TAG_CHARACTERS = 64
-ANSWER_TOKENS = 16_000
 PREFIX = "note-"
 
 
@@ -76,15 +78,12 @@ class SearchInput(Input):
 
 
 class NoteView(Answer):
-    """A note, or a message of the conversation, which has no id and no times."""
+    """A note, or a message of the conversation, which has no id. `text` is the best chunk of a long one."""
 
     note_id: str
     text: str
     score: float
     source: Literal["user_memory", "conversation"]
-    tags: list[str]
-    created_at: datetime | None
-    updated_at: datetime | None
 
 
 @NOTES.tool(
@@ -99,25 +98,26 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
         raise InvalidInput("top_k must be at least 1")
     if not input.query.strip():
         raise InvalidInput("query must not be empty")
+    limit = min(input.top_k, MAX_RESULTS)
+    notes = Filter(tags=tuple(tag.lower() for tag in input.tags or ()), episodes=False)
     with_turns = input.include_conversation and call.caller.conversation_id is not None
+    said = replace(notes, include_turns=True, turns_of=call.caller.conversation_id) if with_turns else notes
     found = searching.search(
-        call,
-        searching.Search(
-            query=input.query,
-            limit=min(input.top_k, MAX_RESULTS),
-            max_tokens=ANSWER_TOKENS,
-            filter=Filter(
-                tags=tuple(tag.lower() for tag in input.tags or ()),
-                include_turns=with_turns,
-                turns_of=call.caller.conversation_id if with_turns else None,
-                episodes=False,
-            ),
-            said_once=True,
-        ),
+        call, searching.Search(query=input.query, limit=limit, filter=said, precision="related", said_once=True)
     )
-    call.outcome = _of_notes(found.outcome, input)
     found.check_answered()
-    return [_view(hit) for hit in found.hits]
+    hits, outcome = found.hits, found.outcome
+    if len(hits) < limit and is_broad(input.query):
+        hits = _with_newest(call, notes, hits, limit)
+    elif not hits:
+        hits = by_earlier_text(call, input.query, notes, limit)
+    if hits and not found.hits:
+        outcome = Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
+    texts = passages(call, input.query, [hit.memory for hit in hits])
+    if parts := sum(text != hit.memory.content for hit, text in zip(hits, texts, strict=True)):
+        outcome = replace(outcome, message=f"{outcome.message} The best part of {parts} long ones is shown.")
+    call.outcome = _of_notes(outcome, input)
+    return [_view(hit, text) for hit, text in zip(hits, texts, strict=True)]
 
 
 class SaveInput(Input):
@@ -176,7 +176,7 @@ class DeleteInput(Input):
     examples=({"note_id": "note-3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},),
 )
 def memory_delete(call: Call, input: DeleteInput) -> WrittenView:
-    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it. A deleted note disappears from every search at once; its text is kept for 30 days, or as long as the operator set, so that a mistake can be undone."""  # noqa: E501 - the document's words, and what happens to the text
+    """Delete a previously saved note from memory. Use this when the user asks you to forget specific information. First use memory_search to find the note and its note_id, then call this with the note_id to remove it."""  # noqa: E501 - the document's words
     memory = deleting.delete(call, input.note_id)
     return WrittenView(note_id=PREFIX + memory.id, message="Note deleted successfully.")
 
@@ -193,15 +193,21 @@ def _of_notes(outcome: Outcome, input: SearchInput) -> Outcome:
     return Outcome(kind=OutcomeKind.NOTHING_STORED, message="No note is saved yet.")
 
 
-def _view(hit: Hit) -> NoteView:
+def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list[Hit]:
+    """The hits, and the newest notes: a query that asks for everything is answered by each as well as by any hit."""
+    score = min((hit.score for hit in hits), default=1.0)
+    found = {hit.memory.id for hit in hits}
+    newest = listing.list_memories(call, notes, limit=limit).memories
+    all = [*hits, *(Hit(memory=memory, score=score) for memory in newest if memory.id not in found)]
+    return sorted(all, key=lambda hit: (-hit.score, -to_micros(hit.memory.created_at), hit.memory.id))[:limit]
+
+
+def _view(hit: Hit, text: str) -> NoteView:
     memory = hit.memory
     said = memory.source == "conversation" or memory.is_episode
     return NoteView(
         note_id="" if said else PREFIX + memory.id,
-        text=memory.content,
+        text=text,
         score=hit.score,
         source="conversation" if said else "user_memory",
-        tags=list(memory.tags),
-        created_at=None if said else memory.created_at,
-        updated_at=None if said else memory.updated_at,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ... import telemetry
-from ...errors import Internal, InvalidInput, SteeltrapError
+from ...errors import Internal, InvalidInput, MalformedBody, SteeltrapError
 from ...invoke import Door, Result
 from ...model import Caller, JsonObject, Outcome
 from ...tools import Tool
@@ -15,6 +15,8 @@ from .problem import PROBLEM_MEDIA, STATUS, error_headers, problem
 MAX_HEADER_CHARACTERS: Final = 1000
 SECRETS: Final = "X-Steeltrap-Secrets"
 """The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
+ERROR: Final = "X-Steeltrap-Error"
+"""The header with the code of an error that is an ordinary answer in its dialect."""
 FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
 
 
@@ -46,14 +48,17 @@ def result_reply(door: Door, result: Result) -> Reply:
     """A tool's answer, or its dialect's error, with what happened in the headers."""
     if result.error is None:
         return _reply(200, result.body, result.media, outcome_headers(result.outcome))
-    if door.catalogue.toolsets[result.tool.toolset].standard_errors:
-        return error_reply(result.error)
-    return _reply(STATUS[result.error.code], result.body, result.media, error_headers(result.error))
+    if door.catalogue.toolsets[result.tool.toolset].errors_are_answers and _is_mendable(result.error):
+        return _reply(200, result.body, result.media, {ERROR: result.error.code})
+    return refusal_reply(door, result.tool, result.error)
 
 
 def refusal_reply(door: Door, tool: Tool, error: SteeltrapError) -> Reply:
-    """The reply to a rejected call of a known tool: the dialect's error."""
-    return result_reply(door, door.refuse(tool, error))
+    """The reply to a rejected call of a known tool: the dialect's error, with its status."""
+    if door.catalogue.toolsets[tool.toolset].standard_errors:
+        return error_reply(error)
+    result = door.refuse(tool, error)
+    return _reply(STATUS[error.code], result.body, result.media, error_headers(error))
 
 
 def error_reply(error: SteeltrapError, *, status: int | None = None, headers: dict[str, str] | None = None) -> Reply:
@@ -78,6 +83,11 @@ def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
     """405: something is here, for another method."""
     refusal = InvalidInput(f"`{method}` is not allowed here; use {allowed}.")
     return error_reply(refusal, status=405, headers={"Allow": allowed})
+
+
+def _is_mendable(error: SteeltrapError) -> bool:
+    """Whether a model can mend it by other arguments. What is no arguments at all is a mistake of the program."""
+    return error.code in ("invalid_input", "too_large") and not isinstance(error, MalformedBody)
 
 
 def outcome_headers(outcome: Outcome | None) -> dict[str, str]:

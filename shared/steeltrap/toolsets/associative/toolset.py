@@ -1,8 +1,24 @@
 """The toolset object that the modules of `associative` register their tools with."""
 
+from typing import Final
+
 from ...errors import SteeltrapError
 from ...model import JsonObject
 from ...tools import Tool, Toolset
+
+_TOOLS: Final = {
+    "memory_store": "storing",
+    "memory_search": "searching",
+    "memory_manage": "managing",
+    "memory_discover_associations": "discovering",
+    "memory_move": "moving",
+    "memory_list_all": "listing",
+    "memory_sync": "syncing",
+    "scope_list": "scopes",
+    "scope_suggest": "scopes",
+    "session_manage": "sessions",
+}
+"""The module of each tool, in the document's order: a function imports only those that it serves."""
 
 
 def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
@@ -21,4 +37,5 @@ ASSOCIATIVE = Toolset(
     "shows the whole text.",
     render_error=error_body,
     omit_nulls=True,
+    modules={name: f"{__package__}.{module}" for name, module in _TOOLS.items()},
 )

@@ -1,6 +1,6 @@
 """core: search. A module of its own, since its function imports only this."""
 
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -9,7 +9,6 @@ from ...engine.call import Call
 from ...errors import InvalidInput
 from ...rules.diversity import Diversity
 from ...rules.past import asks_for_past
-from ...rules.precision import Precision
 from ...tools import Answer
 from ..fields import Query, Time, Unit
 from .filtering import FilterInput
@@ -45,7 +44,7 @@ class SearchInput(FilterInput):
         None,
         description="Search what was known then: without what was saved later, with what was superseded later.",
     )
-    precision: Precision = Field(
+    precision: Literal["all", "relevant", "best"] = Field(
         "all",
         description="all: the best `limit` results; relevant: only results about as good as the best, and none if "
         "nothing about the query is stored; best: only the best one.",

@@ -7,19 +7,37 @@ from ...model import JsonObject
 from ...tools import Tool, Toolset
 
 _TOOLS: Final = {
-    "associating": "associate associations",
-    "writing": "save batch_save update batch_update consolidate move",
-    "conversations": "append_messages",
-    "forgetting": "delete undo forget",
-    "searching": "search",
-    "reading": "get list history stats",
-    "retrieving": "retrieve_memory",
-    "reviewing": "review simulate_decay",
-    "scoping": "list_scopes suggest_scope create_session list_sessions cleanup_sessions",
-    "scoring": "score set_score",
-    "transfer": "export import",
+    "save": "writing",
+    "get": "reading",
+    "list": "reading",
+    "search": "searching",
+    "update": "writing",
+    "delete": "forgetting",
+    "retrieve_memory": "retrieving",
+    "consolidate": "writing",
+    "batch_save": "writing",
+    "batch_update": "writing",
+    "associate": "associating",
+    "associations": "associating",
+    "move": "writing",
+    "list_scopes": "scoping",
+    "suggest_scope": "scoping",
+    "create_session": "scoping",
+    "list_sessions": "scoping",
+    "cleanup_sessions": "scoping",
+    "append_messages": "conversations",
+    "review": "reviewing",
+    "simulate_decay": "reviewing",
+    "score": "scoring",
+    "set_score": "scoring",
+    "history": "reading",
+    "undo": "forgetting",
+    "forget": "forgetting",
+    "export": "transfer",
+    "import": "transfer",
+    "stats": "reading",
 }
-"""The tools of each module, in the order in which clients see them: a function imports only those that it serves."""
+"""The module of each tool, in the order in which clients see them: a function imports only those that it serves."""
 
 
 def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
@@ -38,5 +56,5 @@ CORE = Toolset(
     render_error=error_body,
     omit_nulls=True,
     standard_errors=True,
-    modules={name: f"{__package__}.{module}" for module, names in _TOOLS.items() for name in names.split()},
+    modules={name: f"{__package__}.{module}" for name, module in _TOOLS.items()},
 )

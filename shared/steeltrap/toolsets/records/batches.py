@@ -19,7 +19,7 @@ from .writing import EditInput, MemoryInput
 OnErrorField = Annotated[
     OnError,
     Field(
-        description="エラー時の動作 (rollback: all or nothing; continue: skip items that fail; stop: keep the items "
+        description="On error: rollback (all or nothing), continue (skip items that fail) or stop (keep the items "
         "before the failure)"
     ),
 ]
@@ -37,7 +37,7 @@ class BatchStoreInput(Input):
     one_by_one = ("items",)
 
     items: list[Annotated[MemoryInput | InvalidInput, OneByOne(MemoryInput)]] = Field(
-        min_length=1, max_length=100, description="保存するメモリのリスト（最大100件） (the memories to store)"
+        min_length=1, max_length=100, description="Memories to store (at most 100)"
     )
     on_error: OnErrorField = "rollback"
 
@@ -67,10 +67,7 @@ class BatchStoredView(Answer):
     ),
 )
 def memory_batch_store(call: Call, input: BatchStoreInput) -> BatchStoredView:
-    """複数のメモリを一括で保存します。
-
-    Store up to 100 memories in one call, by default all or nothing. If `success` is false, `errors` lists the failures.
-    """
+    """Store several memories in one call, at most 100. If `success` is false, `errors` lists the failures."""
     batch = batch_saving.batch_save(call, [_draft(item) for item in input.items], input.on_error)
     ids = [memory.id for memory in batch.memories]
     return BatchStoredView(success=not batch.errors, stored_count=len(ids), stored_ids=ids, errors=_errors(batch))
@@ -82,7 +79,7 @@ class BatchUpdateInput(Input):
     updates: list[Annotated[EditInput | InvalidInput, OneByOne(EditInput)]] = Field(
         min_length=1,
         max_length=100,
-        description="更新するメモリのリスト (the changes, one per memory)",
+        description="Updates, one per memory",
     )
     on_error: OnErrorField = "rollback"
 
@@ -112,10 +109,9 @@ class BatchUpdatedView(Answer):
     ),
 )
 def memory_batch_update(call: Call, input: BatchUpdateInput) -> BatchUpdatedView:
-    """複数のメモリを一括で更新します。
+    """Update several memories in one call. If `success` is false, `errors` lists the failures.
 
-    Change up to 100 memories in one call, by default all or nothing; some stores take at most 50 then, and the error
-    says so. If `success` is false, `errors` lists the failures.
+    At most 100; with rollback some stores take at most 50, and the error says so.
     """
     batch = batch_updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
     ids = [memory.id for memory in batch.memories]

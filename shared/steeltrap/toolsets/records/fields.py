@@ -1,4 +1,4 @@
-"""The fields that several tools of `records` share. Each description has the document's Japanese, then English."""
+"""The fields that several tools of `records` share."""
 
 from typing import Annotated
 
@@ -8,22 +8,22 @@ from ...errors import InvalidInput
 from ...model import ContentType, Tier
 from ..fields import AnyText, MemoryId, Metadata, Tags
 
-Id = Annotated[MemoryId, Field(description="メモリID（UUID） (the memory's id)")]
+Id = Annotated[MemoryId, Field(description="Memory id (UUID)")]
 StoreTier = Annotated[
-    Tier, Field(description="メモリ階層 (short_term expires; long_term stays; working is for the current task)")
+    Tier, Field(description="Memory tier: short_term expires, long_term stays, working is for the active session")
 ]
-StoreType = Annotated[ContentType, Field(description="コンテンツタイプ (type of the content)")]
-StoreTags = Annotated[Tags, Field(description="分類用タグ (labels to find it by)")]
-StoreMetadata = Annotated[Metadata, Field(description="追加メタデータ (any JSON object, up to 16 KiB)")]
-NewContent = Annotated[AnyText, Field(description="新しいコンテンツ（埋め込みを再生成） (the new text)")]
-NewTags = Annotated[Tags, Field(description="新しいタグリスト（既存を置換） (new tags; they replace the old ones)")]
+StoreType = Annotated[ContentType, Field(description="Content type")]
+StoreTags = Annotated[Tags, Field(description="Tags for classification")]
+StoreMetadata = Annotated[Metadata, Field(description="Additional metadata")]
+NewContent = Annotated[AnyText, Field(description="New content (the embedding is regenerated)")]
+NewTags = Annotated[Tags, Field(description="New tag list (replaces the existing one)")]
 MoreMetadata = Annotated[
-    Metadata, Field(description="追加メタデータ（既存にマージ） (merged into the stored metadata; null removes a key)")
+    Metadata, Field(description="Additional metadata (merged into the existing; null removes a key)")
 ]
-NewTier = Annotated[Tier, Field(description="新しい階層（昇格/降格用） (the new tier; long_term removes the expiry)")]
-OfTier = Annotated[Tier, Field(description="階層でフィルタ (only this tier)")]
-OfTags = Annotated[Tags, Field(description="タグでフィルタ（AND条件） (only memories that have all of these tags)")]
-OfType = Annotated[ContentType, Field(description="コンテンツタイプでフィルタ (only this type of content)")]
+NewTier = Annotated[Tier, Field(description="New tier (to promote or demote; long_term removes the expiry)")]
+OfTier = Annotated[Tier, Field(description="Filter by tier")]
+OfTags = Annotated[Tags, Field(description="Filter by tags (all must match)")]
+OfType = Annotated[ContentType, Field(description="Filter by content type")]
 
 
 def checked_content(content: str) -> str:

@@ -1,7 +1,6 @@
 """records: memory_search, memory_get, memory_list."""
 
-from datetime import datetime
-from typing import Final, Literal
+from math import ceil
 
 from pydantic import Field
 
@@ -12,44 +11,38 @@ from ...engine.call import Call
 from ...engine.search import Mode, SortBy
 from ...model import ContentType, Filter, Hit, JsonObject, Tier
 from ...tools import Answer, Input
-from ..fields import AnyText, Time, Unit
+from ..fields import AnyText, Moment, Time, Unit
 from .fields import Id, OfTags, OfTier, OfType
 from .toolset import RECORDS
 
 
 class SearchInput(Input):
-    query: AnyText = Field(description="検索クエリテキスト (what to look for)")
-    top_k: int = Field(10, ge=1, le=1000, description="返す最大結果数 (maximum number of results)")
+    query: AnyText = Field(description="Search query text")
+    top_k: int = Field(10, ge=1, le=1000, description="Maximum number of results")
     memory_tier: OfTier | None = None
     tags: OfTags | None = None
     content_type: OfType | None = None
     min_similarity: Unit = Field(
         0.0,
-        description="最小類似度閾値（0.0-1.0） (minimum similarity; in hybrid and keyword mode, results that "
-        "share words with the query are returned anyway, with matched_by: keyword)",
+        description="Minimum similarity (0.0 to 1.0); without effect in keyword mode",
     )
     search_mode: Mode = Field(
-        "semantic", description="検索モード (semantic: by meaning; keyword: by words; hybrid: by both)"
+        "semantic", description="Search mode: semantic (by meaning), keyword (by words) or hybrid (both)"
     )
-    keyword_weight: Unit = Field(
-        0.3, description="ハイブリッド検索でのキーワード重み (weight of words in hybrid mode, 0 to 1)"
-    )
-    sort_by: SortBy = Field("relevance", description="ソート順 (order of the results; created_at: newest first)")
-    importance_weight: Unit = Field(
-        0.0, description="重要度スコアの重み付け (weight of importance in the score, 0 to 1)"
-    )
+    keyword_weight: Unit = Field(0.3, description="Weight of keywords in hybrid search")
+    sort_by: SortBy = Field("relevance", description="Sort order; created_at is newest first")
+    importance_weight: Unit = Field(0.0, description="Weight of the importance score")
 
 
 class FoundView(Answer):
-    """A result. `matched_by` is set only if `similarity` is below `min_similarity` and the words matched."""
+    """A result. `similarity` is the cosine of query and memory, 0 to 1; of a keyword search, its share of the best."""
 
     id: str
     content: str
     similarity: float
     memory_tier: Tier
     tags: list[str]
-    created_at: datetime
-    matched_by: Literal["keyword"] | None = Field(None, exclude_if=lambda value: value is None)
+    created_at: Moment
 
 
 class SearchView(Answer):
@@ -67,10 +60,7 @@ class SearchView(Answer):
     ),
 )
 def memory_search(call: Call, input: SearchInput) -> SearchView:
-    """セマンティック、キーワード、またはハイブリッド検索でメモリを検索します。
-
-    Search memories by meaning, by words or by both. Use it before you answer anything that may be stored.
-    """
+    """Search memories by semantic, keyword or hybrid search. Use it before you answer anything that may be stored."""
     found = searching.search(
         call,
         searching.Search(
@@ -79,14 +69,15 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
             mode=input.search_mode,
             filter=Filter(tags=tuple(input.tags or ()), tier=input.memory_tier, content_type=input.content_type),
             vector_weight=1 - input.keyword_weight,
-            min_similarity=input.min_similarity,
+            min_similarity=_floor(input.min_similarity),
+            floors_every_hit=True,
             sort_by=input.sort_by,
             importance_weight=input.importance_weight,
         ),
     )
     call.outcome = found.outcome
     found.check_answered()
-    return SearchView(results=[_found(hit, input.min_similarity) for hit in found.hits], total=len(found.hits))
+    return SearchView(results=[_found(hit) for hit in found.hits], total=len(found.hits))
 
 
 class GetInput(Input):
@@ -100,17 +91,14 @@ class RecordView(Answer):
     memory_tier: Tier
     tags: list[str]
     metadata: JsonObject
-    created_at: datetime
-    updated_at: datetime
-    expires_at: datetime | None
+    created_at: Moment
+    updated_at: Moment
+    expires_at: Moment | None
 
 
 @RECORDS.tool("get", "read", examples=({"id": "550e8400-e29b-41d4-a716-446655440000"},))
 def memory_get(call: Call, input: GetInput) -> RecordView:
-    """IDで特定のメモリを取得します。
-
-    Read one memory by its id, with all its fields.
-    """
+    """Get one memory by its id."""
     memory = getting.get(call, input.id)
     return RecordView(
         id=memory.id,
@@ -129,14 +117,10 @@ class ListInput(Input):
     memory_tier: OfTier | None = None
     tags: OfTags | None = None
     content_type: OfType | None = None
-    created_after: Time | None = Field(
-        None, description="作成日でフィルタ（ISO形式） (only memories stored at or after this time)"
-    )
-    created_before: Time | None = Field(
-        None, description="作成日でフィルタ（ISO形式） (only memories stored before this time)"
-    )
-    limit: int = Field(50, ge=1, le=1000, description="最大結果数（上限1000） (maximum number of results)")
-    offset: int = Field(0, ge=0, le=10**9, description="ページネーションオフセット (number to skip)")
+    created_after: Time | None = Field(None, description="Only memories created at or after this time (ISO 8601)")
+    created_before: Time | None = Field(None, description="Only memories created before this time (ISO 8601)")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number of results (at most 1000)")
+    offset: int = Field(0, ge=0, le=10**9, description="Pagination offset")
 
 
 class ListedView(Answer):
@@ -145,7 +129,7 @@ class ListedView(Answer):
     content_type: ContentType
     memory_tier: Tier
     tags: list[str]
-    created_at: datetime
+    created_at: Moment
 
 
 class ListView(Answer):
@@ -167,10 +151,7 @@ class ListView(Answer):
     ),
 )
 def memory_list(call: Call, input: ListInput) -> ListView:
-    """フィルタリングとページネーションでメモリをリストします。
-
-    List memories, newest first, with the exact total. To find something, use memory_search.
-    """
+    """List memories with filters and pagination, newest first. To find something, use memory_search."""
     filter = Filter(
         tags=tuple(input.tags or ()),
         tier=input.memory_tier,
@@ -193,15 +174,15 @@ def memory_list(call: Call, input: ListInput) -> ListView:
     return ListView(memories=memories, total=page.total, limit=input.limit, offset=input.offset)
 
 
-_ROUNDED: Final = 1e-4
-"""The error that rounding can add to a similarity."""
+def _floor(least: float) -> float:
+    """A floor with as many digits as a similarity is shown with, so that none is shown below it."""
+    return least if round(least, 4) == least else ceil(least * 10_000) / 10_000
 
 
-def _found(hit: Hit, least: float) -> FoundView:
+def _found(hit: Hit) -> FoundView:
     memory = hit.memory
     # A keyword search has no cosine: similarity is then the score divided by the best score.
-    similarity = hit.keyword_score if hit.cosine is None else hit.cosine
-    similarity = min(1.0, max(0.0, similarity))
+    similarity = min(1.0, max(0.0, hit.keyword_score if hit.cosine is None else hit.cosine))
     return FoundView(
         id=memory.id,
         content=memory.content,
@@ -209,5 +190,4 @@ def _found(hit: Hit, least: float) -> FoundView:
         memory_tier=memory.tier,
         tags=list(memory.tags),
         created_at=memory.created_at,
-        matched_by="keyword" if similarity < least - _ROUNDED else None,
     )

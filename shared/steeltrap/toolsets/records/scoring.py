@@ -1,14 +1,12 @@
 """records: memory_get_score, memory_set_score."""
 
-from datetime import datetime
-
 from pydantic import Field
 
 from ...engine import score as scoring
 from ...engine.call import Call
 from ...rules.limits import MAX_CONTEXT_CHARACTERS
 from ...tools import Answer, Input
-from ..fields import Unit
+from ..fields import Moment, Unit
 from .fields import Id
 from .toolset import RECORDS
 
@@ -22,15 +20,13 @@ class ScoreView(Answer):
     memory_id: str
     importance_score: float
     access_count: int
-    last_accessed_at: datetime | None
+    last_accessed_at: Moment | None
 
 
 @RECORDS.tool("get", "read", examples=({"id": "550e8400-e29b-41d4-a716-446655440000"},))
 def memory_get_score(call: Call, input: GetScoreInput) -> ScoreView:
-    """メモリの重要度スコアを取得します。スコアはアクセスパターン（頻度と最終アクセス日時）に基づいて計算されます。
-
-    Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
-    """
+    """Get the importance score of a memory. It is computed from how often and how recently the memory was accessed,
+    unless it was set manually."""
     scored = scoring.score(call, input.id)
     return ScoreView(
         success=True,
@@ -43,11 +39,11 @@ def memory_get_score(call: Call, input: GetScoreInput) -> ScoreView:
 
 class SetScoreInput(Input):
     id: Id
-    score: Unit = Field(description="新しいスコア（0.0〜1.0） (the new score)")
+    score: Unit = Field(description="New score (0.0 to 1.0)")
     reason: str = Field(
         "Manual override",
         max_length=MAX_CONTEXT_CHARACTERS,
-        description="設定理由（監査用） (the reason; it is stored for audits)",
+        description="Reason (for audits)",
     )
 
 
@@ -66,9 +62,6 @@ class RescoredView(Answer):
     examples=({"id": "550e8400-e29b-41d4-a716-446655440000", "score": 0.9, "reason": "Critical user preference"},),
 )
 def memory_set_score(call: Call, input: SetScoreInput) -> RescoredView:
-    """メモリの重要度スコアを手動で設定します。
-
-    Set the importance of a memory, 0 to 1. Reads don't change it; it stays until it is set again.
-    """
+    """Set the importance score of a memory manually. It stays until it is set again."""
     done = scoring.set_score(call, input.id, input.score, input.reason)
     return RescoredView(success=True, memory_id=done.memory.id, previous_score=done.previous, new_score=input.score)

@@ -17,6 +17,20 @@ _TYPES: Final = {
     "unavailable": "UnavailableError",
     "internal": "InternalError",
 }
+_TOOLS: Final = {
+    "memory_store": "writing",
+    "memory_search": "reading",
+    "memory_get": "reading",
+    "memory_update": "writing",
+    "memory_delete": "writing",
+    "memory_list": "reading",
+    "memory_batch_store": "batches",
+    "memory_batch_update": "batches",
+    "memory_get_score": "scoring",
+    "memory_set_score": "scoring",
+    "memory_consolidate": "writing",
+}
+"""The module of each tool, in the document's order: a function imports only those that it serves."""
 
 
 def error_type(error: SteeltrapError) -> str:
@@ -32,13 +46,12 @@ def error_body(error: SteeltrapError, tool: Tool) -> JsonObject:
 RECORDS = Toolset(
     name="records",
     description="Eleven tools over memories with tiers, expiry and importance: store, search, get, update, delete, "
-    "list, batches, scores, consolidate. Each description starts with the Japanese of the document that defines this "
-    "dialect; the English follows.",
+    "list, batches, scores, consolidate.",
     instructions="This is the user's long-term memory, kept as records with a tier and importance. Call memory_search "
     "before you answer anything that may be stored; search_mode hybrid also finds exact words such as names and "
     "numbers. Call memory_store when you learn something that will matter later, one full sentence: long_term for "
     "what stays, short_term with ttl_seconds for what expires, working for the current task. Correct a record with "
-    "memory_update rather than storing it again, and merge related ones with memory_consolidate. Descriptions give "
-    "the original Japanese first, then English.",
+    "memory_update rather than storing it again, and merge related ones with memory_consolidate.",
     render_error=error_body,
+    modules={name: f"{__package__}.{module}" for name, module in _TOOLS.items()},
 )

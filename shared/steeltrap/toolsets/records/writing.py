@@ -1,6 +1,6 @@
 """records: memory_store, memory_update, memory_delete, memory_consolidate."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from pydantic import Field
@@ -15,7 +15,7 @@ from ...engine.update import Edit
 from ...errors import InvalidInput
 from ...model import Outcome, OutcomeKind, Tier
 from ...tools import Answer, Input
-from ..fields import AnyText, MemoryId, MemoryIds, Metadata, Tags, Time
+from ..fields import AnyText, MemoryId, MemoryIds, Metadata, Moment, Tags, Time
 from .fields import (
     Id,
     MoreMetadata,
@@ -37,7 +37,7 @@ _FOREVER = timedelta(days=10_000_000)
 class MemoryInput(Input):
     """A memory to store."""
 
-    content: AnyText = Field(description="保存するコンテンツ (the text to remember, 1 byte to 32 KiB)")
+    content: AnyText = Field(description="Content to store")
     content_type: StoreType = "text"
     memory_tier: StoreTier = "long_term"
     tags: StoreTags = []
@@ -57,11 +57,9 @@ class MemoryInput(Input):
 
 
 class StoreInput(MemoryInput):
-    agent_id: str | None = Field(
-        None, max_length=256, description="エージェントID (a label of the agent; it grants nothing)"
-    )
+    agent_id: str | None = Field(None, max_length=256, description="Agent id (a label)")
     ttl_seconds: int | None = Field(
-        None, ge=0, description="有効期限（秒） (seconds until it expires; default: never, for short_term one day)"
+        None, ge=0, description="Time to live in seconds; 0 expires at once. Default: none, one day for short_term"
     )
 
 
@@ -69,7 +67,7 @@ class StoredView(Answer):
     id: str
     content: str
     memory_tier: Tier
-    created_at: datetime
+    created_at: Moment
 
 
 @RECORDS.tool(
@@ -87,9 +85,9 @@ class StoredView(Answer):
     ),
 )
 def memory_store(call: Call, input: StoreInput) -> StoredView:
-    """メモリエントリを保存し、自動的に埋め込みベクトルを生成します。
+    """Store a memory entry; its embedding is generated automatically.
 
-    Store one memory: a fact, preference or event worth remembering, as a full sentence that makes sense on its own.
+    Write it as a full sentence that makes sense on its own.
     """
     memory = saving.save(call, input.to_draft(input.agent_id, _ttl(input.ttl_seconds))).memory
     return StoredView(id=memory.id, content=memory.content, memory_tier=memory.tier, created_at=memory.created_at)
@@ -115,13 +113,13 @@ class EditInput(Input):
 
 
 class UpdateInput(EditInput):
-    id: Id = Field(description="更新するメモリID (the memory to change)")
+    id: Id = Field(description="Id of the memory to update")
 
 
 class UpdatedView(Answer):
     id: str
     updated: bool
-    updated_at: datetime
+    updated_at: Moment
 
 
 @RECORDS.tool(
@@ -132,21 +130,16 @@ class UpdatedView(Answer):
     examples=({"id": _ID, "tags": ["preferences", "ui", "theme"]}, {"id": _ID, "memory_tier": "long_term"}),
 )
 def memory_update(call: Call, input: UpdateInput) -> UpdatedView:
-    """既存のメモリエントリを更新します。
-
-    Correct or extend a memory. Fields that are left out stay unchanged. memory_tier promotes or demotes it.
-    """
+    """Update an existing memory entry. Fields that are left out stay unchanged."""
     memory = updating.update(call, input.id, input.to_edit())
     return UpdatedView(id=memory.id, updated=True, updated_at=memory.updated_at)
 
 
 class DeleteInput(Input):
-    id: MemoryId | None = Field(None, description="削除する単一メモリID (one memory to delete)")
-    ids: MemoryIds | None = Field(None, description="削除するメモリIDのリスト (several memories to delete)")
-    memory_tier: Tier | None = Field(None, description="この階層の全メモリを削除 (delete all memories of this tier)")
-    older_than: Time | None = Field(
-        None, description="この日時より古いメモリを削除（ISO形式） (delete memories stored before this time)"
-    )
+    id: MemoryId | None = Field(None, description="Id of one memory to delete")
+    ids: MemoryIds | None = Field(None, description="Ids of the memories to delete")
+    memory_tier: Tier | None = Field(None, description="Delete all memories of this tier")
+    older_than: Time | None = Field(None, description="Delete memories older than this time (ISO 8601)")
 
 
 class DeletedView(Answer):
@@ -163,9 +156,9 @@ class DeletedView(Answer):
     examples=({"id": _ID}, {"ids": [_ID]}, {"older_than": "2024-01-01T00:00:00Z"}, {"memory_tier": "short_term"}),
 )
 def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
-    """IDまたは条件でメモリを削除します。
+    """Delete memories by id or by criteria.
 
-    Delete by id, by ids, or by criteria. With memory_tier and older_than, both must hold. Unknown ids are left out of
+    Give id, ids, or memory_tier and older_than, of which both must hold if both are given. Unknown ids are left out of
     the answer.
     """
     criteria = deleting.Criteria(tier=input.memory_tier, older_than=input.older_than)
@@ -184,21 +177,13 @@ def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
 
 
 class ConsolidateInput(Input):
-    memory_ids: list[MemoryId] = Field(
-        max_length=1000, description="統合するメモリIDのリスト（2〜50件） (2 to 50 memories to merge)"
-    )
+    memory_ids: list[MemoryId] = Field(max_length=1000, description="Ids of the memories to merge (2 to 50)")
     summary_strategy: Literal["extractive"] = Field(
-        "extractive", description="要約戦略 (extractive: the most informative sentences)"
+        "extractive", description="Summary strategy: extractive keeps the most important sentences"
     )
-    preserve_originals: bool = Field(
-        True, description="元のメモリを保持するか (keep the originals; false deletes them)"
-    )
-    tags: Tags | None = Field(
-        None, description="統合メモリに付与するタグ (tags of the result; default: all tags of the originals)"
-    )
-    metadata: Metadata | None = Field(
-        None, description="統合メモリのメタデータ (metadata of the result: any JSON object, up to 16 KiB)"
-    )
+    preserve_originals: bool = Field(True, description="Whether to keep the originals; false deletes them")
+    tags: Tags | None = Field(None, description="Tags of the merged memory. Default: all tags of the originals")
+    metadata: Metadata | None = Field(None, description="Metadata of the merged memory")
 
 
 class ConsolidatedView(Answer):
@@ -226,10 +211,9 @@ class ConsolidatedView(Answer):
     ),
 )
 def memory_consolidate(call: Call, input: ConsolidateInput) -> ConsolidatedView:
-    """複数の関連メモリを1つに統合し、要約を生成します。
+    """Merge several related memories into one long-term memory and summarise them.
 
-    Merge 2 to 50 related memories into one long-term memory. Up to 4,000 characters, all text is kept; beyond that,
-    only the most informative sentences.
+    Up to 4,000 characters, all text is kept; beyond that, only the most important sentences.
     """
     memory = consolidating.consolidate(
         call,
