@@ -101,7 +101,7 @@ def guarded(tmp_path: Path) -> Iterator[tuple[Site, ApiKeys]]:
     clock = SettableClock(datetime.now(UTC))
     door = door_on(tmp_path, clock)
     keys = ApiKeys(tmp_path / "keys", clock.now)
-    sessions = Sessions(keys, keys, open_secret(tmp_path), clock.now)
+    sessions = Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
     pages = partial(console_routes, Console(door=door, sessions=sessions))
     app = create_app(door, keys, local=False, public_url="", pages=pages)
     with served(app) as url:

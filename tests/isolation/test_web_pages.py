@@ -13,7 +13,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.auth.identity import TrustedHeaders
+from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
 from surfaces.asgi import Request
 
 PUBLIC = "https://memory.example"
@@ -94,3 +94,43 @@ def test_what_no_browser_sends_is_answered_under_any_name(
     door: Door, known: tuple[Any, dict[str, str]], host: str
 ) -> None:
     assert _status(door, known, "", "/v1/core/list", Host=host) == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+        {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+        {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe", "Sec-Fetch-User": "?1"},
+        {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+    ],
+)
+def test_another_site_s_page_gets_nothing_without_an_origin_either(
+    door: Door, site: str, asked: dict[str, str]
+) -> None:
+    assert _got(door, {"Sec-Fetch-Site": site, **asked}) == 403
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"},
+        {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+        {
+            "Sec-Fetch-Site": "cross-site",
+            "Sec-Fetch-Mode": "navigate",
+            "Sec-Fetch-Dest": "document",
+            "Sec-Fetch-User": "?1",
+        },
+    ],
+)
+def test_programs_bookmarks_and_links_that_somebody_follows_are_answered(door: Door, asked: dict[str, str]) -> None:
+    assert _got(door, asked) == 200
+
+
+def _got(door: Door, headers: dict[str, str]) -> int:
+    request = Request("/openapi.json", headers=headers, method="GET")
+    anyio.run(request.to, create_app(door, LocalUser("local", "default"), closes_store=False))
+    return request.status

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import anyio
 import httpx
 import pytest
 
@@ -22,7 +23,9 @@ from steeltrap.surfaces.auth.api_keys import ApiKeys
 from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
 from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
 from steeltrap.surfaces.console.rows import when
+from steeltrap.surfaces.console.sessions import SignInNeeded
 from steeltrap.version import VERSION
+from surfaces.asgi import Request
 from surfaces.callers import door_on
 from surfaces.serving import served
 
@@ -104,7 +107,7 @@ def clock() -> SettableClock:
 
 @pytest.fixture
 def sessions(keys: ApiKeys, tmp_path: Path, clock: SettableClock) -> Sessions:
-    return Sessions(keys, keys, open_secret(tmp_path), clock.now)
+    return Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
 
 
 @pytest.fixture
@@ -586,19 +589,21 @@ def test_nobody_is_signed_in_from_another_site(guarded: Browser, keys: ApiKeys) 
 def test_a_forged_cookie_opens_nothing(guarded: Browser, keys: ApiKeys, tmp_path: Path) -> None:
     key, secret = keys.add(Caller(UserRef("ana")), "", NOW)
     other, _ = keys.add(Caller(UserRef("bob")), "", NOW)
-    value = Sessions(keys, keys, open_secret(tmp_path), lambda: NOW).begin(secret)
-    foreign = Sessions(keys, keys, b"x" * 32, lambda: NOW).begin(secret)
+    value = Sessions(keys, keys, open_secret(tmp_path), tmp_path, lambda: NOW).begin(secret)
+    foreign = Sessions(keys, keys, b"x" * 32, tmp_path, lambda: NOW).begin(secret)
     assert value is not None
-    id, ends, signature = value.split(".")
+    id, ends, session, signature = value.split(".")
+    rest = f"{ends}.{session}"
     assert guarded.get("/", Cookie=f"steeltrap={value}").status_code == 200
     forged = [
-        f"{other.id}.{ends}.{signature}",
-        f"{id}.{int(ends) + 1}.{signature}",
-        f"{id}.{ends}.{signature[:-1]}0" if signature[-1] != "0" else f"{id}.{ends}.{signature[:-1]}1",
-        f"{id}.{ends}.",
-        f"{id}.{ends}",
+        f"{other.id}.{rest}.{signature}",
+        f"{id}.{int(ends) + 1}.{session}.{signature}",
+        f"{id}.{ends}.{session[::-1]}.{signature}",
+        f"{id}.{rest}.{signature[:-1]}0" if signature[-1] != "0" else f"{id}.{rest}.{signature[:-1]}1",
+        f"{id}.{rest}.",
+        f"{id}.{rest}",
         f"{id}..{signature}",
-        f"../{id}.{ends}.{signature}",
+        f"../{id}.{rest}.{signature}",
         "..",
         "",
         foreign,
@@ -613,6 +618,55 @@ def test_cookies_of_other_programs_don_t_hide_ours(guarded: Browser, keys: ApiKe
     _, secret = keys.add(Caller(UserRef("ana")), "", NOW)
     cookie = f'odd cookie; {{"json": 1}}; =; steeltrap={sessions.begin(secret)}; late="unclosed'
     assert guarded.get("/", Cookie=cookie).status_code == 200
+
+
+def test_a_cookie_of_the_same_name_that_another_program_set_doesn_t_hide_ours(
+    guarded: Browser, keys: ApiKeys, sessions: Sessions
+) -> None:
+    _, secret = keys.add(Caller(UserRef("ana")), "", NOW)
+    good = sessions.begin(secret)
+    for cookie in (
+        f"steeltrap=junk; steeltrap={good}",
+        f"steeltrap={good}; steeltrap=junk; __Host-steeltrap=junk",
+        f"caf\xe9=1; steeltrap=; steeltrap={good}",
+    ):
+        assert guarded.client.get("/", headers=[(b"Cookie", cookie.encode("latin-1"))]).status_code == 200
+
+
+def test_a_session_that_was_signed_out_is_over_for_every_process_and_after_a_restart(
+    guarded: Browser, keys: ApiKeys, tmp_path: Path, clock: SettableClock
+) -> None:
+    sign_in(guarded, keys)
+    signed_in = guarded.client.cookies["steeltrap"]
+    sign_in(guarded, keys)
+    other = guarded.client.cookies["steeltrap"]
+    guarded.client.cookies.clear()
+    assert guarded.post("/console/sign-out", Cookie=f"steeltrap={signed_in}").status_code == 303
+    assert guarded.get("/", Cookie=f"steeltrap={signed_in}").status_code == 401
+    assert guarded.get("/", Cookie=f"steeltrap={other}").status_code == 200
+    elsewhere = Sessions(keys, keys, open_secret(tmp_path), tmp_path, clock.now)
+    with pytest.raises(SignInNeeded, match="has ended"):
+        elsewhere.caller({"headers": [(b"cookie", f"steeltrap={signed_in}".encode())]})
+
+
+def test_who_can_t_be_signed_out_is_told_so(
+    guarded: Browser, keys: ApiKeys, tmp_path: Path, clock: SettableClock
+) -> None:
+    sign_in(guarded, keys)
+    (tmp_path / "console.ended").write_bytes(b"")
+    answer = guarded.post("/console/sign-out")
+    assert (answer.status_code, "you are still signed in" in answer.text) == (503, True)
+    assert guarded.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/console/new", "/console/memories/x/edit", "/console/sign-in", "/console/import"])
+def test_no_form_of_a_stranger_is_read(door: Door, keys: ApiKeys, sessions: Sessions, path: str) -> None:
+    pages = partial(console_routes, Console(door=door, sessions=sessions))
+    app = create_app(door, keys, local=False, public_url="", closes_store=False, pages=pages)
+    own = {"Origin": "http://127.0.0.1:8765", "Host": "127.0.0.1:8765", "Content-Length": "522000"}
+    request = Request(path, [b"content=" + b"%41" * 174_000], {**own, "Cookie": "steeltrap=junk"})
+    anyio.run(request.to, app)
+    assert (request.status, request.asked) == (413 if path.endswith("sign-in") else 401, 0)
 
 
 def test_a_session_ends_after_its_time_with_its_key_and_by_signing_out(
@@ -641,6 +695,7 @@ def test_what_was_typed_when_the_session_ended_is_there_after_signing_in(
     id = door.invoke("core.save", {"content": "Before."}, ana).body["id"]
     sign_in(guarded, keys)
     clock.advance(hours=13)
+    guarded.client.cookies.delete("steeltrap")  # as a browser does at that time
     typed = {"content": "An hour's work.\r\nTwo lines.", "scope": "user/default", "tags": "a, b", "version": "1"}
     answer = guarded.post(f"/console/memories/{id}/edit", typed)
     assert answer.status_code == 401

@@ -5,6 +5,9 @@ rebinding), it can even pass for the server's own page. So a request with an `Or
 origin is the public address, or a loopback name or IP address that the request was sent to: those can't be rebound. A
 server without authentication answers to loopback names only. Tools also require JSON, which a page of another site
 can't send without a preflight request; that fails.
+
+Browsers send no `Origin` with a plain GET, as for an image, but they say in `Sec-Fetch-Site` which site asks: only a
+link that somebody followed may come from another one. Programs send none of these headers.
 """
 
 import re
@@ -47,12 +50,27 @@ class SameOriginOnly:
             return error_reply(error)
         if self._loopback and not is_loopback(host):
             return error_reply(AccessDenied("This server answers to localhost only; call it as http://127.0.0.1."))
-        if origin is None or origin.lower() == self._public:
+        if origin is None:
+            return _foreign_reply(scope)
+        if origin.lower() == self._public:
             return None
         if origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower()) and not _can_be_rebound(host):
             return None
         hint = "" if self._loopback else " If this is the server's own page, set STEELTRAP_PUBLIC_URL to its address."
         return error_reply(AccessDenied("Cross-origin browser requests are blocked." + hint))
+
+
+def _foreign_reply(scope: Scope) -> Reply | None:
+    """A refusal where a browser says that another site's page had it ask, and nobody followed a link there."""
+    try:
+        site, mode, dest, user = (one_header(scope, f"Sec-Fetch-{name}") for name in ("Site", "Mode", "Dest", "User"))
+    except InvalidInput as error:
+        return error_reply(error)
+    if site is None or site in ("same-origin", "none"):
+        return None
+    if scope["method"] in ("GET", "HEAD") and (mode, dest, user) == ("navigate", "document", "?1"):
+        return None
+    return error_reply(AccessDenied("Cross-origin browser requests are blocked."))
 
 
 async def send_reply(reply: Reply, send: Send) -> None:

@@ -173,7 +173,7 @@ def _console(
     from ..console import Console, Sessions, console_routes, open_secret
 
     keys = known_by.keys
-    sessions = None if keys is None else Sessions(keys, known_by.identity, open_secret(settings.data))
+    sessions = None if keys is None else Sessions(keys, known_by.identity, open_secret(settings.data), settings.data)
     return partial(console_routes, Console(door=door, sessions=sessions, public_url=settings.public_url))
 
 

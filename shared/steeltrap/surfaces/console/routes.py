@@ -9,7 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from ... import telemetry
-from ...errors import Internal, NotFound, SteeltrapError
+from ...errors import Internal, InvalidInput, NotFound, SteeltrapError
+from ...model import Caller
 from ...rules.bounds import Bounds
 from ..asgi.admission import Admission
 from ..http.reply import FAULT
@@ -17,13 +18,14 @@ from . import changing, finding, merging, reading, signing, transfer
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond
 from .asked import Asked, Fields, Redirect, Reply, first, own_path
 from .rendering import STATIC, static_answer
-from .sessions import SignInNeeded, set_cookie
+from .sessions import Sessions, SignInNeeded, set_cookies
 
 Handler = Callable[[Asked], Reply]
 
 _FORM: Final = Bounds(size=512 * 1024, values=4096)
 """A memory of 32 KiB, each of its characters escaped, and what stands beside it."""
 _SMALL: Final = Bounds(size=4096, values=16)
+_KEY: Final = Bounds(size=16 * 1024, values=16)
 
 _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/", finding.home),
@@ -67,89 +69,115 @@ def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
     routes.append(Route(STATIC + "/{digest}/{name}", _static, methods=["GET", "HEAD"]))
     if console.sessions is not None:
         routes.append(Route("/console/sign-in", partial(_sign_in, console, admission), methods=["GET", "POST"]))
-        routes.append(Route("/console/sign-out", partial(_sign_out, console), methods=["POST"]))
+        routes.append(Route("/console/sign-out", partial(_sign_out, console, admission), methods=["POST"]))
     routes.append(Route("/console/{rest:path}", partial(_unknown, console), methods=["GET", "HEAD"]))
     return routes
 
 
 def _endpoint(console: Console, admission: Admission, handlers: dict[str, Handler]) -> Any:
     async def call(request: Request) -> Response:
-        form: Fields = {}
         try:
             if request.method == "POST":
                 check_origin(request)
             async with admission.admitted(request.scope, request.receive, _FORM, "the form") as (known, body):
-                form = fields(bytes(body))
-                asked = Asked(
-                    door=console.door,
-                    caller=known.caller,
-                    id=request.path_params.get("id", ""),
-                    query=fields(request.url.query.encode()),
-                    form=form,
-                    fragment=is_fragment(request),
-                )
-                work = partial(_answered, console, request, handlers[request.method], asked)
-                return await known.run(work)
+                handler = handlers[request.method]
+                return await known.run(partial(_answered, console, request, handler, known.caller, body))
         except SignInNeeded as error:
-            return refused(console, request, error, await _typed(console, request))
+            typed = partial(fields, await _typed(console, request))
+            return await admission.identifying.run(partial(_refused, console, request, error, typed))
         except SteeltrapError as error:
-            return refused(console, request, error, form)
-        except Exception as fault:
-            telemetry.log_fault("the console", fault)
-            return refused(console, request, Internal(FAULT), form)
+            return refused(console, request, error)
 
     return call
 
 
-async def _typed(console: Console, request: Request) -> Fields:
-    """What somebody typed whose session has ended, so that it isn't lost."""
+async def _typed(console: Console, request: Request) -> bytes:
+    """The form of somebody whose session has ended, so that what they typed isn't lost; no stranger's."""
     if request.method != "POST" or not signing.resumes(request.url.path):
-        return {}
+        return b""
+    if console.sessions is None or not console.sessions.was_known(request.scope):
+        return b""
     try:
         async with console.strangers.read(request.scope, request.receive, _FORM, "the form") as body:
-            return fields(bytes(body))
+            return bytes(body)
     except SteeltrapError:
-        return {}
+        return b""
 
 
-def _answered(console: Console, request: Request, handler: Handler, asked: Asked) -> Response:
-    reply = handler(asked)
-    if isinstance(reply, Redirect):
-        return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
-    return respond(console, request, reply, writes=asked.writes)
+def _refused(console: Console, request: Request, error: SteeltrapError, typed: Callable[[], Fields]) -> Response:
+    try:
+        return refused(console, request, error, typed())
+    except InvalidInput:
+        return refused(console, request, error)
+
+
+def _answered(console: Console, request: Request, handler: Handler, caller: Caller, body: bytearray) -> Response:
+    """The page, or the page of its failure. A long form takes its time, so all of it is done in a thread."""
+    form: Fields = {}
+    try:
+        form = fields(bytes(body))
+        asked = Asked(
+            door=console.door,
+            caller=caller,
+            id=request.path_params.get("id", ""),
+            query=fields(request.url.query.encode()),
+            form=form,
+            fragment=is_fragment(request),
+        )
+        reply = handler(asked)
+        if isinstance(reply, Redirect):
+            return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
+        return respond(console, request, reply, writes=asked.writes)
+    except SteeltrapError as error:
+        return refused(console, request, error, form)
+    except Exception as fault:
+        telemetry.log_fault("the console", fault)
+        return refused(console, request, Internal(FAULT), form)
 
 
 async def _sign_in(console: Console, admission: Admission, request: Request) -> Response:
     assert console.sessions is not None
-    form: Fields = {}
     try:
         if request.method == "GET":
             return respond(console, request, signing.page(fields(request.url.query.encode())), known=False)
         check_origin(request)
-        async with console.strangers.read(request.scope, request.receive, _FORM, "the form") as body:
-            form = fields(bytes(body))
-        work = partial(signing.sign_in, console.door, console.sessions, form)
-        cookie, reply = await admission.identifying.run(work)
+        # A stranger's form has room for a key; who was signed in before brings along what they typed.
+        bounds = _FORM if console.sessions.was_known(request.scope) else _KEY
+        async with console.strangers.read(request.scope, request.receive, bounds, "the form") as body:
+            return await admission.identifying.run(partial(_signed_in, console, console.sessions, request, body))
+    except SteeltrapError as error:
+        return refused(console, request, error)
+
+
+def _signed_in(console: Console, sessions: Sessions, request: Request, body: bytearray) -> Response:
+    form: Fields = {}
+    try:
+        form = fields(bytes(body))
+        cookie, reply = signing.sign_in(console.door, sessions, form)
         if isinstance(reply, Redirect):
             response: Response = RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
         else:
             response = respond(console, request, reply, known=bool(cookie))
-        if cookie:
-            response.headers.append("Set-Cookie", set_cookie(cookie, secure=console.is_secure(request)))
-        return response
     except SteeltrapError as error:
         return refused(console, request, error, form)
+    if cookie:
+        for header in set_cookies(cookie, secure=console.is_secure(request)):
+            response.headers.append("Set-Cookie", header)
+    return response
 
 
-async def _sign_out(console: Console, request: Request) -> Response:
+async def _sign_out(console: Console, admission: Admission, request: Request) -> Response:
+    assert console.sessions is not None
     try:
         check_origin(request)
+        await admission.identifying.run(partial(console.sessions.end, request.scope))
     except SteeltrapError as error:
         return refused(console, request, error)
     headers = {**SECURITY, **PRIVATE, "Clear-Site-Data": '"cache", "storage"'}
     response = RedirectResponse("/console/sign-in", 303, headers)
     for secure in {False, console.is_secure(request)}:
-        response.headers.append("Set-Cookie", set_cookie("", secure=secure))
+        for header in set_cookies("", secure=secure):
+            response.headers.append("Set-Cookie", header)
     return response
 
 

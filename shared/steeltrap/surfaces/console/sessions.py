@@ -1,19 +1,21 @@
 """Who looks at the console with an API key: shown once, then named by a signed cookie that expires.
 
 The cookie names the key's id, and the key is read again at each request: a revoked key ends its sessions at once. The
-cookie opens the console only, never a tool's own path.
+cookie opens the console only, never a tool's own path. A session that was signed out has a file in the data folder, so
+that no process over it accepts the cookie again.
 """
 
 import hmac
 import os
+import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...errors import IdentityMissing, TokenRefused, Unavailable
 from ...model import Caller
@@ -22,7 +24,13 @@ from ..auth.identity import Identity, Scope, one_header
 
 HOURS: Final = 12
 _LIFE: Final = timedelta(hours=HOURS)
+_BEFORE: Final = "steeltrap-before"
+"""The cookie that outlives the session: what was typed while it ended is taken from its holder alone."""
+_BEFORE_SECONDS: Final = 30 * 86400
 _SECRET_BYTES: Final = 32
+_COOKIE: Final = re.compile(r"([0-9a-f]{12})\.([0-9]{1,12})\.([0-9a-f]{32})\.([0-9a-f]{64})")
+ENDED: Final = "console.ended"
+"""The folder with a file for each session that was signed out before its time."""
 
 
 class SignInNeeded(IdentityMissing):
@@ -37,6 +45,8 @@ class Sessions:
     keys: ApiKeys
     identity: Identity
     secret: bytes = field(repr=False)
+    folder: Path
+    """Of the data: sessions that were signed out are noted there."""
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def begin(self, key: str) -> str | None:
@@ -48,39 +58,86 @@ class Sessions:
             self.keys.holder(found.id, {"headers": ()})
         except TokenRefused:
             return None
-        ends = int((self.now() + _LIFE).timestamp())
-        return f"{found.id}.{ends}.{self._signature(found.id, ends)}"
+        session = _Session(found.id, int((self.now() + _LIFE).timestamp()), secrets.token_hex(16))
+        return f"{session}.{self._signature(session)}"
 
     def caller(self, scope: Scope) -> Caller | None:
         if one_header(scope, "Authorization") is not None:
             return self.identity.caller(scope)
-        cookie = _cookie(scope)
-        if cookie is None:
-            raise SignInNeeded("Sign in to see your memories.")
+        cookies = _cookies(scope, _name(True), _name(False))
+        for session in self._signed(cookies):
+            if not self._has_ended(session):
+                with suppress(TokenRefused):
+                    return self.keys.holder(session.key, scope)
+        raise SignInNeeded("Your session has ended. Sign in again." if cookies else "Sign in to see your memories.")
+
+    def was_known(self, scope: Scope) -> bool:
+        """Whether a request has the cookie of a session, which may have ended."""
+        return bool(self._signed(_cookies(scope, _name(True), _name(False), _BEFORE)))
+
+    def end(self, scope: Scope) -> None:
+        """End the sessions whose cookies a request has, for every process. Raises Unavailable."""
+        folder = self.folder / ENDED
         try:
-            return self.keys.holder(self._key_id(cookie), scope)
-        except TokenRefused:
-            raise SignInNeeded("Your session has ended. Sign in again.") from None
+            for session in self._signed(_cookies(scope, _name(True), _name(False))):
+                folder.mkdir(mode=0o700, exist_ok=True)
+                os.close(os.open(folder / session.id, os.O_WRONLY | os.O_CREAT, 0o600))
+            self._forget_old(folder)
+        except OSError as error:
+            raise Unavailable(
+                f"The session could not be ended ({error.strerror}); you are still signed in. Try again.",
+                part="console",
+            ) from None
 
-    def _key_id(self, cookie: str) -> str:
-        id, _, rest = cookie.partition(".")
-        ends, _, signature = rest.partition(".")
-        if not (ends.isascii() and ends.isdigit() and len(ends) <= 12):
-            raise TokenRefused("no cookie of ours", reason="invalid_token")
-        expected = self._signature(id, int(ends))
-        if not hmac.compare_digest(signature.encode(), expected.encode()) or int(ends) <= self.now().timestamp():
-            raise TokenRefused("forged or expired", reason="invalid_token")
-        return id
+    def _signed(self, cookies: Iterable[str]) -> list["_Session"]:
+        """The sessions of the cookies that were made here, whether or not they have ended."""
+        found = map(_session, cookies)
+        return [
+            session
+            for session, signature in filter(None, found)
+            if hmac.compare_digest(signature.encode(), self._signature(session).encode())
+        ]
 
-    def _signature(self, id: str, ends: int) -> str:
-        return hmac.new(self.secret, f"steeltrap console 1\n{id}\n{ends}".encode(), sha256).hexdigest()
+    def _has_ended(self, session: "_Session") -> bool:
+        return session.ends <= self.now().timestamp() or (self.folder / ENDED / session.id).exists()
+
+    def _forget_old(self, folder: Path) -> None:
+        """Remove the notes of sessions whose time is over by now."""
+        oldest = self.now().timestamp() - 2 * _LIFE.total_seconds()
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.stat().st_mtime < oldest:
+                path.unlink(missing_ok=True)
+
+    def _signature(self, session: "_Session") -> str:
+        return hmac.new(self.secret, f"steeltrap console 2\n{session}".encode(), sha256).hexdigest()
 
 
-def set_cookie(value: str, *, secure: bool) -> str:
-    """The header that begins a session in a browser, or ends it with an empty value."""
+class _Session(NamedTuple):
+    """What a cookie says: the key's id, when it ends, and the session's own id."""
+
+    key: str
+    ends: int
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.key}.{self.ends}.{self.id}"
+
+
+def _session(cookie: str) -> tuple[_Session, str] | None:
+    """What a cookie says, and its signature; None for what is none of ours."""
+    found = _COOKIE.fullmatch(cookie)
+    return (_Session(found[1], int(found[2]), found[3]), found[4]) if found else None
+
+
+def set_cookies(value: str, *, secure: bool) -> tuple[str, str]:
+    """The headers that begin a session in a browser, or end it with an empty value."""
     age = HOURS * 3600 if value else 0
     flags = "; Secure" if secure else ""
-    return f"{_name(secure)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{flags}"
+    before = _BEFORE_SECONDS if value else 0
+    return (
+        f"{_name(secure)}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{flags}",
+        f"{_BEFORE}={value}; Path=/console; Max-Age={before}; HttpOnly; SameSite=Strict{flags}",
+    )
 
 
 def open_secret(folder: Path) -> bytes:
@@ -120,11 +177,11 @@ def _make_secret(path: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _cookie(scope: Scope) -> str | None:
-    # Other programs on the same host may have set any cookies: one that is malformed must not hide ours.
-    pairs = [pair.strip().partition("=") for pair in (one_header(scope, "Cookie") or "").split(";")]
-    values = {name: value for name, _, value in pairs}
-    return values.get(_name(True)) or values.get(_name(False)) or None
+def _cookies(scope: Scope, *names: str) -> list[str]:
+    """The values of all cookies of these names: another program on the same host may have set some of them."""
+    sent = (bytes(value).decode("latin-1") for name, value in scope["headers"] if bytes(name).lower() == b"cookie")
+    pairs = [pair.strip().partition("=") for header in sent for pair in header.split(";")]
+    return [value for name, _, value in pairs if name in names and value]
 
 
 def _name(secure: bool) -> str:
