@@ -380,6 +380,25 @@ def test_a_walk_meets_everything_once_and_resumes_behind_an_id(space: Space) -> 
     assert [m.id for m in space.walk(after=gone.id)] == order[301:]
 
 
+def test_the_images_are_those_of_everything_that_is_kept(space: Space) -> None:
+    space.commit([creation(f"note {i}") for i in range(300)])
+    said, first = turn("said", "talk"), next(space.walk())
+    commit(space, Create(entry=entry(said)))
+    for number in range(2):
+        first = update(space, first, content=f"changed {number} " + "long " * 20_000)
+    gone = save(space, "deleted")
+    delete(space, gone)
+    images = {m.id: m for m in space.images()}
+    assert len(images) == 302
+    assert (images[said.id], images[first.id]) == (said, first)
+    assert images[gone.id].deleted_at is not None
+    earlier = [m for m in space.images(earlier=True) if m.id == first.id]
+    assert sorted(m.version for m in earlier) == [1, 2]
+    space.purge([first.id, gone.id])
+    assert len(list(space.images())) == 300
+    assert not any(m.id in (first.id, gone.id) for m in space.images(earlier=True))
+
+
 def test_a_walk_goes_on_while_others_write(space: Space) -> None:
     space.commit([creation(f"note {i}") for i in range(300)])
     walking = space.walk()

@@ -1,4 +1,7 @@
-"""Delete: out of sight at once, kept for undo until the retention time; by id or by criteria."""
+"""Delete: out of sight at once, kept for undo until the retention time; by id or by criteria.
+
+Where nothing is kept, a delete erases as a forget does.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,8 +12,10 @@ from ..model import Filter, Memory, Tier
 from ..model.frozen import frozen
 from ..ports import Replace
 from ..rules.limits import check_id
+from ..rules.matching import admits
 from . import superseding
 from .call import Call
+from .derived import erase
 from .entry import out_of_search
 from .get import find
 from .update import check_version
@@ -32,6 +37,24 @@ class Criteria:
 
     def is_empty(self) -> bool:
         return self == Criteria(include_child_scopes=self.include_child_scopes)
+
+    def filter(self) -> Filter:
+        return Filter(
+            tier=self.tier,
+            created_before=self.older_than,
+            scope=self.scope,
+            include_child_scopes=self.include_child_scopes,
+            tags=self.tags,
+            agent_id=self.agent_id,
+            untrusted=self.untrusted,
+            # What was superseded would come back otherwise.
+            include_superseded=True,
+        )
+
+    def name(self, memory: Memory) -> bool:
+        """Whether they hold for a memory or a turn, deleted and expired ones too."""
+        shown = replace(memory, deleted_at=None, expires_at=None)
+        return admits(replace(self.filter(), include_turns=True), shown, memory.created_at)
 
 
 @frozen
@@ -59,7 +82,7 @@ def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
     known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
     there = call.space.get(known)
     if not call.rules.retention:
-        return Deleted(ids=call.space.purge(list(there)))
+        return Deleted(ids=erase(call, list(there)).ids if there else [])
     deleted: list[str] = []
     for id in there:
         try:
@@ -80,20 +103,9 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
             "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
             "nothing was deleted."
         )
-    filter = Filter(
-        tier=criteria.tier,
-        created_before=criteria.older_than,
-        scope=criteria.scope,
-        include_child_scopes=criteria.include_child_scopes,
-        tags=criteria.tags,
-        agent_id=criteria.agent_id,
-        untrusted=criteria.untrusted,
-        # What was superseded would come back otherwise.
-        include_superseded=True,
-    )
     deleted: list[str] = []
     spared = 0
-    while page := call.space.page(filter, limit=_PAGE, offset=spared).memories:
+    while page := call.space.page(criteria.filter(), limit=_PAGE, offset=spared).memories:
         doomed = [memory.id for memory in page if not memory.pinned]
         spared += len(page) - len(doomed)
         try:
@@ -120,7 +132,7 @@ def deletion(call: Call, current: Memory) -> Replace:
 def delete_image(call: Call, current: Memory) -> Memory:
     """Delete a memory that was just read, and bring back what it superseded. Raises VersionConflict."""
     if not call.rules.retention:
-        call.space.purge([current.id])
+        erase(call, [current.id])
         return current
     olds = call.space.superseded([current.id])
     change = deletion(call, replace(current, supersedes=tuple(old.id for old in olds)))

@@ -305,6 +305,12 @@ def _stored(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
     return found
 
 
+def rewritten_id(call: Call, episode: Memory, told: str) -> str:
+    """The id of an episode that lost messages: always the same one for what it still tells."""
+    where = (episode.conversation_id or "", episode.agent_id or "", episode.scope)
+    return _derived_id(call, "episode", *where, told)
+
+
 def text_id(call: Call, memory: Memory) -> str:
     """The id of a text that an import brings: the same one for the same text, scope, agent and time."""
     at = "" if memory.occurred_at is None else memory.occurred_at.isoformat()

@@ -49,9 +49,10 @@ class TextKey:
 class Space(Protocol):
     """One user's memories.
 
-    Only search with `include_turns`, `get`, `completions`, `purge` and `open_turns` see turns. Deleted and expired
-    memories are absent unless a method says otherwise. Only `get`, `completions`, `latest_writes`, `walk`, `pending`,
-    `embeddings`, `stale`, and searches and pages that ask for them see memories that another one superseded.
+    Only search with `include_turns`, `get`, `completions`, `images`, `purge` and `open_turns` see turns. Deleted and
+    expired memories are absent unless a method says otherwise. Only `get`, `completions`, `latest_writes`, `walk`,
+    `images`, `pending`, `embeddings`, `stale`, and searches and pages that ask for them see memories that another one
+    superseded.
 
     All reads and writes of a space share one deadline. After it they raise Unavailable, except `note_access` and
     `note_review`, which never fail.
@@ -122,6 +123,11 @@ class Space(Protocol):
 
         Raises NotFound for an id that never existed or was purged.
         """
+        ...
+
+    def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+        """Every image that is kept, streamed, in no order: of memories and turns, superseded, expired and deleted ones
+        too; or all `earlier` images, which updates replaced. What is written meanwhile may be left out."""
         ...
 
     def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:

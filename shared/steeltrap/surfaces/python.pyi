@@ -451,12 +451,39 @@ class CoreHistoryView(TypedDict):
     revisions: builtins.list[CoreRevisionView]
     next: NotRequired[int]
 
-class CoreReceiptView(TypedDict):
-    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
+class CoreRewrittenView(TypedDict):
+    """An episode that lost messages: its old id and its new one."""
+
+    was: str
+    id: str
+
+class CoreLeftView(TypedDict):
+    """A memory that is still there. `why`: it was `merged` from a forgotten one, has the `same text`, or `names it`."""
 
     id: str
+    why: str
+
+class CoreReceiptView(TypedDict):
+    """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
+
+    `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
+    `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
+    forgotten one had superseded, found again. `exports` are your exported files that still hold the text, and
+    `unread_exports` could not be read. `more` is true if time ran out: call again to continue.
+    """
+
+    id: NotRequired[str]
+    forgotten: builtins.list[str]
     forgotten_at: str
     verified: bool
+    rewritten: NotRequired[builtins.list[CoreRewrittenView]]
+    left: NotRequired[builtins.list[CoreLeftView]]
+    left_count: NotRequired[int]
+    back: NotRequired[builtins.list[str]]
+    exports: NotRequired[builtins.list[str]]
+    unread_exports: NotRequired[builtins.list[str]]
+    more: NotRequired[bool]
+    message: str
     outside: str
 
 class CoreExportView(TypedDict):
@@ -621,7 +648,6 @@ class Core:
         *,
         id: str | None = None,
         ids: Sequence[str] | None = None,
-        version: int | None = None,
         tier: Literal["short_term", "long_term", "working"] | None = None,
         older_than: str | datetime | None = None,
         scope: str | None = None,
@@ -629,6 +655,7 @@ class Core:
         tags: Sequence[str] | None = None,
         written_by: str | None = None,
         untrusted: bool | None = None,
+        version: int | None = None,
     ) -> CoreDeletedView:
         """Delete one memory by `id`, several by `ids`, or all that match every given criterion. undo restores them.
 
@@ -765,10 +792,25 @@ class Core:
         makes them found again. Call again to go back one more version. Nothing is lost: every version stays in the history.
         """
 
-    def forget(self, *, id: str) -> CoreReceiptView:
-        """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
+    def forget(
+        self,
+        *,
+        id: str | None = None,
+        ids: Sequence[str] | None = None,
+        tier: Literal["short_term", "long_term", "working"] | None = None,
+        older_than: str | datetime | None = None,
+        scope: str | None = None,
+        include_child_scopes: bool = False,
+        tags: Sequence[str] | None = None,
+        written_by: str | None = None,
+        untrusted: bool | None = None,
+        merged: bool = False,
+    ) -> CoreReceiptView:
+        """Erase memories permanently: text, vectors, history and links to them. This can't be undone; a delete can.
 
-        Backups and exports made before may still contain it.
+        Choose by `id`, by `ids`, or by criteria, which also match messages and deleted memories but skip pinned ones. An
+        episode takes its messages along. A forgotten message is taken out of its episode, which gets a new id. The receipt
+        lists other memories and exported files that still hold the text.
         """
 
     def export(

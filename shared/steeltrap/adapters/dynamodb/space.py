@@ -112,6 +112,9 @@ class DynamoSpace:
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         return listing.walk(self._partition, after, turns)
 
+    def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+        return listing.images(self._partition, earlier=earlier)
+
     def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
         return likeness.alike(pairs, self._visible_vectors, floor, self._partition.deadline)
 

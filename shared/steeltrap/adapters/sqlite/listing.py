@@ -39,6 +39,22 @@ def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> l
     return [(n, from_image(image)) for n, image in rows]
 
 
+def images(connection: apsw.Connection, last: int) -> list[tuple[int, Memory]]:
+    """The next images behind a row, of turns, deleted and expired ones too, each with its row's number."""
+    rows = select(connection, f"SELECT n, image FROM memory WHERE n > ? ORDER BY n LIMIT {_BLOCK}", (last,))
+    return [(n, from_image(image)) for n, image in rows]
+
+
+def earlier_images(connection: apsw.Connection, last: tuple[int, int]) -> list[tuple[tuple[int, int], Memory]]:
+    """The next images that updates replaced, behind a row's number and a version, each with its own."""
+    rows = select(
+        connection,
+        f"SELECT n, version, image FROM revision WHERE (n, version) > (?, ?) ORDER BY n, version LIMIT {_BLOCK}",
+        last,
+    )
+    return [((n, version), from_image(image)) for n, version, image in rows]
+
+
 def row_number(connection: apsw.Connection, id: str) -> int | None:
     """The number of a memory's row, deleted or not; None without one."""
     row = connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()

@@ -168,6 +168,24 @@ class SqliteSpace:
                 yield memory
             last = block[-1][0]
 
+    def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+        last, place = 0, (0, -1)
+        while True:
+            with self._file.reading() as connection:
+                if connection is None:
+                    return
+                if earlier:
+                    replaced = listing.earlier_images(connection, place)
+                    found = [memory for _, memory in replaced]
+                    place = replaced[-1][0] if replaced else place
+                else:
+                    block = listing.images(connection, last)
+                    found = [memory for _, memory in block]
+                    last = block[-1][0] if block else last
+            if not found:
+                return
+            yield from found
+
     def pending(self) -> list[str]:
         # An index of the same file always answers; only what was imported from elsewhere may be pending.
         return [memory.id for memory in self.walk() if memory.lookaround_pending]

@@ -14,13 +14,15 @@ from uuid import UUID, uuid5
 
 from ... import telemetry
 from ...errors import AlreadyExists, SteeltrapError
-from ...model import Memory, Message
+from ...model import Memory
 from ...ports import Close, Create
 from ...rules import segmentation
 from ...rules.limits import size_of
+from ...rules.remains import said_by
 from ...rules.summary import summary
 from .. import save as saving
 from ..call import Call
+from ..derived import rewrite_without
 from ..entry import embed_memories, entry
 from ..save import Draft
 
@@ -112,7 +114,7 @@ def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
         segmentation.Turn(
             written_at=turn.created_at,
             said_at=_said_at(turn),
-            size=size_of(_message(turn)),
+            size=size_of(said_by(turn)),
             vector=segmentation.vector(vectors.get(turn.id, ())),
         )
         for turn in window
@@ -138,7 +140,14 @@ def _make(call: Call, turns: Sequence[Memory]) -> Memory | None:
     except AlreadyExists:
         _close_turns_of(call, memory.id, turns)
         return None
-    return memory
+    return without_forgotten(call, memory, turns)
+
+
+def without_forgotten(call: Call, episode: Memory, turns: Sequence[Memory]) -> Memory | None:
+    """An episode that was just made, without turns that were forgotten since they were read."""
+    there = call.space.get([turn.id for turn in turns], deleted=True)
+    gone = [turn for turn in turns if turn.id not in there]
+    return rewrite_without(call, episode, gone) if gone else episode
 
 
 def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
@@ -146,7 +155,7 @@ def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
     first = turns[0]
     # Clients may send what was said earlier behind what was said later.
     times = [_said_at(turn) for turn in turns]
-    messages = tuple(_message(turn) for turn in turns)
+    messages = tuple(said_by(turn) for turn in turns)
     draft = Draft(
         content=summary(messages),
         messages=messages,
@@ -178,11 +187,6 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     # The first is among them even where it was edited since.
     ids = dict.fromkeys([first.id, *(turn.id for turn, _ in same)])
     call.space.commit([Close(turn_ids=tuple(ids))])
-
-
-def _message(turn: Memory) -> Message:
-    said = turn.messages[0] if turn.messages else Message(role="user", content=turn.content)
-    return replace(said, content=turn.content, time=_said_at(turn))
 
 
 def _said_at(turn: Memory) -> datetime:

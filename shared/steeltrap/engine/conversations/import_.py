@@ -15,7 +15,7 @@ from ..call import Call
 from ..redact import redacted_message
 from ..save import Draft
 from .append_messages import Said, first_piece, keep_turns
-from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of
+from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of, without_forgotten
 
 _TURNS_AT_ONCE: Final = 500
 
@@ -146,3 +146,5 @@ def _make(call: Call, over: Sequence[list[Memory]], surroundings: bool) -> None:
         changes += [create, Close(turn_ids=tuple(turn.id for turn in turns))]
     # What they sum up was admitted as turns.
     call.commit(changes, within_quota=False)
+    for (_, episode), turns in zip(episodes, over, strict=True):
+        without_forgotten(call, episode, turns)

@@ -176,24 +176,43 @@ def undo(
 
 def forget(
     id: options.Id,
+    merged: Annotated[bool, typer.Option("--merged", help="Also forget memories that were merged from it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Erase a memory and its history permanently. This can't be undone."""
+    """Erase a memory and its history permanently. This can't be undone.
+
+    An episode takes its messages along. A forgotten message is taken out of its episode. The answer lists other
+    memories and exported files that still hold the text.
+    """
     from ...rules.limits import MAX_VERSION
 
     with opened(data=data, user=user, agent=agent) as memory:
         if not yes:
             content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
             confirm_forgetting(short(content))
-        receipt = memory.ask("core.forget", id=id)
+        receipt = memory.ask("core.forget", id=id, merged=merged)
     if as_json:
         return write_json(receipt)
-    say(f"Forgotten: {receipt['id']}. No trace of it is left in the store. {receipt['outside']}")
+    along = len(receipt["forgotten"]) - 1
+    say(f"Forgotten: {receipt['id']}{f' and {along:,} that belonged to it' if along else ''}. {receipt['message']}")
+    for line in _receipt_lines(receipt):
+        say((line, "dim"))
+    say(receipt["outside"])
     return None
+
+
+def _receipt_lines(receipt: dict[str, Any]) -> list[str]:
+    lines = [f"still there, {left['why']}: {left['id']}" for left in receipt.get("left", ())]
+    if (more := receipt.get("left_count", 0) - len(lines)) > 0:
+        lines.append(f"still there: {more:,} more")
+    lines += [f"rewritten without it: {each['was']}, now {each['id']}" for each in receipt.get("rewritten", ())]
+    lines += [f"found again, no longer superseded: {id}" for id in receipt.get("back", ())]
+    lines += [f"exported file that holds it: {name}" for name in receipt.get("exports", ())]
+    return lines + [f"exported file that could not be read: {name}" for name in receipt.get("unread_exports", ())]
 
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:

@@ -16,17 +16,25 @@ from .toolset import CORE
 from .views import MemoryView, memory_view
 
 
-class DeleteInput(Input):
+class ChosenInput(Input):
+    """Which memories: exactly one of `id`, `ids` and the criteria."""
+
     id: MemoryId | None = None
     ids: MemoryIds | None = None
-    version: int | None = Field(None, ge=1, description="With `id`: delete only if this is still its version.")
-    tier: Tier | None = Field(None, description="Delete memories of this tier.")
-    older_than: Time | None = Field(None, description="Delete memories saved before this time.")
-    scope: Scope | None = Field(None, description="Delete memories in this scope.")
+    tier: Tier | None = Field(None, description="Memories of this tier.")
+    older_than: Time | None = Field(None, description="Memories saved before this time.")
+    scope: Scope | None = Field(None, description="Memories in this scope.")
     include_child_scopes: bool = Field(False, description="With `scope`: also in the scopes below it.")
-    tags: Tags | None = Field(None, description="Delete memories that have all of these tags.")
-    written_by: str | None = Field(None, max_length=256, description="Delete memories that this agent wrote.")
-    untrusted: bool | None = Field(None, description="true: delete memories that untrusted agents wrote.")
+    tags: Tags | None = Field(None, description="Memories that have all of these tags.")
+    written_by: str | None = Field(None, max_length=256, description="Memories that this agent wrote.")
+    untrusted: bool | None = Field(None, description="true: memories that untrusted agents wrote.")
+
+    def check_one_way(self, otherwise: str) -> None:
+        """Raises InvalidInput unless there is exactly one way of naming memories."""
+        if sum([self.id is not None, self.ids is not None, not self.criteria().is_empty()]) != 1:
+            raise InvalidInput(
+                f"give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). {otherwise}."
+            )
 
     def criteria(self) -> deleting.Criteria:
         return deleting.Criteria(
@@ -38,6 +46,10 @@ class DeleteInput(Input):
             agent_id=self.written_by,
             untrusted=self.untrusted,
         )
+
+
+class DeleteInput(ChosenInput):
+    version: int | None = Field(None, ge=1, description="With `id`: delete only if this is still its version.")
 
 
 class DeletedView(Answer):
@@ -64,17 +76,12 @@ def delete(call: Call, input: DeleteInput) -> DeletedView:
     Memories that a deleted one superseded are found again. Criteria also match superseded memories, but skip pinned
     ones. An unknown `id` is an error; unknown `ids` are skipped.
     """
-    criteria = input.criteria()
-    ways = [input.id is not None, input.ids is not None, not criteria.is_empty()]
-    if sum(ways) != 1:
-        raise InvalidInput(
-            "give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). Nothing was deleted."
-        )
+    input.check_one_way("Nothing was deleted")
     if input.id is not None:
         return DeletedView(deleted=[deleting.delete(call, input.id, version=input.version).id])
     if input.version is not None:
         raise InvalidInput("`version` goes with `id` only; nothing was deleted.")
-    done = deleting.delete_all(call, input.ids) if input.ids else deleting.delete_matching(call, criteria)
+    done = deleting.delete_all(call, input.ids) if input.ids else deleting.delete_matching(call, input.criteria())
     return DeletedView(deleted=done.ids, more=done.more or None)
 
 
@@ -93,24 +100,83 @@ def undo(call: Call, input: UndoInput) -> MemoryView:
     return memory_view(undoing.undo(call, input.id, version=input.version))
 
 
-class ForgetInput(Input):
-    id: MemoryId
+class ForgetInput(ChosenInput):
+    merged: bool = Field(False, description="Also forget memories that were merged from these.")
+
+
+class RewrittenView(Answer):
+    """An episode that lost messages: its old id and its new one."""
+
+    was: str
+    id: str
+
+
+class LeftView(Answer):
+    """A memory that is still there. `why`: it was `merged` from a forgotten one, has the `same text`, or `names it`."""
+
+    id: str
+    why: str
 
 
 class ReceiptView(Answer):
-    """Confirms that the memory is erased from the store. `outside` says where copies may remain."""
+    """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
-    id: str
+    `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
+    `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
+    forgotten one had superseded, found again. `exports` are your exported files that still hold the text, and
+    `unread_exports` could not be read. `more` is true if time ran out: call again to continue.
+    """
+
+    id: str | None = None
+    forgotten: list[str]
     forgotten_at: datetime
     verified: bool
+    rewritten: list[RewrittenView] | None = None
+    left: list[LeftView] | None = None
+    left_count: int | None = None
+    back: list[str] | None = None
+    exports: list[str] | None = None
+    unread_exports: list[str] | None = None
+    more: bool | None = None
+    message: str
     outside: str = "Backups and exports made before may still contain the memory."
 
 
-@CORE.tool("forget", "write", destructive=True, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+@CORE.tool(
+    "forget",
+    "write",
+    needs="embedder",
+    files=True,
+    destructive=True,
+    timeout=30.0,
+    examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"}, {"scope": "work/project-x", "merged": True}),
+)
 def forget(call: Call, input: ForgetInput) -> ReceiptView:
-    """Erase a memory permanently: text, vectors, history and links to it. This can't be undone; a delete can.
+    """Erase memories permanently: text, vectors, history and links to them. This can't be undone; a delete can.
 
-    Backups and exports made before may still contain it.
+    Choose by `id`, by `ids`, or by criteria, which also match messages and deleted memories but skip pinned ones. An
+    episode takes its messages along. A forgotten message is taken out of its episode, which gets a new id. The receipt
+    lists other memories and exported files that still hold the text.
     """
-    receipt = purging.forget(call, input.id)
-    return ReceiptView(id=receipt.id, forgotten_at=receipt.forgotten_at, verified=receipt.verified)
+    input.check_one_way("Nothing was forgotten")
+    if input.id is not None:
+        receipt = purging.forget(call, input.id, with_merged=input.merged)
+    elif input.ids is not None:
+        receipt = purging.forget_all(call, input.ids, with_merged=input.merged)
+    else:
+        receipt = purging.forget_matching(call, input.criteria(), with_merged=input.merged)
+    left = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: purging.MOST_LISTED]]
+    return ReceiptView(
+        id=receipt.ids[0] if input.id is not None else None,
+        forgotten=[*receipt.ids, *receipt.also],
+        forgotten_at=receipt.forgotten_at,
+        verified=receipt.verified,
+        rewritten=[RewrittenView(was=was, id=id) for was, id in receipt.rewritten.items()] or None,
+        left=left or None,
+        left_count=len(receipt.left) or None,
+        back=receipt.back or None,
+        exports=receipt.exports or None,
+        unread_exports=receipt.unread or None,
+        more=receipt.more or None,
+        message=purging.sentence(receipt),
+    )

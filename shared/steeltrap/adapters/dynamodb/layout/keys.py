@@ -49,6 +49,9 @@ def revisions(id: str) -> str:
     return f"r#{id}#"
 
 
+REVISIONS: Final = "r#"
+
+
 def link(target: str, source: str) -> str:
     """Says that an image of `source`, the current or an earlier one, may have a link to `target`."""
     return f"l#{target}#{source}"

@@ -13,7 +13,7 @@ from ..layout import items, keys
 from ..layout.filters import Conditions
 from ..layout.tables import CREATED, WRITTEN
 from ..layout.typed import Item, from_attributes, number, text
-from .partition import Partition
+from .partition import USER, Partition
 
 _BLOCK: Final = 100
 
@@ -60,6 +60,22 @@ def walk(partition: Partition, after: str | None, turns: bool) -> Iterator[Memor
             yield from _walk(partition, prefix, begin or f"{prefix}~", began, young)
             begin = None
     yield from _created_since(partition, began, young, turns)
+
+
+def images(partition: Partition, *, earlier: bool) -> Iterator[Memory]:
+    """Every image, of turns, deleted and expired memories too, or every one that an update replaced."""
+    if not partition.admit(partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)):
+        return
+    names = {"ProjectionExpression": ", ".join(f"#{name}" for name in items.IMAGE)}
+    spelled = {"ExpressionAttributeNames": {f"#{name}": name for name in items.IMAGE}}
+    found = partition.under(keys.REVISIONS if earlier else keys.MEMORIES, **names, **spelled)
+    while block := list(islice(found, _BLOCK)):
+        there = [item for item in block if "gone" not in item]
+        for item, image in zip(there, partition.contents(there, "image"), strict=True):
+            if image is not None:
+                yield from_image(image)
+            elif not earlier:  # a piece that was replaced since then: read it again
+                yield from partition.memories([keys.id_of(text(item, "k"))]).values()
 
 
 def completions(partition: Partition, start: str, *, limit: int) -> list[str]:
