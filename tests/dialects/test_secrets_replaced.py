@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import made_up_secrets
 from secret_examples import card, token
+from steeltrap.engine import redact as redacting
 from steeltrap.engine.call import Rules, SecretsMode
 from steeltrap.engine.conversations.append_messages import Said
 from steeltrap.engine.conversations.import_ import Conversation, import_conversations
@@ -223,3 +225,26 @@ def test_a_long_message_has_no_half_of_a_secret_where_it_is_split(door: Door) ->
         import_conversations(call, [Conversation(id=f"chat-{before}", messages=(said,))])
     everything = str([to_image(memory) for memory in call.space.walk()])
     assert card()[:4] not in everything
+
+
+def test_what_was_saved_before_is_shown_to_a_model_without_its_secrets(asks: Callable[..., Asks]) -> None:
+    ask = asks()
+    ask("core.save", content=TEXT)
+    assert stored(ask) == [TEXT]
+    for shown in (ask("agent.recall", query="deploy key").body, ask("agent.recent_memories").body):
+        assert LEFT in shown
+        assert token() not in shown
+    undone = ask("agent.undo_memory_change").body
+    assert (LEFT in undone, token() in undone) == (True, False)
+
+
+def test_with_off_a_model_is_shown_what_is_stored(asks: Callable[..., Asks]) -> None:
+    ask = asks("off")
+    ask("core.save", content=TEXT)
+    assert TEXT in ask("agent.recent_memories").body
+
+
+def test_only_a_text_that_may_have_a_secret_is_searched_before_it_is_shown() -> None:
+    assert [text for text, _ in made_up_secrets.secrets() if not redacting._may_have_secret(text)] == []
+    for text in ("The user likes green tea.", "The meeting is on 2026-11-25 at 10:30.", "Der Zug fährt um 9 Uhr."):
+        assert not redacting._may_have_secret(text)

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 import re2
 
-from . import cards, pem
-from .own import OWN
+from . import cards, ibans, pem
+from .own import OWN, PLACEHOLDERS
 from .rule import Allow, Rule
 
 FILE: Final = Path(__file__).parent / "gitleaks.json"
 GENERIC: Final = "generic-api-key"
+_LAST: Final = (GENERIC, "named-secret", "environment-secret")
+"""The kinds that say least, in their order: another rule's name for the same secret is kept."""
 _WORD: Final = r"(?:[A-Z]?[a-z]{2,}|[A-Z]{2,})\d{0,5}"
 _IDENTIFIER: Final = Allow(
     regexes=(
@@ -45,6 +47,7 @@ class Catalogue:
         for keyword, named in keywords.items():
             self._add(re2.escape(keyword), named)
         self._add(cards.CANDIDATE, [cards.KIND])
+        self._add(ibans.CANDIDATE, [ibans.KIND])
         self._keywords.Compile()
 
     def _add(self, pattern: str, named: list[Rule | str]) -> None:
@@ -52,7 +55,7 @@ class Catalogue:
         self._by_keyword.append(named)
 
     def needed(self, data: bytes) -> tuple[list[Rule], set[str]]:
-        """The rules that may match, in their order, and the kinds beside them (`card-number`, `private-key`)."""
+        """The rules that may match, in their order, and the kinds beside them, such as `card-number`."""
         hits = self._keywords.Match(data) or ()
         found = list(chain.from_iterable(self._by_keyword[hit] for hit in hits))
         kinds = {each for each in found if isinstance(each, str)}
@@ -66,11 +69,11 @@ def catalogue() -> Catalogue:
     given = json.loads(FILE.read_text())
     everywhere = Allow(**given["allow"])
     rules = [_rule(raw, everywhere) for raw in given["rules"]]
-    return Catalogue(sorted([*rules, *OWN], key=lambda rule: rule.id == GENERIC))
+    return Catalogue(sorted([*rules, *OWN], key=lambda rule: _LAST.index(rule.id) if rule.id in _LAST else -1))
 
 
 def _rule(raw: dict[str, Any], everywhere: Allow) -> Rule:
     allow = (everywhere, *(Allow(**each) for each in raw.pop("allow", [])))
     if raw["id"] == GENERIC:
-        allow += (_IDENTIFIER,)
+        allow += (_IDENTIFIER, PLACEHOLDERS)
     return Rule(**raw, allow=allow)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from . import cards, pem, wrapped
+from . import cards, ibans, pem, wrapped
 from .catalogue import GENERIC, catalogue
+from .own import NAMED
 from .rule import Rule, Span
 
 PLACEHOLDER: Final = "[redacted: {}]"
@@ -52,6 +53,8 @@ def _find(data: bytes) -> list[Span]:
     found += _matches(data, rules)
     if cards.KIND in kinds:
         found += cards.find(data)
+    if ibans.KIND in kinds:
+        found += ibans.find(data)
     found = _merged(_beside_placeholders(data, found))
     return _merged([*found, *_beside_placeholders(data, _torn(data, found))])
 
@@ -75,7 +78,8 @@ def _torn(data: bytes, found: list[Span]) -> list[Span]:
     text = wrapped.joined(data)
     if text is None:
         return []
-    rules = [rule for rule in catalogue().needed(text.data)[0] if rule.id != GENERIC]
+    # What follows a name ends with its line.
+    rules = [rule for rule in catalogue().needed(text.data)[0] if rule.id != GENERIC and rule.id not in NAMED]
     return list(wrapped.torn(text, _matches(text.data, rules), found))
 
 

@@ -1,4 +1,5 @@
-"""Tokens that are broken over lines: the text without those line breaks, and where its pieces were."""
+"""Tokens that are broken over lines, escaped, or put together from strings: the text without what is between their
+pieces, and where these were."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -13,6 +14,11 @@ _BREAK: Final = r"""([ \t]{0,8}(?:\\|["'][ \t]{0,8}\+?)?[ \t]{0,8}\r?\n[ \t>|#*]
 _ANY: Final = r"[\w+/=.~-]"
 # Between two words of which one has a digit: prose has few of these.
 _TORN: Final = rf"(?:\d{_ANY}*{_BREAK}{_ANY}{{4}}|{_ANY}{{4}}{_BREAK}{_ANY}*\d)"
+# Markdown's backslash before an underscore or hyphen, two strings that are added, and letters without a width.
+_ADDED: Final = r"""(["'][ \t]{0,3}[+.]?[ \t]{0,3}["'])\w"""
+_THIN: Final = r"([\x{200b}-\x{200d}\x{2060}\x{feff}\x{ad}]+)\w"
+_SPLIT: Final = rf"{_ANY}(?:(\\+)[_-]|{_ADDED}|{_THIN})"
+_ALL: Final = f"{_TORN}|{_SPLIT}"
 _DIGIT: Final = re.compile(rb"\d")
 
 
@@ -34,13 +40,14 @@ class Joined:
 
 
 def joined(data: bytes) -> Joined | None:
-    """The text in which words with digits that a line break tears apart are whole; None where there are none."""
+    """The text in which split words, and words with digits that a line break tears apart, are whole; None where there
+    are none."""
     pieces: list[bytes] = []
     starts: list[int] = []
     origins: list[int] = []
     at = size = 0
-    while (match := compiled(_TORN).search(data, at)) is not None:
-        start, end = match.span(1) if match.group(2) is None else match.span(2)
+    while (match := compiled(_ALL).search(data, at)) is not None:
+        start, end = next(span for span in map(match.span, range(1, 6)) if span[0] >= 0)
         pieces.append(data[at:start])
         starts.append(size)
         origins.append(at)

@@ -10,7 +10,7 @@ from ...engine.call import Call
 from ...invoke import Door
 from ...model import PROJECTS, Caller, Memory
 from ...rules.budget import Sized, pack
-from ...toolsets.agent.lines import ID_TOKENS, apart, inert, memory_lines, shown_to
+from ...toolsets.agent.lines import ID_TOKENS, apart, memory_lines, shown, shown_to
 from .session_file import Session
 
 TOKENS: Final = 900
@@ -69,12 +69,12 @@ def _call(door: Door, caller: Caller, session: Session) -> Call:
 def _offer(call: Call, session: Session, memories: Iterable[Memory], query: str, tokens: int) -> Offer:
     """As many of the memories as fit, shown as the `agent` toolset does."""
     new = [memory for memory in memories if _is_new(memory, session)][:_SHOWN]
-    texts = [each.text for each in pack((Sized(text=inert(m.content), beside=ID_TOKENS) for m in new), query, tokens)]
-    shown = new[: len(texts)]
-    if not shown:
+    texts = [each.text for each in pack((Sized(text=shown(call, m), beside=ID_TOKENS) for m in new), query, tokens)]
+    offered = new[: len(texts)]
+    if not offered:
         return Offer()
-    parts = [WHAT, *apart(shown, memory_lines(call, shown, texts))]
-    return Offer("\n".join(parts), tuple(memory.id for memory in shown))
+    parts = [WHAT, *apart(offered, memory_lines(call, offered, texts))]
+    return Offer("\n".join(parts), tuple(memory.id for memory in offered))
 
 
 def _is_new(memory: Memory, session: Session) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from ...engine.call import Call
-from ...engine.redact import told
+from ...engine.redact import told, without_secrets
 from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
 from ...rules.frames import without_marks
@@ -38,19 +38,19 @@ def fenced(lines: Sequence[str]) -> str:
 
 def fitting(call: Call, memories: Sequence[Memory], max_tokens: int) -> tuple[list[str], int]:
     """The lines of the first memories, as many as fit an answer of so many tokens; how many are shown in part."""
-    sized = (Sized(text=inert(memory.content), beside=ID_TOKENS) for memory in memories)
-    shown = pack(sized, "", max_tokens - FRAME_TOKENS)
-    lines = memory_lines(call, memories[: len(shown)], [each.text for each in shown])
-    return lines, sum(each.left_out > 0 for each in shown)
+    sized = (Sized(text=shown(call, memory), beside=ID_TOKENS) for memory in memories)
+    packed = pack(sized, "", max_tokens - FRAME_TOKENS)
+    lines = memory_lines(call, memories[: len(packed)], [each.text for each in packed])
+    return lines, sum(each.left_out > 0 for each in packed)
 
 
 def memory_lines(call: Call, memories: Sequence[Memory], texts: Sequence[str] | None = None) -> list[str]:
     """One line per memory: its shortest unambiguous id, its day, its text or what is to be shown of it. The line of
     an untrusted agent's names the agent; the line of the project's says so, and that of what was superseded."""
     ids = short_ids(call, [memory.id for memory in memories])
-    shown = [inert(memory.content) for memory in memories] if texts is None else texts
+    contents = [shown(call, memory) for memory in memories] if texts is None else texts
     heads = [f"[{id}] {day_of(call, memory)}" for id, memory in zip(ids, memories, strict=True)]
-    lines = zip(heads, memories, shown, strict=True)
+    lines = zip(heads, memories, contents, strict=True)
     return [
         f"{head}{_place(call, memory)}{_author(memory)}{_until(call, memory)}: {text}" for head, memory, text in lines
     ]
@@ -93,6 +93,11 @@ def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
 def inert(text: str) -> str:
     """Text that stays on its line and inside its fence: line breaks are escaped, and so are the marks of frames."""
     return "\\n".join(without_marks(text.strip()).splitlines())
+
+
+def shown(call: Call, memory: Memory) -> str:
+    """The content of a memory as a model is shown it: inert, and without secrets, which may have been saved before."""
+    return inert(without_secrets(call, memory.content))
 
 
 def day_of(call: Call, memory: Memory) -> str:

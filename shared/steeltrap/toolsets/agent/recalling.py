@@ -14,7 +14,7 @@ from ...rules.budget import Sized
 from ...rules.past import asks_for_past
 from ...tools import Input
 from ..fields import AnyText
-from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, inert, memory_lines, shown_to, today
+from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, memory_lines, shown, shown_to, today
 from .toolset import AGENT
 
 MAX_RESULTS: Final = 20
@@ -42,14 +42,14 @@ def recall(call: Call, input: RecallInput) -> str:
             filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),
             precision="relevant",
             max_tokens=input.max_tokens - FRAME_TOKENS,
-            sized=lambda hit: Sized(text=inert(hit.memory.content), beside=ID_TOKENS),
+            sized=lambda hit: Sized(text=shown(call, hit.memory), beside=ID_TOKENS),
         ),
     )
     call.outcome = found.outcome
     found.check_answered()
     if not found.hits:
         return f"{today(call)}\n{EMPTY if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING}"
-    texts = [hit.preview or inert(hit.memory.content) for hit in found.hits]
+    texts = [hit.preview or shown(call, hit.memory) for hit in found.hits]
     memories = [hit.memory for hit in found.hits]
     parts = [today(call), *apart(memories, memory_lines(call, memories, texts))]
     if cut := _cut(found.hits, found.outcome.more):
@@ -78,11 +78,11 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     if not page.memories:
         empty = EMPTY if call.caller.project is None else EMPTY_HERE
         return f"No memories here; {page.total:,} are stored." if page.total else empty
-    shown, in_part = fitting(call, page.memories, TOKENS)
-    parts = [today(call), *apart(page.memories, shown)]
+    lines, in_part = fitting(call, page.memories, TOKENS)
+    parts = [today(call), *apart(page.memories, lines)]
     if in_part:
         parts.append(f"Left out: parts of {in_part} of these (…), to fit {TOKENS:,} tokens; recall shows more.")
-    behind = input.offset + len(shown)
+    behind = input.offset + len(lines)
     if behind < page.total:
         parts.append(f"{behind:,} of {page.total:,} shown; continue with offset {behind}.")
     return "\n".join(parts)
