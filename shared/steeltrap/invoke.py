@@ -4,7 +4,7 @@ Every surface calls only this. It is given the store, the embedder and the files
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import arguments as reading
@@ -180,7 +180,7 @@ def identified(caller: Caller | None) -> Caller:
             raise InvalidInput(f"the caller's {name} has more than {MAX_IDENTITY_CHARACTERS:,} characters.")
         check_json(value, where=f"the caller's {name}")
     if caller.project is not None:
-        check_scope(caller.project)
+        caller = replace(caller, project=check_scope(caller.project))
     return caller
 
 

@@ -370,3 +370,27 @@ def test_the_bonus_for_roles_is_a_setting(
         assert {hit["why"].get("boosts", {}).get("role") for hit in found} == boosted
     finally:
         door.store.close()
+
+
+def test_scopes_take_letters_of_any_script_in_one_form(ana: Callable[..., Any]) -> None:
+    def told(result: Any) -> Any:
+        assert result.error is None, result.body
+        return result.body
+
+    def kept(content: str, scope: str) -> str:
+        id = told(ana("core.save", content=content, scope=scope))["id"]
+        return str(told(ana("core.get", id=id))["scope"])
+
+    assert kept("Ana lives in Faro.", "cafe\u0301/Ju\u0308rgen") == "caf\u00e9/J\u00fcrgen"
+    assert kept("Bob lives in Porto.", "caf\u00e9") == "caf\u00e9"
+    assert kept("Eva lives in Kyoto.", "仕事/計画_2") == "仕事/計画_2"
+    assert kept("Ivan lives in Varna.", "работа-1") == "работа-1"
+    below = told(ana("core.list", scope="cafe\u0301", include_child_scopes=True))["memories"]
+    assert {memory["content"] for memory in below} == {"Ana lives in Faro.", "Bob lives in Porto."}
+    found = told(ana("core.search", query="who lives where?", scope="仕事", include_child_scopes=True))
+    assert "Eva lives in Kyoto." in str(found)
+    assert "Faro" not in str(found)
+    listed = {each["scope"] for each in told(ana("core.list_scopes"))["scopes"]}
+    assert {"caf\u00e9/J\u00fcrgen", "caf\u00e9", "仕事/計画_2", "работа-1"} <= listed
+    session = told(ana("core.create_session", session_id="发布-42"))
+    assert "发布-42" in str(session)

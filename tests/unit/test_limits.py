@@ -49,13 +49,52 @@ def test_tags_are_trimmed_and_kept_once_whatever_their_case() -> None:
             limits.check_tags(bad)
 
 
-@pytest.mark.parametrize("scope", ["a", "work/project-x", "A_1/b-2", "/".join("abcdefghij"), "x" * 512])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "a",
+        "work/project-x",
+        "A_1/b-2",
+        "/".join("abcdefghij"),
+        "x" * 512,
+        "работа/проект-1",
+        "仕事/計画_2",
+        "हिन्दी/१२",
+        "Zürich/straße",
+        "ไทย",
+        "ٱلْعَرَبِيَّة",
+    ],
+)
 def test_a_path_is_a_scope(scope: str) -> None:
     assert limits.check_scope(scope) == scope
 
 
+def test_a_scope_has_one_form_however_its_accents_are_written() -> None:
+    assert limits.check_scope("cafe\u0301/Ju\u0308rgen") == "caf\u00e9/J\u00fcrgen"
+
+
 @pytest.mark.parametrize(
-    "scope", ["", "/", "/a", "a/", "a//b", "a b", "a/../b", "é", "a.b", "a\n", "/".join("abcdefghijk"), "x" * 513]
+    "scope",
+    [
+        "",
+        "/",
+        "/a",
+        "a/",
+        "a//b",
+        "a b",
+        "a/../b",
+        "a\u3164b",
+        "\u0301a",
+        "a\u200bb",
+        "a／b",
+        "²",
+        "😀",
+        "a\ufe0f",
+        "a.b",
+        "a\n",
+        "/".join("abcdefghijk"),
+        "x" * 513,
+    ],
 )
 def test_anything_else_is_no_scope(scope: str) -> None:
     with pytest.raises(InvalidInput, match="scope"):

@@ -1,12 +1,13 @@
 """Analysis, chunking, sentences, budget: pure rules over any text."""
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.analysis import STOP_WORDS, fold_case, query_tokens, text_digest, tokens
+from steeltrap.rules.analysis import STOP_WORDS, fold_case, fold_letters, query_tokens, text_digest, tokens
 from steeltrap.rules.budget import count_whole, estimate_tokens
 from steeltrap.rules.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
 from steeltrap.rules.sentences import cut, extract, sentences
@@ -32,6 +33,35 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 def test_no_character_folds_into_one_that_folds_further() -> None:
     characters = [chr(code) for code in range(0x20000) if not 0xD800 <= code <= 0xDFFF]
     assert [c for c in characters if fold_case(fold_case(c)) != fold_case(c)] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("Łódź", "Lodz"),
+        ("København", "Kobenhavn"),
+        ("Smørrebrød", "Smorrebrod"),
+        ("Đà Nẵng", "Da Nang"),
+        ("Þórr", "Thorr"),
+        ("Sjálfstæði", "Sjalfstaedi"),
+        ("œuvre", "oeuvre"),
+        ("STRAẞE straße", "strasse strasse"),
+        ("Ħamrun", "Hamrun"),
+        ("ışık", "isik"),
+        ("Sámi ŋ ŧ", "sami n t"),
+    ],
+)
+def test_a_latin_letter_is_found_by_its_plain_one(written: str, plain: str) -> None:
+    assert tokens(written) == tokens(plain)
+    assert query_tokens(written.upper()) == query_tokens(plain)
+
+
+def test_latin_letters_fold_once_and_other_scripts_stay() -> None:
+    letters = [chr(code) for code in range(0x80, 0x3000)]
+    folded = {char: fold_letters(char) for char in letters}
+    assert all(fold_letters(plain) == plain for plain in folded.values())
+    assert all("LATIN" in unicodedata.name(char) for char, plain in folded.items() if plain != char)
+    assert all(re.fullmatch("[a-z]{1,2}", plain) for char, plain in folded.items() if plain != char)
 
 
 @given(UNICODE)

@@ -22,7 +22,7 @@ class Moved:
 
 def move(call: Call, ids: Sequence[str], scope: str) -> Moved:
     """Automatic links are found again in the new scope; manual ones stay. What is there already is left alone."""
-    check_scope(scope)
+    scope = check_scope(scope)
     moved: dict[str, Memory] = {}
     sources: dict[str, str] = {}
     failures: dict[str, SteeltrapError] = {}

@@ -1,22 +1,22 @@
 """Sessions: times of work by name. What is saved in the scope `session/{id}` belongs to one, begun by name or not."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Final
+from unicodedata import normalize
 
 from ..errors import InvalidInput, Unavailable
 from ..model import Filter, Session
 from ..model.frozen import frozen
+from ..rules.limits import is_name
 from .call import Call
 from .delete import Criteria, delete_matching
 from .redact import check_name
 
 SCOPE: Final = "session"
 MAX_ID_CHARACTERS: Final = 128
-_ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _TICK: Final = timedelta(microseconds=1)
 
 
@@ -70,7 +70,8 @@ def create_session(call: Call, id: str | None = None) -> tuple[SessionUse, bool]
         id, fresh = next(name for name in _names(now) if name not in known and add(name)), True
     else:
         check_name(call, "session_id", id)
-        fresh = add(check_session_id(id))
+        id = check_session_id(id)
+        fresh = add(id)
     session = known.get(id) or SessionUse(id=id, created_at=now, last_activity=now)
     return (replace(session, created_at=now, last_activity=now) if fresh else session), fresh
 
@@ -102,6 +103,7 @@ def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> C
     until the retention time. Pinned ones are spared, and a session that keeps some is kept.
     """
     cutoff = call.now() - max_age
+    id = id and normalize("NFC", id)
     idle = [s for s in list_sessions(call) if s.last_activity <= cutoff and id in (None, s.id)]
     ended: list[SessionUse] = []
     deleted: list[str] = []
@@ -122,8 +124,10 @@ def cleanup_sessions(call: Call, max_age: timedelta, id: str | None = None) -> C
 
 
 def check_session_id(id: str) -> str:
-    """One part of a scope: 1 to 128 letters, digits, `_` and `-`. Raises InvalidInput."""
-    if len(id) > MAX_ID_CHARACTERS or not _ID.fullmatch(id):
+    """One part of a scope, in NFC: 1 to 128 letters, digits, `_` and `-`. Raises InvalidInput."""
+    if len(id) <= MAX_ID_CHARACTERS:
+        id = normalize("NFC", id)
+    if len(id) > MAX_ID_CHARACTERS or not is_name(id):
         raise InvalidInput(
             f"`session_id` must be 1 to {MAX_ID_CHARACTERS} letters, digits, '_' and '-', such as 'release-42'."
         )

@@ -79,7 +79,7 @@ def suggest_scope(call: Call, content: str, current_scope: str | None = None) ->
     """
     check_content(content)
     if current_scope is not None:
-        check_scope(current_scope)
+        current_scope = check_scope(current_scope)
     [embeddings] = embed_chunks(call, [content])
     guesses, compared = _stored(call, embeddings, current_scope)
     is_unsure = not guesses or guesses[0].confidence < ENOUGH

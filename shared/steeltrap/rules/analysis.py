@@ -1,13 +1,14 @@
 """The one text analysis: what a text is found by, the same for storage and for queries.
 
-Case and accents are folded (NFKC, then combining marks dropped), words are stemmed by Snowball, English
-and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no spaces, become single
-characters and pairs. Stores receive these tokens and index them as they are; a query asks for the same
-ones, without those that nearly every Japanese sentence has.
+Case and accents are folded (NFKC, then combining marks dropped, then letters such as ø and ł, whose stroke is no mark),
+words are stemmed by Snowball, English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no
+spaces, become single characters and pairs. Stores receive these tokens and index them as they are; a query asks for the
+same ones, without those that nearly every Japanese sentence has.
 """
 
 import re
 import threading
+import unicodedata
 from hashlib import blake2b
 from typing import Final
 
@@ -23,6 +24,23 @@ _CJK: Final = (
 _RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
 _KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
+
+_NAMED_LETTER: Final = re.compile(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
+
+
+def _base_letters() -> dict[int, str]:
+    """Unicode names the base of a letter that it doesn't decompose: LATIN SMALL LETTER O WITH STROKE. The others are as
+    in CLDR's transliteration from Latin to ASCII."""
+    others = {"æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ŋ": "n", "ı": "i", "ĸ": "q", "ȷ": "j", "ß": "ss"}
+    found = {ord(letter): plain for letter, plain in others.items()}
+    for code in (0xF8, *range(0x100, 0x2B0)):
+        letter = _NAMED_LETTER.fullmatch(unicodedata.name(chr(code), ""))
+        if letter and not unicodedata.decomposition(chr(code)):
+            found[code] = letter[1].lower()
+    return found
+
+
+_BASE_LETTERS: Final = _base_letters()
 
 STOP_WORDS: Final = frozenset(
     """a about above after again against all am an and any are aren as at be because been before being
@@ -60,7 +78,7 @@ def tokens(text: str) -> list[str]:
     """
     words: list[str] = []
     pairs: list[str] = []
-    folded = fold_case(text)
+    folded = fold_letters(fold_case(text))
     if "'" in folded or "\u2019" in folded:
         folded = _CONTRACTION.sub("", folded)
     for run in _RUN.findall(folded):
@@ -96,6 +114,11 @@ def fold_case(text: str) -> str:
     # Only the marks of European scripts: Japanese voicing marks tell words apart.
     bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
     return normalised("NFKC", bare).replace(JOINER, "")
+
+
+def fold_letters(text: str) -> str:
+    """A folded text with plain letters for those of Latin script that no normal form takes apart, such as ø and ł."""
+    return text if text.isascii() else text.translate(_BASE_LETTERS)
 
 
 def text_digest(text: str) -> bytes:

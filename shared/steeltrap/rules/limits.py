@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -49,7 +50,11 @@ _LENGTHS: Final = {
     "conversation_id": MAX_IDENTITY_CHARACTERS,
 }
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
-_SCOPE: Final = re.compile(r"[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*")
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that leave no ink: two scopes would look the same."""
 
 
 def check_content(content: str) -> None:
@@ -154,14 +159,29 @@ def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_scope(scope: str) -> str:
-    """A path such as `work/project-x`: letters, digits, `_` and `-` between single slashes, depth <= 10."""
-    if len(scope) > MAX_SCOPE_CHARACTERS or not _SCOPE.fullmatch(scope):
+    """A path such as `work/project-x`, in NFC: letters and digits of any script, `_` and `-` between single slashes,
+    depth <= 10."""
+    if len(scope) <= MAX_SCOPE_CHARACTERS:
+        scope = unicodedata.normalize("NFC", scope)
+    if len(scope) > MAX_SCOPE_CHARACTERS or not all(map(is_name, scope.split("/"))):
         raise InvalidInput(
             "`scope` must be a path such as 'work/project-x': letters, digits, '_' and '-' between single slashes."
         )
     if scope.count("/") >= MAX_SCOPE_DEPTH:
         raise InvalidInput(f"`scope` is {scope.count('/') + 1} levels deep; at most {MAX_SCOPE_DEPTH} are allowed.")
     return scope
+
+
+def is_name(text: str) -> bool:
+    """Whether it can be one part of a scope: letters with their marks and digits, of any script, `_` and `-`."""
+    if text.isascii():
+        return _PLAIN_NAME.fullmatch(text) is not None
+    kinds = [char if char in "_-" else unicodedata.category(char) for char in text]
+    return (
+        all(kind in "_-" or kind[0] in "LM" or kind in ("Nd", "Nl") for kind in kinds)
+        and kinds[0][0] != "M"
+        and _UNSEEN.search(text) is None
+    )
 
 
 def check_file_name(name: str) -> str:
