@@ -2,6 +2,7 @@
 back."""
 
 import json
+import os
 import shlex
 import tomllib
 
@@ -271,6 +272,92 @@ def test_a_toml_file_in_another_form_is_left_alone(run, home, text):
     file.write_text(text)
     assert run("install", "codex", "--yes").exit_code == 2
     assert file.read_text() == text
+
+
+IN_A_STRING = '''# mine
+notes = """
+[mcp_servers.steeltrap]
+command = "not a server"
+"""
+[mcp_servers.other]
+command = "x"  # keep
+
+[projects."/a"]
+trust_level = "trusted"
+'''
+
+
+def test_a_header_inside_a_string_is_a_string_and_undo_takes_out_the_server_alone(run, home):
+    file = home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text(IN_A_STRING)
+    assert run("install", "codex", "--yes").exit_code == 0
+    installed = read(file)
+    assert installed["mcp_servers"].keys() == {"other", "steeltrap"}
+    assert installed["notes"] == tomllib.loads(IN_A_STRING)["notes"]
+    file.write_text(file.read_text() + '\n[mcp_servers.steeltrap.env]\nA = "1"\n\n[later]\nx = 1  # too\n')
+    assert run("install", "codex", "--undo", "--yes").exit_code == 0
+    left = file.read_text()
+    assert left.startswith(IN_A_STRING)
+    assert left.rstrip().endswith("[later]\nx = 1  # too")
+    assert read(file) == tomllib.loads(IN_A_STRING) | {"later": {"x": 1}}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_pipe_a_folder_or_a_huge_file_in_place_of_settings_is_refused(run, home, client):
+    file = home / SERVERS[client][0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+
+    def huge(path):
+        path.touch()
+        os.truncate(path, 1 << 40)
+
+    for make, unmake in ((os.mkfifo, os.unlink), (os.mkdir, os.rmdir), (huge, os.unlink)):
+        make(file)
+        for arguments in ([], ["--undo"]):
+            refused = run("install", client, "--yes", *arguments)
+            assert refused.exit_code == 2, refused.stderr
+            assert "Nothing was changed" in refused.stderr
+        unmake(file)
+    backup = file.with_name(file.name + ".before-steeltrap")
+    file.write_text("")
+    os.mkfifo(backup)
+    assert run("install", client, "--undo", "--yes").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "\\ud800"}',
+        "[" * 100_000,
+        '{"a": 1e999}',
+        '{"a": NaN}',
+        '{"a": 0.10000000000000000001}',
+    ],
+    ids=["half a character", "deep", "infinite", "no number", "many digits"],
+)
+def test_json_that_could_not_be_written_again_is_left_alone(run, home, text):
+    file = home / ".claude.json"
+    file.write_text(text)
+    refused = run("install", "claude-code", "--yes")
+    assert (refused.exit_code, "Nothing was changed" in refused.stderr) == (2, True)
+    assert file.read_text() == text
+
+
+def test_a_toml_file_that_is_nested_too_deeply_is_left_alone(run, home):
+    file = home / ".codex/config.toml"
+    file.parent.mkdir()
+    file.write_text("a = " + "[" * 5000)
+    assert run("install", "codex", "--yes").exit_code == 2
+
+
+def test_a_read_only_file_is_left_alone(run, home):
+    filled(home, "claude-code")
+    (home / ".claude/settings.json").chmod(0o444)
+    before = contents(home)
+    refused = run("install", "claude-code", "--yes")
+    assert (refused.exit_code, "is read-only" in refused.stderr) == (2, True)
+    assert contents(home) == before
 
 
 def test_settings_of_ones_own_in_codex_are_not_lost_to_a_new_command(run, home, monkeypatch):

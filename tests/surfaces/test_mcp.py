@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -164,3 +165,62 @@ def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: P
 
 
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def stdio(folder: Path, **pipes: Any) -> "subprocess.Popen[bytes]":
+    """A server of `agent` over pipes, as a client starts it."""
+    folders = (ROOT / "shared", ROOT / "tests", ROOT / "tests" / "support")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    command = [sys.executable, "-m", "surfaces.stdio_server", str(folder), "agent", '{"user_id": "ana"}']
+    return subprocess.Popen(command, env=environment, **pipes)
+
+
+def message(id: int | None, method: str, **params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params} | ({} if id is None else {"id": id}))
+
+
+def test_every_call_of_a_file_is_answered_and_stored_before_the_end(tmp_path: Path) -> None:
+    calls = [
+        message(at, "tools/call", name="remember", arguments={"content": f"Fact {at} is about falcon {at * 7}."})
+        for at in range(2, 62)
+    ]
+    begin = [message(1, "initialize", **_HELLO), message(None, "notifications/initialized")]
+    cancelled = message(None, "notifications/cancelled", requestId=77)
+    # The last line has no end.
+    given = "\n".join([*begin, *calls, "{a bad line", cancelled, message(99, "ping")]).encode()
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        answers, errors = server.communicate(given, timeout=100)
+    told = {answer["id"]: answer for answer in map(json.loads, answers.splitlines()) if "id" in answer}
+    assert set(told) == {1, *range(2, 62), 99}
+    assert all("Saved as" in told[at]["result"]["content"][0]["text"] for at in range(2, 62))
+    assert (server.returncode, errors) == (0, b"")
+
+
+def test_a_file_that_ends_within_a_message_loses_that_one_alone(tmp_path: Path) -> None:
+    given = "\n".join([message(1, "initialize", **_HELLO), message(2, "ping"), message(3, "ping")[:-7]]).encode()
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        answers, _ = server.communicate(given, timeout=100)
+    assert {json.loads(line).get("id") for line in answers.splitlines()} - {None} == {1, 2}
+    assert server.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C goes to a whole console")
+def test_ctrl_c_ends_a_server_whose_stdin_is_still_open(tmp_path: Path) -> None:
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(message(1, "initialize", **_HELLO).encode() + b"\n")
+        server.stdin.flush()
+        server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(100) != 0
+
+
+def test_a_server_whose_client_reads_no_more_ends(tmp_path: Path) -> None:
+    with stdio(tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdout.close()
+        server.stdin.write(message(1, "initialize", **_HELLO).encode() + b"\n")
+        server.stdin.flush()
+        assert server.wait(100) != 0

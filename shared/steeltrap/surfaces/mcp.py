@@ -1,9 +1,16 @@
 """MCP: one server for one toolset, and the way to serve it over stdin and stdout."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+import errno
+import os
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -12,6 +19,7 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 
 from ..arguments import decode_for
 from ..errors import NotFound, SteeltrapError
@@ -28,6 +36,8 @@ TOOLSET: Final = "agent"
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 _PROGRESS_SECONDS: Final = 1.0
+_LAST_SECONDS: Final = 120
+"""How long calls may go on after stdin has ended. Each has a shorter deadline of its own."""
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -183,14 +193,94 @@ def tool_result(result: Result, arguments: Mapping[str, Any]) -> types.CallToolR
 
 
 def run_stdio(door: Door, toolset: str, caller: Caller) -> None:
-    """Serve one toolset to one caller over stdin and stdout until stdin ends. Raises NotFound.
+    """Serve one toolset to one caller over stdin and stdout until stdin ends and every request is answered. Raises
+    NotFound, and BrokenPipeError where nobody reads stdout any more.
 
     While it runs, whatever else is printed goes to stderr. The store stays open.
     """
     server = create_server(door, toolset, lambda _: caller)
 
     async def serve() -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        lines = cast("anyio.AsyncFile[str]", _lines_of_stdin())
+        async with stdio_server(stdin=lines) as (incoming, outgoing):
+            await _serve_until_answered(server, incoming, outgoing)
 
-    anyio.run(serve)
+    try:
+        anyio.run(serve)
+    except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
+
+
+async def _serve_until_answered(server: Server[Any], incoming: Any, outgoing: Any) -> None:
+    """Serve messages, and tell the server that there are no more only once it has answered all: it would cancel those
+    that it works on."""
+    to_server, received = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    sent, from_server = anyio.create_memory_object_stream[SessionMessage]()
+    waiting: Counter[types.RequestId] = Counter()
+    answered = anyio.Condition()
+
+    async def pass_requests() -> None:
+        async with to_server:
+            async for item in incoming:
+                message = item.message if isinstance(item, SessionMessage) else None
+                if isinstance(message, types.JSONRPCRequest):
+                    waiting[message.id] += 1
+                elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                    waiting.pop((message.params or {}).get("requestId", ""), None)
+                await to_server.send(item)
+            with anyio.move_on_after(_LAST_SECONDS):
+                async with answered:
+                    while waiting:
+                        await answered.wait()
+
+    async def pass_answers() -> None:
+        async with from_server, outgoing:
+            async for item in from_server:
+                await outgoing.send(item)
+                if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
+                    async with answered:
+                        waiting[item.message.id] -= 1
+                        if waiting[item.message.id] <= 0:
+                            del waiting[item.message.id]
+                        answered.notify_all()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_requests)
+        tasks.start_soon(pass_answers)
+        async with sent:
+            await server.run(received, sent, server.create_initialization_options())
+
+
+async def _lines_of_stdin() -> AsyncIterator[str]:
+    """The lines of stdin. A thread that nobody waits for reads them, so that Ctrl-C ends a process whose stdin is open:
+    nothing can end a read that has begun."""
+    lines, read = anyio.create_memory_object_stream[str]()
+    loop = asyncio.get_running_loop()
+
+    def read_all() -> None:
+        # Not by sys.stdin: the interpreter can't end while another thread holds it.
+        pending = bytearray()
+        with suppress(RuntimeError, CancelledError):  # the loop has ended
+            while chunk := _read_stdin():
+                *whole, rest = chunk.split(b"\n")
+                for piece in whole:
+                    pending += piece
+                    asyncio.run_coroutine_threadsafe(lines.send(pending.decode(errors="replace")), loop).result()
+                    pending.clear()
+                pending += rest
+            if pending.strip():
+                asyncio.run_coroutine_threadsafe(lines.send(pending.decode(errors="replace")), loop).result()
+            loop.call_soon_threadsafe(lines.close)
+
+    threading.Thread(target=read_all, name="steeltrap-stdin", daemon=True).start()
+    async with read:
+        async for line in read:
+            if line.strip():
+                yield line
+
+
+def _read_stdin() -> bytes:
+    try:
+        return os.read(0, 64 * 1024)
+    except OSError:
+        return b""  # it was closed

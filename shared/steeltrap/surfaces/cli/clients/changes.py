@@ -10,10 +10,13 @@ from types import ModuleType
 from typing import Final
 
 from ....errors import Conflict, InvalidInput
+from ...regular_files import read_regular
 from . import json_text, toml_text
 from .entries import Part
 
 _BACKUP: Final = ".before-steeltrap"
+_MAX_BYTES: Final = 64 * 1024 * 1024
+"""Claude Code also keeps a history in its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,11 @@ def to_undo(parts: Sequence[Part]) -> list[Change]:
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Write the changes, each file at once. Raises Conflict for a file that changed in the meantime, and OSError."""
+    """Write the changes, each file at once. Raises InvalidInput for a file that is read-only, Conflict for one that
+    changed in the meantime, and OSError."""
+    for change in changes:
+        if change.old is not None and not change.path.stat().st_mode & 0o222:
+            raise InvalidInput(f"{change.path} is read-only: make it writable first. Nothing was changed.")
     for change in changes:
         if _read(change.path) != change.old:
             raise Conflict(f"{change.path} was changed in the meantime; run the command again.")
@@ -98,9 +105,11 @@ def _kind(part: Part) -> ModuleType:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_bytes().decode()
+        return read_regular(path, _MAX_BYTES).decode()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise InvalidInput(f"{path} can't be read ({error.strerror}). Nothing was changed.") from None
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} is no UTF-8 text: correct it first. Nothing was changed.") from None
 

@@ -1,7 +1,9 @@
 """A part in a client's JSON file: what the file says with it, and without it."""
 
 import json
+import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from ....errors import Conflict, InvalidInput
@@ -66,7 +68,9 @@ def _read(text: str, part: Part) -> dict[str, Any]:
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
-        root = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_once)
+        root = json.loads(
+            text.removeprefix("\ufeff"), object_pairs_hook=_once, parse_float=_exact, parse_constant=_exact
+        )
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         commented = " A comment or a trailing comma is no JSON." if re.search(r"//|/\*|,\s*[}\]]", text) else ""
@@ -83,6 +87,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a key that is there twice, one of which would be lost")
     return found
+
+
+def _exact(text: str) -> float:
+    if not math.isfinite(number := float(text)) or Decimal(text) != Decimal(repr(number)):
+        raise ValueError("a number that would be written as another one")
+    return number
 
 
 def _section(root: dict[str, Any], name: str, part: Part) -> dict[str, Any]:
@@ -104,6 +114,12 @@ def _written(text: str, part: Part, root: dict[str, Any]) -> str:
     if text and root == _read(text, part):
         return text
     indent = re.search(r"\n([ \t]+)\S", text)
-    made = json.dumps(root, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+    try:
+        made = json.dumps(root, ensure_ascii=False, indent=indent[1] if indent else 2) + "\n"
+        made.encode()
+    except (RecursionError, UnicodeEncodeError):
+        raise InvalidInput(
+            f"{part.path} is nested too deeply, or has half of a character: correct it first. Nothing was changed."
+        ) from None
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     return mark + (made.replace("\n", "\r\n") if "\r\n" in text else made)

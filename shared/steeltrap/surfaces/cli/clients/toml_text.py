@@ -1,14 +1,15 @@
-"""A server in Codex's TOML file. Only its own lines are touched, so that comments and order stay."""
+"""A server in Codex's TOML file. Comments, order and the form of everything else stay."""
 
 import json
-import re
 import tomllib
-from typing import Any, Final
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
 from ....errors import Conflict, InvalidInput
 from .entries import NAME, Part, is_own_server
-
-_TABLE: Final = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def added(text: str, part: Part) -> str:
@@ -16,7 +17,7 @@ def added(text: str, part: Part) -> str:
     somebody else's server has the name."""
     assert part.server is not None
     (section, name), entry = part.server
-    there = _servers(text, part).get(name)
+    there = _servers(_loaded(text, part), part).get(name)
     if there is not None and not is_own_server(there):
         raise Conflict(
             f"{part.path} has a server `{NAME}` already that is not `steeltrap mcp`; rename or remove it first. "
@@ -33,46 +34,68 @@ def added(text: str, part: Part) -> str:
     values = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in entry.items()]
     lines = [f"[{section}.{name}]", *values]
     between = "" if not kept.strip() else "\n" if kept.endswith("\n") else "\n\n"
-    return _checked(kept + between + "\n".join(lines) + "\n", part, entry)
+    new = between + "\n".join(lines) + "\n"
+    return _checked(kept + (new.replace("\n", "\r\n") if "\r\n" in kept else new), kept, part, entry)
 
 
 def removed(text: str, part: Part, before: str | None) -> str:
     """The file's text without the part's server and the tables below it. Raises InvalidInput."""
     assert part.server is not None
     (section, name), _ = part.server
-    if not is_own_server(_servers(text, part).get(name)):
+    if not is_own_server(_servers(_loaded(text, part), part).get(name)):
         return text
-    own = re.compile(rf"^[ \t]*\[[ \t]*{section}[ \t]*\.[ \t]*\"?{name}\"?[ \t]*[\].]", re.MULTILINE)
-    kept = text
-    while found := own.search(kept):
-        following = _TABLE.search(kept, found.end())
-        start = found.start()
-        if following is None:
-            start = len(kept[:start].rstrip("\n")) + (1 if kept[:start].strip() else 0)
-        kept = kept[:start] + (kept[following.start() :] if following else "")
-    return _checked(kept, part, None)
-
-
-def _servers(text: str, part: Part) -> dict[str, Any]:
-    assert part.server is not None
     try:
-        servers = tomllib.loads(text).get(part.server[0][0], {})
+        document: Any = tomlkit.parse(text)
+        if not isinstance(document[section][name], Table):
+            raise _in_another_form(part)
+        del document[section][name]
+        if not document[section]:
+            del document[section]
+        new = tomlkit.dumps(document)
+    except (TOMLKitError, ValueError, LookupError, TypeError, RecursionError):
+        raise _in_another_form(part) from None
+    if not new.strip():
+        new = ""
+    return _checked(new, text, part, None)
+
+
+def _loaded(text: str, part: Part) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"{part.path} is no valid TOML: {error}. Correct it first; nothing was changed.") from None
+    except RecursionError:
+        raise InvalidInput(f"{part.path} is nested too deeply. Correct it first; nothing was changed.") from None
+
+
+def _servers(loaded: dict[str, Any], part: Part) -> dict[str, Any]:
+    assert part.server is not None
+    servers = loaded.get(part.server[0][0], {})
     if not isinstance(servers, dict):
         raise InvalidInput(f"`{part.server[0][0]}` in {part.path} is no table: correct it first. Nothing was changed.")
     return servers
 
 
-def _checked(text: str, part: Part, entry: dict[str, Any] | None) -> str:
-    """The text, if its server is what it should be. Raises InvalidInput where the file is written in another way."""
+def _checked(text: str, old: str, part: Part, entry: dict[str, Any] | None) -> str:
+    """The text, if it says what the old one does, and of the server what it should. Raises InvalidInput where the file
+    is written in another way."""
     assert part.server is not None
+    (section, name), _ = part.server
+    wanted = _loaded(old, part)
+    servers = dict(_servers(wanted, part))
+    servers.pop(name, None)
+    wanted[section] = servers if entry is None else {**servers, name: entry}
     try:
-        if _servers(text, part).get(part.server[0][1]) == entry:
-            return text
+        found = _loaded(text, part)
     except InvalidInput:
-        pass
-    raise InvalidInput(
+        found = {}
+    if {section: {}, **found} != wanted:
+        raise _in_another_form(part)
+    return text
+
+
+def _in_another_form(part: Part) -> InvalidInput:
+    return InvalidInput(
         f"{part.path} writes its servers in a form that can't be changed here; change `mcp_servers.{NAME}` by hand. "
         "Nothing was changed."
     )
