@@ -7,7 +7,6 @@ what a memory is or how it is found. The package's entry point is the only calle
 
 def main() -> None:
     """Run the command that the process was started with."""
-    import os
     import sys
 
     if sys.argv[1:2] == ["hook"]:
@@ -15,6 +14,18 @@ def main() -> None:
         from ..hooks.command import run_as_hook
 
         run_as_hook(sys.argv[2:])
+
+    from .interrupts import end_when_stopped, without_traceback
+
+    if sys.argv[1:2] == ["serve"]:
+        end_when_stopped()
+    with without_traceback():
+        _run()
+
+
+def _run() -> None:
+    import os
+    import sys
 
     from .app import app
 

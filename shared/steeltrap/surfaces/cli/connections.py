@@ -4,8 +4,11 @@ uvicorn parses HTTP with httptools (llhttp), which refuses most of what two serv
 Content-Length beside Transfer-Encoding, and bare line feeds. Here is what both leave open. Not here: any tool.
 """
 
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -20,6 +23,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from ...errors import InvalidInput, TooLarge, Unavailable
 from ..asgi.guard import send_reply
 from ..http.reply import Reply, error_reply
+from .interrupts import STOPPING
 
 PROBES: Final = (b"/healthz", b"/readyz")
 _CLOSE: Final = {"Connection": "close"}
@@ -62,6 +66,25 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, serves: Callable[[], None]) -> None:
         super().__init__(config)
         self._serves = serves
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at SIGINT, SIGTERM and SIGHUP, and return: a server that ended because it was told to hasn't failed.
+
+        uvicorn would end the process by the signal.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        more = [each for each in STOPPING if signal.getsignal(each) is not signal.SIG_IGN]
+        with super().capture_signals():
+            before = {each: signal.signal(each, self.handle_exit) for each in more}
+            try:
+                yield
+            finally:
+                for each, handler in before.items():
+                    signal.signal(each, handler)
+                self._captured_signals.clear()
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
         await super().startup(sockets)

@@ -51,7 +51,7 @@ class Plan:
 
 
 def run(plan: Plan, port: int) -> None:
-    """Serve until Ctrl-C or SIGTERM. Raises InvalidInput, and Unavailable when the address can't be had."""
+    """Serve until Ctrl-C, SIGTERM or SIGHUP. Raises InvalidInput, and Unavailable when the address can't be had."""
     known_by = authentication(plan.settings, plan.auth, plan.headers)
     refuse_open_door(plan.host, known_by)
     raise_descriptor_limit()
@@ -129,7 +129,6 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     if metrics and isinstance(opened.store, Caches):
         metrics.caches = opened.store
     opened.store.check()
-    # Not behind the run: uvicorn ends the process by the signal that stopped it.
     ending = ExitStack()
     door = ending.enter_context(closing_behind(opened))
     assert plan.hooks is not None
@@ -157,8 +156,6 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     _load_embedder(door)
     try:
         it.run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is how a server is stopped; uvicorn has shut down by now
     finally:
         ending.close()
         door.store.close()

@@ -45,7 +45,7 @@ def serve(
     user: options.User = None,
     agent: options.Agent = None,
 ) -> None:
-    """Serve HTTP, and MCP at /mcp, until Ctrl-C.
+    """Serve HTTP, and MCP at /mcp, until Ctrl-C or SIGTERM.
 
     --auth local listens on loopback only, and every caller is the same local user. `headers` trusts headers that a
     gateway sets, as --user-header does. `oidc` requires tokens from STEELTRAP_OIDC_ISSUER; `keys` requires keys made

@@ -8,14 +8,17 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
 from ...errors import Unavailable
+from .interrupts import STOPPING, end_when_stopped
 
 _log = logging.getLogger("steeltrap")
 
@@ -37,7 +40,7 @@ def supervise(
     all_serve: Callable[[], None],
     died: Callable[[int], None] = lambda process: None,
 ) -> None:
-    """Run the work in `count` processes until SIGTERM or Ctrl-C, then stop them.
+    """Run the work in `count` processes until Ctrl-C, SIGTERM or SIGHUP, then stop them.
 
     `all_serve` is called when all of them serve, `died` with the id of one that is replaced. Raises Unavailable if one
     of the first never serves.
@@ -50,6 +53,8 @@ def supervise(
                 if stop in wait([stop, worker.told]):
                     return
                 if not worker.serves():
+                    if wait([stop], _PAUSE_SECONDS):
+                        return  # who stops the group of processes stops the workers, too
                     raise Unavailable("A worker could not start; the log says why.", retryable=False, part="server")
             all_serve()
             while stop not in wait([stop, *(worker.process.sentinel for worker in workers)]):
@@ -72,7 +77,8 @@ class _Worker:
     def __init__(self, work: Work, arguments: Sequence[Any]) -> None:
         self.told, telling = _spawn.Pipe(duplex=False)
         self.process = _spawn.Process(target=_run, args=(work, arguments, telling))
-        self.process.start()
+        with _without_ctrl_c():
+            self.process.start()
         telling.close()  # or `told` would never learn of a death
         self._served = False
 
@@ -89,11 +95,26 @@ class _Worker:
         return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Ctrl-C reaches every process of a terminal, workers that are still being imported too: only the first one gets
+    it, and stops the others. What is blocked stays blocked in a process that is started meanwhile."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # it would let Ctrl-C in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _run(work: Work, arguments: Sequence[Any], telling: Connection) -> None:
     """What a worker's process runs."""
     threading.Thread(target=_end_with_parent, name="steeltrap-parent", daemon=True).start()
-    with suppress(KeyboardInterrupt):  # Ctrl-C reaches every process of a terminal
-        work(*arguments, lambda: telling.send(True))
+    end_when_stopped()
+    work(*arguments, lambda: telling.send(True))
 
 
 def _end_with_parent() -> None:
@@ -116,10 +137,10 @@ def _stop(workers: Sequence[_Worker]) -> None:
 
 @contextmanager
 def _stop_signals() -> Iterator[socket.socket]:
-    """A socket that is readable once SIGTERM or Ctrl-C has come."""
+    """A socket that is readable once Ctrl-C, SIGTERM or SIGHUP has come."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    caught = (signal.SIGTERM, signal.SIGINT)
+    caught = [each for each in (signal.SIGINT, *STOPPING) if signal.getsignal(each) is not signal.SIG_IGN]
     before = [signal.signal(each, lambda *_: None) for each in caught]
     woken = signal.set_wakeup_fd(writer.fileno())
     try:
