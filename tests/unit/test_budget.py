@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.budget import PREVIEW_TOKENS, Sized, estimate_tokens, pack, preview
+from steeltrap.rules.budget import PREVIEW_TOKENS, Sized, _scores, estimate_tokens, pack, preview
 
 TEA = "Bob likes tea and long walks on the beach. "
 PASSWORD = "The password of the router is heron-42. "
@@ -102,3 +102,26 @@ def test_a_preview_is_a_part_of_the_text_within_its_size(text: str, query: str, 
     shown = preview(text, query, size)
     assert estimate_tokens(shown) <= size
     assert shown == text or shown.removeprefix("… ").removesuffix(" …") in text
+
+
+PARTS = st.lists(st.tuples(st.frozensets(st.sampled_from("abc")), st.integers(1, 9)), max_size=12)
+
+
+@given(PARTS, st.integers(-3, 30))
+def test_each_part_is_counted_once_for_all_previews_that_hold_it(
+    parts: list[tuple[frozenset[str], int]], room: int
+) -> None:
+    said, sizes = [words for words, _ in parts], [size for _, size in parts]
+    worth = {"a": 0.3, "b": 1.1, "c": 0.7}
+
+    def score(first: int) -> float:
+        """By the parts from one on, as many as fit, and at least that one."""
+        words, left = set(said[first]), room - sizes[first]
+        for place in range(first + 1, len(parts)):
+            left -= sizes[place]
+            if left < 0:
+                break
+            words |= said[place]
+        return sum(worth[word] for word in sorted(words))
+
+    assert list(_scores(said, sizes, room, worth)) == [score(first) for first in range(len(parts))]

@@ -132,7 +132,7 @@ def _best_start(text: str, asked: Set[str], room: int) -> int:
     said = [asked & set(tokens(part)) for _, part in parts]
     worth = _worth(asked, said)
     sizes = [estimate_tokens(part) + 1 for _, part in parts]
-    scores = [_score(said, sizes, first, room, worth) for first in range(len(parts))]
+    scores = list(_scores(said, sizes, room, worth))
     best = max(scores, default=0.0)
     if not scores or scores[0] + OPENING * sum(worth.values()) >= best:
         return 0
@@ -146,15 +146,19 @@ def _best_start(text: str, asked: Set[str], room: int) -> int:
     return parts[first][0]
 
 
-def _score(said: Sequence[Set[str]], sizes: Sequence[int], first: int, room: int, worth: dict[str, float]) -> float:
-    """What the words count that a preview has which begins with the part `first`."""
-    words: set[str] = set()
-    for place in range(first, len(said)):
-        room -= sizes[place]
-        if room < 0 and place > first:
-            break
-        words |= said[place]
-    return sum(worth[word] for word in sorted(words))
+def _scores(said: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: dict[str, float]) -> Iterator[float]:
+    """What the words count that a preview has which begins with each part. Its end only moves on, so each part comes
+    in once and goes once."""
+    shown: Counter[str] = Counter()
+    end = 0
+    for first, size in enumerate(sizes):
+        while end < len(said) and (end == first or sizes[end] <= room):
+            shown.update(said[end])
+            room -= sizes[end]
+            end += 1
+        yield sum(worth[word] for word in sorted(shown))
+        room += size
+        shown -= Counter(said[first])
 
 
 def _worth(asked: Set[str], said: Sequence[Set[str]]) -> dict[str, float]:
