@@ -6,6 +6,7 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steeltrap.rules import json_pieces
 from steeltrap.surfaces.imports import json_document
 from steeltrap.surfaces.imports.json_value import Damage
 
@@ -16,11 +17,11 @@ values = st.recursive(
 
 
 def read(tmp_path_factory, monkeypatch_chunk, data):
-    chunk, json_document._CHUNK = json_document._CHUNK, monkeypatch_chunk
+    chunk, json_pieces.PIECE = json_pieces.PIECE, monkeypatch_chunk
     try:
         return list(json_document.read(BytesIO(data)))
     finally:
-        json_document._CHUNK = chunk
+        json_pieces.PIECE = chunk
 
 
 @given(st.lists(values, max_size=6), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())

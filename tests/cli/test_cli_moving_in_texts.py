@@ -186,3 +186,35 @@ def test_an_imported_memory_that_was_deleted_stays_deleted(run, ask, load, tmp_p
     ask("core.delete", id=record["id"])
     assert load(tmp_path / "f.txt")["skipped"] == 1
     assert stored(run) == []
+
+
+def test_a_stray_quote_costs_its_own_row_and_no_other(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text('Fact\n"Ana likes tea\nBob likes "coffee"\nCarl runs\n"Dora ""the"" explorer\nof Lisbon"\n')
+    result = run("import", path)
+    assert result.exit_code == 6
+    assert result.stderr.startswith("facts.csv:2: a quote at the beginning of a cell is not closed")
+    assert len(result.stderr.splitlines()) == 1
+    assert texts(run) == ['Bob likes "coffee"', "Carl runs", 'Dora "the" explorer\nof Lisbon']
+
+
+def test_a_quote_that_nothing_closes_costs_its_own_row_and_no_other(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text('Fact\n"Ana likes tea\nBob likes coffee\nCarl runs\n')
+    assert "facts.csv:2: a quote" in run("import", path).stderr
+    assert texts(run) == ["Bob likes coffee", "Carl runs"]
+
+
+def test_a_row_with_more_cells_than_the_header_is_listed(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("Fact,Since\nI like tea, coffee and milk,2020\nCarl runs,2021,,\n")
+    assert "facts.csv:2: the row has 3 cells, the header 2." in run("import", path).stderr
+    assert texts(run) == ["Carl runs"]
+
+
+def test_columns_without_a_field_are_kept_as_metadata_and_named(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("Fact,Since,Who,,Who\nAna likes tea,2020,Ana,x,y\n")
+    result = run("import", path)
+    assert "Kept as metadata: Since, Who, column 4, column 5." in result.stdout
+    assert stored(run)[0]["metadata"] == {"Since": "2020", "Who": "Ana", "column 4": "x", "column 5": "y"}

@@ -1007,6 +1007,18 @@ def test_a_text_is_not_the_list_that_it_spells(space: Space) -> None:
     assert found(search(space, "fox", metadata={"o": '{"x":1}'})) == set()
 
 
+def test_a_tag_and_a_category_are_one_however_their_accents_are_encoded(space: Space) -> None:
+    composed, decomposed = "Caf\u00e9", "Cafe\u0301"
+    one = save(space, "fox one", tags=(composed,), category=composed)
+    two = save(space, "fox two", tags=(decomposed,), category=decomposed)
+    for asked in (composed, decomposed):
+        for filter in (Filter(tags=(asked.upper(),)), Filter(category=asked), Filter(categories=(asked, "other"))):
+            page = space.page(filter, limit=9)
+            assert ({m.id for m in page.memories}, page.total) == ({one.id, two.id}, 2)
+            assert found(space.search(replace(query("fox"), filter=filter))) == {one.id, two.id}
+    assert [(m.tags, m.category) for m in space.get([two.id]).values()] == [((decomposed,), decomposed)]
+
+
 def test_filters_admit_what_they_say_in_pages_and_in_both_legs(space: Space, examples: int) -> None:
     population = _population()
     space.commit([Create(entry=entry(m)) for m in population])

@@ -490,6 +490,8 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
             )
             terms, vectors = to_terms(made.tokens or ()), b"".join(made.embeddings or ())
             old.execute("INSERT INTO search VALUES (?, ?, ?)", (n, terms, vectors))
+        old.execute("INSERT INTO tag VALUES ('cafe\u0301', 1), ('caf\u00e9', 1), ('cafe\u0301', 3), ('plain', 3)")
+        old.execute("UPDATE memory SET category = 'cafe\u0301' WHERE n = 1")
     space = space_of(store, "ana")
     assert space.get([scored.id, said.id]) == {scored.id: scored, said.id: said}
     assert space.open_turns("talk") == [said]
@@ -499,6 +501,9 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     assert {c.id: c.traits for c in matches.candidates if c.traits} == {said.id: Trait.QUESTION | Trait.BY_USER}
     assert found(search(space, near=embed("walk")[0], episodes=False)) == {scored.id}
     assert [m.id for m in space.page(Filter(episodes=False), limit=5).memories] == [scored.id]
+    assert {m.id for m in space.page(Filter(tags=("CAF\u00c9",)), limit=5).memories} == {scored.id, episode.id}
+    assert [m.id for m in space.page(Filter(tags=("plain",)), limit=5).memories] == [episode.id]
+    assert [m.id for m in space.page(Filter(category="caf\u00e9"), limit=5).memories] == [scored.id]
     save(space, "and goes on")
 
 

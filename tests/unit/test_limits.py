@@ -40,7 +40,8 @@ def test_messages_and_metadata_are_measured_as_a_whole() -> None:
         limits.check_metadata({"k": "x" * (MAX_METADATA_BYTES - len('{"k": ""}') + 1)})
 
 
-def test_tags_are_trimmed_and_kept_once_whatever_their_case() -> None:
+def test_tags_are_trimmed_and_kept_once_whatever_their_case_and_the_encoding_of_accents() -> None:
+    assert limits.check_tags(["Cafe\u0301", "CAF\u00c9", "\u00c5", "\u212b", "a\u030a"]) == ("Cafe\u0301", "\u00c5")
     assert limits.check_tags([" UI ", "ui", "Straße", "STRASSE", "日本"]) == ("UI", "Straße", "日本")
     assert limits.check_tags(["x" * 128]) == ("x" * 128,)
     limits.check_tags([f"tag {i}" for i in range(64)])

@@ -8,6 +8,7 @@ from ..errors import Conflict, InvalidInput, VersionConflict
 from ..model import MAX_SUPERSEDED, JsonObject, Memory
 from ..ports import Create, Replace
 from ..rules.limits import MAX_TAGS, check_id
+from ..rules.matching import fold_tag
 from ..rules.sentences import extract, said_once
 from . import save as saving
 from . import superseding
@@ -135,7 +136,7 @@ def _union(sources: Sequence[Memory]) -> tuple[str, ...]:
     kept: dict[str, str] = {}
     for source in sources:
         for tag in source.tags:
-            kept.setdefault(tag.casefold(), tag)
+            kept.setdefault(fold_tag(tag), tag)
     if len(kept) > MAX_TAGS:
         raise InvalidInput(
             f"the memories have {len(kept)} different tags, of which one memory can have {MAX_TAGS}: give its `tags`."

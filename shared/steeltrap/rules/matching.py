@@ -4,11 +4,24 @@ from datetime import datetime
 from typing import Any
 
 from ..model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, JsonObject, Memory
+from .normalisation import normalised
 
 
 def fold_tag(tag: str) -> str:
-    """The form in which tags are compared."""
-    return tag.strip().casefold()
+    """The form in which tags are compared: without case, and the same for é as one character and as two."""
+    folded = tag.strip()
+    return folded.casefold() if folded.isascii() else normalised("NFC", normalised("NFD", folded).casefold())
+
+
+def fold_category(category: str) -> str:
+    """The form in which categories are compared: the same for é as one character and as two."""
+    return category if category.isascii() else normalised("NFC", category)
+
+
+def compared(of: Filter | Memory, name: str) -> Any:
+    """The value of a field in the form in which a filter compares it."""
+    value = getattr(of, name)
+    return fold_category(value) if name == "category" and value is not None else value
 
 
 def sees(filter: Filter, memory: Memory, now: datetime) -> bool:
@@ -29,8 +42,8 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
     return (
         sees(filter, memory, now)
         and (filter.episodes or not memory.is_episode or _includes_said(filter, memory))
-        and all(getattr(filter, name) in (None, getattr(memory, name)) for name in (*TEXTS, *FLAGS))
-        and (not filter.categories or memory.category in filter.categories)
+        and all(compared(filter, name) in (None, compared(memory, name)) for name in (*TEXTS, *FLAGS))
+        and (not filter.categories or compared(memory, "category") in map(fold_category, filter.categories))
         and in_scopes(filter, memory.scope)
         and all(_between(getattr(memory, name), *filter.between(name)) for name in TIMES)
         and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in memory.tags}

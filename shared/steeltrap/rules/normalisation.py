@@ -20,7 +20,7 @@ _MANY: Final = re.compile(rb"[^\0]{14}")
 _HIDDEN: Final = re.compile("[\u0f73\u0f75\u0f81\uff9e\uff9f]")
 
 
-def normalised(form: Literal["NFKC", "NFKD"], text: str) -> str:
+def normalised(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """The normal form of a text; where it has more than 30 combining marks in a row, of its stream-safe form."""
     return normalize(form, stream_safe(text))
 

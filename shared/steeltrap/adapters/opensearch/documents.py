@@ -9,6 +9,7 @@ from typing import Any, Final
 from ...model import FILTERABLE, Embedding, FilterKind, to_micros
 from ...ports import Document, Tombstone
 from ...rules.ids import canonical
+from ...rules.matching import compared
 from . import packed
 from .terms import document_id, exact, metadata_terms, scopes_above, tag_term, token_term
 
@@ -67,7 +68,7 @@ def _tombstone(gone: Tombstone) -> dict[str, Any]:
 def _fields(d: Document) -> dict[str, Any]:
     memory = d.memory
     return {
-        **{name: _AS[kind](v) for name, kind in FILTERABLE.items() if (v := getattr(memory, name)) is not None},
+        **{name: _AS[kind](v) for name, kind in FILTERABLE.items() if (v := compared(memory, name)) is not None},
         "user": d.user,
         "id": memory.id,
         "index_version": d.index_version,

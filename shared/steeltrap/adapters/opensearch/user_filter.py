@@ -8,6 +8,7 @@ from typing import Any
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
 from ...model.frozen import frozen
+from ...rules.matching import compared, fold_category
 from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 
@@ -48,7 +49,7 @@ class UserFilter:
 
 def conditions(filter: Filter) -> list[Clause]:
     """The clauses that a filter adds, turns aside."""
-    named = {name: getattr(filter, name) for name in TEXTS}
+    named = {name: compared(filter, name) for name in TEXTS}
     named["within" if filter.include_child_scopes else "scope"] = filter.scope
     clauses: list[Clause] = [{"term": {name: exact(value)}} for name, value in present(named.items())]
     for name, wanted in present((name, getattr(filter, name)) for name in FLAGS):
@@ -61,7 +62,7 @@ def conditions(filter: Filter) -> list[Clause]:
         elsewhere: Clause = {"bool": {"must_not": [{"term": {"within": exact(PROJECTS)}}]}}
         clauses.append(_any_of([elsewhere, {"term": {"within": exact(filter.project)}}]))
     if filter.categories:
-        clauses.append({"terms": {"category": [exact(category) for category in filter.categories]}})
+        clauses.append({"terms": {"category": [exact(fold_category(category)) for category in filter.categories]}})
     if not filter.episodes:
         clauses += _without("episode", filter)
     clauses += [{"term": {"tags": tag_term(tag)}} for tag in filter.tags]

@@ -1,7 +1,7 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
-from ...rules.matching import fold_tag
+from ...rules.matching import compared, fold_category, fold_tag
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 CURRENT = f"{VISIBLE} AND superseded_at IS NULL"
@@ -14,7 +14,7 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
     values: dict[str, object] = {"now": now}
     where += _turns(filter, values) + _superseding(filter, values)
     for column in TEXTS:
-        if (value := getattr(filter, column)) is not None:
+        if (value := compared(filter, column)) is not None:
             where.append(f"{column} = :{column}")
             values[column] = value
     for column in FLAGS:
@@ -29,7 +29,7 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
                 values[f"{column}_{name}"] = to_micros(time)
     where += _scope(filter, values)
     if filter.categories:
-        names = {f"category{i}": category for i, category in enumerate(filter.categories)}
+        names = {f"category{i}": fold_category(category) for i, category in enumerate(filter.categories)}
         where.append(f"category IN ({', '.join(f':{name}' for name in names)})")
         values |= names
     for i, tag in enumerate(filter.tags):

@@ -5,7 +5,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, Final
 
 import apsw
@@ -14,6 +13,7 @@ from ...model import FILTERABLE, Memory, to_micros
 from ...ports import Entry
 from ...record import to_image
 from ...rules.ids import to_key
+from ...rules.matching import compared
 from ...rules.traits import traits
 from ..word_digests import word_digest
 
@@ -64,11 +64,8 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
 
 def filtered(memory: Memory) -> list[str | int | None]:
     """The values of FILTERED."""
-    values = _filtered(memory)
+    values = [compared(memory, name) for name in FILTERED]
     return [to_micros(value) if isinstance(value, datetime) else value for value in values]
-
-
-_filtered = attrgetter(*FILTERED)
 
 
 def to_keys(ids: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import apsw
 
 from ...record import from_image
+from ...rules.matching import fold_category, fold_tag
 from ...rules.traits import traits
 from .rows import COLUMNS, FILTERED, filtered
 
@@ -116,6 +117,12 @@ MIGRATIONS: Final = (
     ALTER TABLE memory ADD COLUMN superseded_at INTEGER;
     CREATE INDEX memory_superseded ON memory (superseded_by) WHERE superseded_by IS NOT NULL;
     """,
+    """
+    INSERT OR IGNORE INTO tag SELECT fold_tag(tag), n FROM tag WHERE fold_tag(tag) <> tag;
+    DELETE FROM tag WHERE fold_tag(tag) <> tag;
+    UPDATE memory SET category = fold_category(category)
+    WHERE category IS NOT NULL AND fold_category(category) <> category;
+    """,
 )
 
 TABLES: Final = (
@@ -179,6 +186,8 @@ def migrate(connection: apsw.Connection) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.create_scalar_function("fold_tag", lambda *of: fold_tag(str(of[0])), 1)
+        connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
         # Another process may have migrated while this one waited for the lock.
         for migration in MIGRATIONS[int(connection.pragma("user_version")) :]:
             connection.execute(migration)

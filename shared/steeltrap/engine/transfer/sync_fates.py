@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from ...model import Memory
+from ...rules.matching import fold_tag
 from ..update import CLEARABLE, Edit
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
@@ -54,8 +55,8 @@ def overwriting(old: Memory, given: Memory) -> Edit:
 
 def merging(old: Memory, given: Memory) -> Edit:
     """The edit that adds the file's tags and metadata to what is here."""
-    known = {tag.casefold() for tag in old.tags}
-    added = tuple(tag for tag in given.tags if tag.casefold() not in known)
+    known = {fold_tag(tag) for tag in old.tags}
+    added = tuple(tag for tag in given.tags if fold_tag(tag) not in known)
     return Edit(
         tags=old.tags + added,
         metadata=given.metadata or None,

@@ -24,6 +24,7 @@ from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...model import JsonObject, Link, Memory
 from ...model.frozen import frozen
 from ...rules import limits
+from ...rules.json_pieces import parsed
 from ...rules.novelty import LINK_FLOOR
 
 FORMAT_VERSION: Final = "1.0"
@@ -110,7 +111,7 @@ def decode(memories: Iterable[object], *, prefix: str | None, now: datetime) -> 
 def memories_of(content: bytes) -> list[object]:
     """The memories of an uncompressed file as they stand there. Raises InvalidInput for what is no such file."""
     try:
-        document = json.loads(content)
+        document = parsed(content.decode(), most=4 * MAX_FILE_BYTES)
     except RecursionError:
         raise InvalidInput("The file is nested too deep to be an export. Nothing was imported.") from None
     except ValueError:

@@ -1,12 +1,12 @@
 """What was said, and how the lines of every transcript are read."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from ...model.frozen import frozen
+from ..json_pieces import parsed
 
 Role = Literal["user", "assistant"]
 
@@ -28,7 +28,7 @@ class Said:
 def json_object(line: str | bytes) -> Mapping[str, Any]:
     """The object on a line. Raises ValueError for anything else, such as a line that isn't written to its end."""
     try:
-        value = json.loads(line)
+        value = parsed(line if isinstance(line, str) else line.decode())
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -133,6 +133,7 @@ def import_(
                 **counts,
                 "episodes": tally.episodes,
                 "left_out": left_out,
+                "kept_as_metadata": list(tally.kept),
                 "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
                 "errors": listed,
             }
@@ -143,6 +144,8 @@ def import_(
             say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
         if replaced := told(secrets):
             say(replaced)
+        if tally.kept:
+            say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
         if tally.left_out:
             left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
             say((f"Left out: {left}.", "dim"))

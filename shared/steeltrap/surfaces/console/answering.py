@@ -17,6 +17,7 @@ from . import signing
 from .asked import Fields, Page
 from .rendering import Rendering
 from .sessions import Sessions, SignInNeeded
+from .uploads import Uploads
 
 SECURITY: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -46,6 +47,7 @@ class Console:
     public_url: str = ""
     rendering: Rendering = field(default_factory=Rendering)
     strangers: Bodies = field(default_factory=lambda: Bodies(_MOST_OF_STRANGERS))
+    uploads: Uploads = field(default_factory=Uploads)
 
     def is_secure(self, request: Request) -> bool:
         return self.public_url.startswith("https://") or request.url.scheme == "https"

@@ -53,6 +53,7 @@ _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
 
 def console_routes(console: Console, admission: Admission) -> list[BaseRoute]:
     """The console's routes, for callers of the same limits as the tools'."""
+    console.uploads.remove_leftovers()
     if console.sessions is not None:
         admission = admission.known_by(console.sessions)
     by_path: dict[str, dict[str, Handler]] = {}

@@ -1,42 +1,34 @@
 """Import by dropping a file, and export: both take long, so both answer in parts."""
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
-import anyio.to_thread
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ... import telemetry
-from ...errors import InvalidInput, SteeltrapError, TooLarge, Unavailable
+from ...errors import SteeltrapError, Unavailable
 from ...invoke import refusal
 from ...model import DEFAULT_SCOPE, Caller
 from ...ports import Deadline
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
-from ..imports.parts import Part
 from ..imports.running import Tally, close, run
 from .answering import SECURITY, Console, check_origin, refused, respond
 from .asked import Asked, Page
+from .uploads import Upload, receive
 
-MAX_UPLOAD_BYTES: Final = 2 * 1024**3
 LINES: Final = "application/x-ndjson"
 _BLOCK_SECONDS: Final = 600.0
 _IMPORT_SECONDS: Final = 3600.0
 _TOLD_EVERY: Final = 0.2
 _SHOWN_FLAWS: Final = 100
 _PAGE: Final = 200
-_MOST_NAME: Final = 120
 
 
 class _Stopped(Exception):
@@ -91,6 +83,7 @@ class Progress:
             "failed": tally.failed,
             "episodes": tally.episodes,
             "left_out": dict(tally.left_out),
+            "kept": list(tally.kept),
             "flaws": [asdict(flaw) for flaw in self.flaws],
             "error": self.error,
         }
@@ -111,12 +104,15 @@ async def import_(console: Console, admission: Admission, request: Request) -> R
         async with admission.import_turn(request.scope) as known:
             if (why := refusal(known.caller.permissions, console.door.catalogue.tool("core.import"))) is not None:
                 raise why
-            folder, progress = await _received(console, request)
+            upload = await known.run(partial(_begin, console, known.caller))
             try:
+                await receive(request, upload)
+                deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
+                progress = Progress(upload.name, deadline, scope=upload.scope)
                 async with known.place() as place:
-                    working = place.start(partial(_run, console, known.caller, folder, progress))
-            except SteeltrapError:
-                await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
+                    working = place.start(partial(_run, console, known.caller, upload, progress))
+            except BaseException:
+                upload.close()
                 raise
     except SteeltrapError as error:
         return refused(console, request, error)
@@ -126,6 +122,13 @@ async def import_(console: Console, admission: Admission, request: Request) -> R
         await asyncio.wait({working}, timeout=_TOLD_EVERY)
         progress.stopped = await request.is_disconnected()
     return respond(console, request, progress.page(), writes=True)
+
+
+def _begin(console: Console, caller: Caller) -> Upload:
+    """A place for the file of an import, which counts as a call. Raises Throttled over the quota, and Unavailable."""
+    if (quota := console.door.call_for(caller, seconds=_BLOCK_SECONDS).quota) is not None:
+        quota.count_call()
+    return console.uploads.begin()
 
 
 async def export(console: Console, admission: Admission, request: Request) -> Response:
@@ -177,17 +180,16 @@ async def _lines(console: Console, working: "asyncio.Future[None]", progress: Pr
     yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
 
 
-def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> None:
-    """Import what lies in a folder, and remove it. Failures are noted."""
+def _run(console: Console, caller: Caller, upload: Upload, progress: Progress) -> None:
+    """Import an upload, and remove it. Failures are noted."""
     new_call: Callable[[], Any] = partial(console.door.call_for, caller, seconds=_BLOCK_SECONDS)
     filing = Filing(scope=progress.scope, zone=console.door.rules.zone)
     try:
-        [path] = folder.iterdir()
-        surveyed = survey(path, filing)
+        surveyed = survey(upload.path, filing, going_on=progress.check)
         progress.formats = surveyed.formats
         run(
             new_call,
-            _checked(parts(surveyed, filing), progress),
+            parts(surveyed, filing),
             tally=progress.tally,
             restore=False,
             report=progress.report,
@@ -199,62 +201,9 @@ def _run(console: Console, caller: Caller, folder: Path, progress: Progress) -> 
     except _Stopped:
         pass
     except SteeltrapError as error:
-        progress.error = error.message.replace(f"{folder}/", "")
+        progress.error = error.message.replace(f"{upload.folder}/", "")
     except Exception as fault:
         telemetry.log_fault("the console's import", fault)
         progress.error = FAULT
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _checked(read: Iterable[Part], progress: Progress) -> Iterator[Part]:
-    """What is read, as long as the import may go on."""
-    for part in read:
-        progress.check()
-        yield part
-
-
-async def _received(console: Console, request: Request) -> tuple[Path, Progress]:
-    """A folder with the file of the form alone, under the name that it had. Raises InvalidInput, TooLarge."""
-    limited = Request(request.scope, _at_most(MAX_UPLOAD_BYTES, request.receive))
-    try:
-        async with limited.form(max_files=1, max_fields=4) as form:
-            file = form.get("file")
-            if not isinstance(file, UploadFile) or not file.filename:
-                raise InvalidInput("Choose a file to import.")
-            scope = form.get("scope")
-            folder = Path(await anyio.to_thread.run_sync(partial(tempfile.mkdtemp, prefix="steeltrap-import-")))
-            name = _file_name(file.filename)
-            await anyio.to_thread.run_sync(_copy, file, folder / name)
-    except HTTPException:
-        raise InvalidInput("The form can't be read: send it as multipart/form-data with one file.") from None
-    except ClientDisconnect:
-        raise InvalidInput("The connection ended before the file did.") from None
-    deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
-    scope = scope.strip() or DEFAULT_SCOPE if isinstance(scope, str) else DEFAULT_SCOPE
-    return folder, Progress(name, deadline, scope=scope)
-
-
-def _copy(file: UploadFile, to: Path) -> None:
-    with to.open("wb") as target:
-        shutil.copyfileobj(file.file, target)
-
-
-def _file_name(given: str) -> str:
-    """The last part of a name, without what a file system could take for something else."""
-    name = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in PureWindowsPath(given).name)
-    return name.strip(". ")[-_MOST_NAME:] or "file"
-
-
-def _at_most(most: int, receive: Receive) -> Receive:
-    left = most
-
-    async def limited() -> Message:
-        nonlocal left
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
-            raise TooLarge("A file may have up to 2 GiB here; `steeltrap import` on the server takes larger ones.")
-        return message
-
-    return limited
+        upload.close()

@@ -6,7 +6,7 @@ stored (`engine`). The surfaces that take files call it.
 
 from .filing import Filing, Split
 from .formats.table import checked_columns
-from .parts import Flaw, Item, LeftOut, Part
+from .parts import Flaw, Item, Kept, LeftOut, Part
 from .recognition import FORMATS
 from .source import Survey, parts, survey
 
@@ -15,6 +15,7 @@ __all__ = [
     "Filing",
     "Flaw",
     "Item",
+    "Kept",
     "LeftOut",
     "Part",
     "Split",

@@ -1,4 +1,4 @@
-"""The contents of a file: items to import, flaws to report, and what is left out on purpose."""
+"""The contents of a file: items to import, flaws to report, what is left out on purpose, and what is metadata."""
 
 from typing import TYPE_CHECKING
 
@@ -42,4 +42,11 @@ class LeftOut:
     count: int = 1
 
 
-Part = Item | Flaw | LeftOut
+@frozen
+class Kept:
+    """Columns or keys that hold no field of a memory, and are kept as its metadata."""
+
+    names: tuple[str, ...]
+
+
+Part = Item | Flaw | LeftOut | Kept

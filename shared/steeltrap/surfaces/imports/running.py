@@ -10,7 +10,7 @@ from ...engine.conversations.close_conversations import close_conversation
 from ...engine.conversations.import_ import import_conversations
 from ...engine.transfer import import_ as importing
 from ...ports import TextKey
-from .parts import Flaw, Item, LeftOut, Part
+from .parts import Flaw, Item, Kept, LeftOut, Part
 
 BLOCK_ITEMS: Final = 500
 BLOCK_BYTES: Final = 4 * 1024 * 1024
@@ -26,6 +26,8 @@ class Tally:
     episodes: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     """How much was left out on purpose, by what it is."""
+    kept: dict[str, None] = field(default_factory=dict)
+    """The columns and keys that were kept as metadata, in their order."""
     conversations: dict[str, None] = field(default_factory=dict)
     """The conversations that single messages were read of, in their order. Whole ones are closed as they come."""
 
@@ -88,6 +90,8 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
                 report(part)
             case LeftOut():
                 tally.left_out[part.what] += part.count
+            case Kept():
+                tally.kept |= dict.fromkeys(part.names)
             case Item():
                 yield part
 

@@ -1,6 +1,6 @@
 """From a path to its parts: which documents there are, which format each of them has, and what is in it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -27,8 +27,12 @@ _CHATS: Final = {
 
 @dataclass(slots=True)
 class Survey:
-    """What there is to import, each with its format; what can't be, and what is left out."""
+    """What there is to import, each with its format; what can't be, and what is left out.
 
+    `going_on` is called wherever something is read, and raises what is to end the import.
+    """
+
+    going_on: Callable[[], None] = lambda: None
     found: list[tuple[Document, Format]] = field(default_factory=list)
     others: list[Flaw | LeftOut] = field(default_factory=list)
 
@@ -42,13 +46,18 @@ class Survey:
         return list(dict.fromkeys(format.title for _, format in self.found))
 
 
-def survey(path: Path, filing: Filing, format: str | None = None) -> Survey:
+def survey(
+    path: Path, filing: Filing, format: str | None = None, going_on: Callable[[], None] = lambda: None
+) -> Survey:
     """Look at everything below a path. `format` is what its texts are taken for, whatever they are called.
+
+    `going_on` is called before each piece that is read, and raises what is to end the import.
 
     Raises NotFound, or InvalidInput where nothing is of a known format, or the path is a file of another one.
     """
-    surveyed = Survey()
-    for each in documents(path):
+    surveyed = Survey(going_on)
+    for each in documents(path, going_on):
+        going_on()
         if not isinstance(each, Document):
             surveyed.others.append(each)
             continue
@@ -71,11 +80,14 @@ def survey(path: Path, filing: Filing, format: str | None = None) -> Survey:
 
 def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
     """Items and flaws, in order."""
-    yield from surveyed.others
+    for other in surveyed.others:
+        surveyed.going_on()
+        yield other
     before = 0
     for document, format in surveyed.found:
         try:
             for part in _of_document(document, format, before, filing):
+                surveyed.going_on()
                 yield _checked(part)
         except SteeltrapError as error:
             yield Flaw(where=document.name, at=before, sentence=error.message)

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from ....model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, Memory, to_micros
-from ....rules.matching import fold_tag
+from ....rules.matching import compared, fold_category, fold_tag
 from .keys import MEMORIES, newest_first
 from .tables import LISTED
 from .typed import Value
@@ -41,7 +41,7 @@ class Conditions:
 
     def _plain(self, filter: Filter) -> None:
         for name in _TEXTS:
-            if (value := getattr(filter, name)) is not None:
+            if (value := compared(filter, name)) is not None:
                 self._say(name, "=", value)
         for name in TIMES:
             if name == "created_at":
@@ -67,7 +67,7 @@ class Conditions:
     def _sets(self, filter: Filter) -> None:
         if filter.categories:
             self.names["#category"] = "category"
-            some = {f":category{i}": category for i, category in enumerate(filter.categories)}
+            some = {f":category{i}": fold_category(category) for i, category in enumerate(filter.categories)}
             self.values |= some
             self._said.append("(" + " OR ".join(f"#category = {place}" for place in some) + ")")
         asked: list[tuple[str, str]] = [("tags", fold_tag(tag)) for tag in filter.tags]

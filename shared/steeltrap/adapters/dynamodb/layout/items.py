@@ -17,7 +17,7 @@ from ....model import Embedding, Memory, Revision, from_micros, to_micros
 from ....ports import Entry
 from ....record import from_image, to_image
 from ....rules.analysis import text_digest
-from ....rules.matching import fold_tag
+from ....rules.matching import compared, fold_tag
 from . import keys
 from .filters import ATTRIBUTES, facts
 from .tables import LISTED
@@ -204,7 +204,7 @@ def _placed(item: Item, name: str, data: bytes, id: str, most: int) -> list[Item
 def _filtered(memory: Memory) -> Item:
     item: Item = {}
     for name in (*ATTRIBUTES, "updated_at", "expires_at", "deleted_at"):
-        if (value := getattr(memory, name)) is not None:
+        if (value := compared(memory, name)) is not None:
             item[name] = to_micros(value) if isinstance(value, datetime) else value
     if memory.expires_at is not None:
         item["ttl"] = to_micros(memory.expires_at) // 1_000_000 + _GRACE_SECONDS

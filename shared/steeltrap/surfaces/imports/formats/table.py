@@ -7,13 +7,15 @@ else by common names in the header.
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import BinaryIO, Final
 
 from ....engine.save import Draft
 from ....errors import InvalidInput
 from ....model import JsonObject
+from ....model.frozen import frozen
 from ..filing import Filing
-from ..parts import Flaw, Item, LeftOut, Part
+from ..parts import Flaw, Item, Kept, LeftOut, Part
 from ..times import moment
 
 FIELDS: Final = ("content", "occurred_at", "tags", "context", "category", "scope")
@@ -46,42 +48,80 @@ def checked_columns(given: Sequence[str]) -> dict[str, str]:
 
 
 def parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
-    """A memory per row. Raises InvalidInput if no column is the text."""
+    """A memory per row; a column without a field is metadata. Raises InvalidInput if no column is the text."""
     lines = _Lines(file)
-    rows = csv.reader(lines, delimiter=_delimiter(lines.sample, name))
     csv.field_size_limit(_LONGEST)
-    where: dict[str, int] | None = None
-    while True:
-        began = lines.number + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield Flaw(where=f"{name}:{began}", at=before + lines.at, sentence=f"the row can't be read ({error}).")
+    columns: _Columns | None = None
+    for number, row in _rows(lines, _delimiter(lines.sample, name)):
+        place, at = f"{name}:{number}", before + lines.at
+        if isinstance(row, str):
+            yield Flaw(where=place, at=at, sentence=row)
             continue
         if not any(cell.strip() for cell in row):
             continue
-        place, at = f"{name}:{began}", before + lines.at
-        if where is None:
-            where, is_header = _places(row, filing.columns, name)
-            if is_header:
+        if columns is None:
+            columns = _columns(row, filing.columns, name)
+            if columns.kept:
+                yield Kept(names=tuple(columns.kept))
+            if columns.width:
                 continue
         try:
-            yield _part(row, where, place, at, filing)
+            yield _part(row, columns, place, at, filing)
         except InvalidInput as error:
             yield Flaw(where=place, at=at, sentence=error.message)
 
 
-def _part(row: list[str], where: Mapping[str, int], place: str, at: int, filing: Filing) -> Part:
-    cells = {field: row[index].strip() for field, index in where.items() if index < len(row)}
+def _rows(lines: "_Lines", delimiter: str) -> Iterator[tuple[int, list[str] | str]]:
+    """The rows, each with the number of its first line, or with the sentence that says why it is none.
+
+    Where a quote makes a row that a strict reader refuses, the row's lines are read one by one instead: a quote that is
+    never closed costs its own line and no other.
+    """
+    while True:
+        began = lines.number + 1
+        taken: list[str] = []
+        try:
+            row = next(csv.reader(lines.noted(taken), delimiter=delimiter, strict=True))
+        except StopIteration:
+            return
+        except (csv.Error, _TooLong) as error:
+            rest = taken[1:] if len(taken) > 1 else []
+            yield began, _why(error)
+            for number, line in enumerate(rest, began + 1):
+                try:
+                    yield number, next(csv.reader([line], delimiter=delimiter, strict=True), [])
+                except csv.Error as own:
+                    yield number, _why(own)
+        else:
+            yield began, row
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, _TooLong) and error.lines == 1:
+        return "the line is longer than 1 MiB."
+    if isinstance(error, _TooLong) or "expected after" in str(error) or "unexpected end" in str(error):
+        return (
+            "a quote at the beginning of a cell is not closed, or other text follows the quote that closes it. Double "
+            'each quote within a cell (""), and put the whole cell in quotes.'
+        )
+    return f"the row can't be read ({error})."
+
+
+def _part(row: list[str], columns: "_Columns", place: str, at: int, filing: Filing) -> Part:
+    cells = {field: row[index].strip() for field, index in columns.fields.items() if index < len(row)}
+    kept = {name: row[index].strip() for name, index in columns.kept.items() if index < len(row)}
     try:
-        "".join(cells.values()).encode()
+        "".join((*cells.values(), *kept.values())).encode()
     except UnicodeEncodeError:
         raise InvalidInput(NOT_UTF_8) from None
+    if columns.width and any(cell.strip() for cell in row[columns.width :]):
+        raise InvalidInput(
+            f"the row has {len(row)} cells, the header {columns.width}. Put a cell that holds the separator in quotes."
+        )
     if not (content := cells.pop("content", "")):
         return LeftOut(what="rows without text")
-    metadata: JsonObject = {
+    metadata: JsonObject = {name: cell for name, cell in kept.items() if cell}
+    metadata |= {
         field.removeprefix(_METADATA): cell for field, cell in cells.items() if field.startswith(_METADATA) and cell
     }
     tags = [tag.strip() for tag in re.split(r"[,;|]", cells.get("tags", "")) if tag.strip()]
@@ -95,6 +135,31 @@ def _part(row: list[str], where: Mapping[str, int], place: str, at: int, filing:
         occurred_at=moment(cells.get("occurred_at"), filing.zone),
     )
     return Item(where=place, at=at, size=sum(map(len, row)), draft=draft)
+
+
+@frozen
+class _Columns:
+    """The index of each field, that of each column which is kept as metadata by its name, and how many there are.
+
+    Without a header the width is 0.
+    """
+
+    fields: Mapping[str, int]
+    kept: Mapping[str, int] = field(default_factory=dict)
+    width: int = 0
+
+
+def _columns(row: Sequence[str], columns: Mapping[str, str], name: str) -> _Columns:
+    fields, is_header = _places(row, columns, name)
+    if not is_header:
+        return _Columns(fields=fields)
+    width = max(index for index, cell in enumerate(row) if cell.strip()) + 1
+    kept: dict[str, int] = {}
+    for index, cell in enumerate(row[:width]):
+        if index not in fields.values():
+            title = cell.strip()
+            kept[title if title and title not in kept else f"column {index + 1}"] = index
+    return _Columns(fields=fields, kept=kept, width=width)
 
 
 def _places(row: Sequence[str], columns: Mapping[str, str], name: str) -> tuple[dict[str, int], bool]:
@@ -133,12 +198,20 @@ def _delimiter(sample: str, name: str) -> str:
     return max(_DELIMITERS, key=first.count)
 
 
+class _TooLong(Exception):
+    """A row takes more than is read for one, over so many lines."""
+
+    def __init__(self, lines: int) -> None:
+        self.lines = lines
+
+
 class _Lines:
-    """The lines of a file as text; what is no UTF-8 is in it as lone surrogates."""
+    """The lines of a file as text, of 1 MiB at most; what is no UTF-8 is in them as lone surrogates."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._first = file.readline(_LONGEST)
+        self._is_whole = True
         self.number = 0
         self.at = 0
 
@@ -146,16 +219,32 @@ class _Lines:
     def sample(self) -> str:
         return self._first[:_SAMPLE].decode("utf-8-sig", "replace")
 
-    def __iter__(self) -> Iterator[str]:
-        return self
+    def noted(self, taken: list[str]) -> Iterator[str]:
+        """The next lines, noted as they are taken. Raises _TooLong where they take over 1 MiB together."""
+        size = 0
+        while (line := self._next()) is not None:
+            size += len(line)
+            if not self._is_whole:
+                self._end_line()
+                raise _TooLong(len(taken) + 1)
+            taken.append(line)
+            if size > _LONGEST:
+                raise _TooLong(len(taken))
+            yield line
 
-    def __next__(self) -> str:
+    def _next(self) -> str | None:
         line, self._first = self._first, b""
         line = line or self._file.readline(_LONGEST)
         if not line:
-            raise StopIteration
+            return None
         self.at += len(line)
+        self._is_whole = len(line) < _LONGEST or line.endswith(b"\n")
         if self.number == 0:
             line = line.removeprefix(b"\xef\xbb\xbf")
         self.number += 1
         return line.decode("utf-8", "surrogateescape")
+
+    def _end_line(self) -> None:
+        while (rest := self._file.readline(_LONGEST)) and not rest.endswith(b"\n"):
+            self.at += len(rest)
+        self.at += len(rest)

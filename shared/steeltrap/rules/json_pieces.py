@@ -1,0 +1,329 @@
+"""JSON of any size, read in pieces. Pure.
+
+The parser of the standard library keeps the interpreter to itself until a whole value is there, and one value may take
+thirty times the memory of its text. Here it gets 64 Ki characters at most: what is longer is taken apart, so that other
+threads run in between, and what one value takes is counted while it is read. A value that is too large is read over.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from sys import getsizeof
+from typing import Any, Final
+
+PIECE: Final = 64 * 1024
+MAX_MEMORY: Final = 192 * 1024 * 1024
+"""A chat of 20,000 messages takes 60 MiB."""
+MAX_STRING: Final = 16 * 1024 * 1024
+MAX_DEPTH: Final = 64
+_MAX_NUMBER: Final = 4400
+"""Python makes no integer of more than 4,300 digits."""
+_TOKEN: Final = 32
+"""Longer than any token but a string: an error further from the window's end is no cut."""
+_PLACE: Final = 100
+"""More bytes than a place in a list or a dictionary takes."""
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
+_IN_STRING: Final = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
+_STRING: Final = re.compile(f'"{_IN_STRING.pattern}"', re.DOTALL)
+_STRUCTURE: Final = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
+_ENDS: Final = "the file ends in the middle of this item."
+
+
+class Broken(Exception):
+    """The text can't be read further; the argument is the sentence that says why."""
+
+
+class TooDeep(Broken):
+    """A nesting is too deep."""
+
+
+class Oversized(Exception):
+    """A value was too large and was read over; the argument is the sentence that says why."""
+
+
+class _Full(Exception):
+    """There is no room for more of a value, which is left open; the argument is the sentence for Oversized."""
+
+
+def parsed(text: str, *, most: int = 0) -> Any:
+    """The one value of a text, of `most` bytes when it is read. Raises ValueError with the sentence that says why there
+    is none, and RecursionError where it is nested too deep."""
+    if len(text) <= PIECE:
+        return json.loads(text)
+    given = iter((text,))
+    pieces = Pieces(lambda _: next(given, ""), most=most or MAX_MEMORY)
+    try:
+        value = pieces.value()
+        if pieces.peek():
+            raise Broken("something stands behind its end.")
+    except TooDeep as error:
+        raise RecursionError(str(error)) from None
+    except (Broken, Oversized) as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+class Pieces:
+    """A window over a text, filled as values need it and cut behind them.
+
+    `more` answers about so many characters more, "" at the end of the text. `spent` is how many bytes was taken by the
+    value that is read; who reads a value in several steps keeps it.
+    """
+
+    def __init__(self, more: Callable[[int], str], *, most: int = 0) -> None:
+        self._more = more
+        self._most = most or MAX_MEMORY
+        self._json = json.JSONDecoder()
+        self._text = ""
+        self._position = 0
+        self._lines_behind = 0
+        self._ended = False
+        self._open = 0
+        self.spent = 0
+
+    @property
+    def ahead(self) -> int:
+        """How many characters are in the window that were not taken yet."""
+        return len(self._text) - self._position
+
+    def line(self) -> int:
+        return self._lines_behind + self._text.count("\n", 0, self._position) + 1
+
+    def line_after_space(self) -> int:
+        self.peek()
+        return self.line()
+
+    def peek(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            found = _SPACE.match(self._text, self._position)
+            self._position = found.end() if found else self._position
+            if self._position < len(self._text):
+                return self._text[self._position]
+            self._cut()
+            if not self._fill(PIECE):
+                return ""
+
+    def take(self, expected: str) -> None:
+        found = self.peek()
+        if found != expected:
+            raise Broken(f"`{expected}` was expected here." if found and not self._is_cut() else _ENDS)
+        self._position += 1
+
+    def key(self) -> str:
+        """The name of an object's next member, and the colon behind it. Raises Broken."""
+        try:
+            return self._key()
+        except _Full as error:
+            raise Broken(str(error)) from None
+
+    def value(self, *, spent: int | None = None) -> Any:
+        """The next value, whatever it is. With `spent` it is a part of one that takes so much already.
+
+        Raises Broken, and Oversized behind a value that is too large.
+        """
+        self.spent = spent or 0
+        self._open = 0
+        try:
+            return self._value(0, weighed=spent is not None)
+        except _Full as error:
+            self._read_over(self._open)
+            raise Oversized(str(error)) from None
+
+    def _is_cut(self) -> bool:
+        """Whether the rest of the text is half of a token: `1e` is the beginning of `1e+7`."""
+        while self.ahead < _TOKEN and self._fill(PIECE):
+            pass
+        return self.ahead < _TOKEN and _CUT_TOKEN.fullmatch(self._text, self._position) is not None
+
+    def _value(self, depth: int, *, weighed: bool = True) -> Any:
+        following = self.peek()
+        self._cut()
+        value: Any
+        if following == '"':
+            found, value = True, self._string()
+        else:
+            found, value = self._small(is_container=following in ("[", "{"))
+        if found:
+            if weighed:
+                self._spend(_weight(value))
+            return value
+        if depth >= MAX_DEPTH:
+            raise TooDeep(f"a nesting here is deeper than {MAX_DEPTH} levels; flatten it.")
+        self._open += 1
+        value = self._array(depth) if following == "[" else self._object(depth)
+        self._open -= 1
+        return value
+
+    def _small(self, *, is_container: bool) -> tuple[bool, Any]:
+        """Whether a whole value is in the next 64 Ki characters, and the value."""
+        wanted = PIECE if is_container else max(PIECE, 2 * _MAX_NUMBER)
+        while self.ahead < wanted and self._fill(wanted):
+            pass
+        text, began = self._text, self._position
+        if len(text) - began > 2 * wanted:
+            text, began = text[began : began + wanted], 0
+        is_all = self._ended and len(text) - began == self.ahead
+        try:
+            value, end = self._json.raw_decode(text, began)
+        except json.JSONDecodeError as error:
+            if not is_all and _is_cut_off(error, len(text)):
+                if is_container:
+                    return False, None
+                raise Broken("a number here is too long.") from None
+            error.pos += self._position - began
+            raise Broken(self._why(error)) from None
+        except RecursionError:
+            raise TooDeep(f"a nesting here is deeper than {MAX_DEPTH} levels; flatten it.") from None
+        except ValueError:
+            raise Broken("a number here is too long.") from None
+        if not is_container and end - began > _MAX_NUMBER:
+            raise Broken("a number here is too long.")
+        self._position += end - began
+        return True, value
+
+    def _string(self) -> str:
+        wanted = PIECE
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._position)
+            except json.JSONDecodeError as error:
+                if self.ahead > MAX_STRING:
+                    self._read_over_string()
+                    raise _Full(
+                        f"a text here is longer than {MAX_STRING // 1024**2} Mi characters; split it."
+                    ) from None
+                if not _is_cut_off(error, len(self._text)) or not self._fill(wanted):
+                    raise Broken(self._why(error)) from None
+                wanted = max(wanted, self.ahead)
+            else:
+                self._position = end
+                return str(value)
+
+    def _array(self, depth: int) -> list[Any]:
+        items: list[Any] = []
+        self.take("[")
+        while self.peek() != "]":
+            items.append(self._value(depth + 1))
+            self._spend(_PLACE)
+            if self.peek() != ",":
+                break
+            self.take(",")
+            if self.peek() == "]":
+                raise Broken("a value was expected here.")
+        self.take("]")
+        return items
+
+    def _object(self, depth: int) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        self.take("{")
+        while self.peek() != "}":
+            key = self._key()
+            members[key] = self._value(depth + 1)
+            self._spend(_PLACE)
+            if self.peek() != ",":
+                break
+            self.take(",")
+            if self.peek() == "}":
+                raise Broken("a name was expected here.")
+        self.take("}")
+        return members
+
+    def _key(self) -> str:
+        if (found := self.peek()) != '"':
+            raise Broken("a name in quotes was expected here." if found else _ENDS)
+        self._cut()
+        key = self._string()
+        self._spend(_weight(key))
+        self.take(":")
+        return key
+
+    def _spend(self, weight: int) -> None:
+        self.spent += weight
+        if self.spent > self._most:
+            raise _Full(f"a single item here takes more than {self._most // 1024**2} MiB when it is read; split it.")
+
+    def _read_over_string(self) -> None:
+        self._position += 1
+        while True:
+            self._cut()
+            while self.ahead < PIECE and self._fill(PIECE):
+                pass
+            piece = self._text[self._position : self._position + PIECE]
+            found = _IN_STRING.match(piece)
+            end = found.end() if found else 0
+            self._position += end
+            if piece[end : end + 1] == '"':
+                self._position += 1
+                return
+            if not end:
+                raise Broken(_ENDS)
+
+    def _read_over(self, depth: int) -> None:
+        """Go behind the end of so many containers that are open."""
+        while depth:
+            self._cut()
+            while self.ahead < PIECE and self._fill(PIECE):
+                pass
+            if not self.ahead:
+                raise Broken(_ENDS)
+            piece = self._text[self._position : self._position + PIECE]
+            bare = _STRING.sub("", piece)
+            whole, _, string = bare.partition('"')
+            if len(bare) > len(whole) and len(string) + 1 == len(piece):  # nothing but the beginning of a string
+                self._read_over_string()
+                continue
+            closing = whole.count("]") + whole.count("}")
+            if closing < depth:
+                depth += whole.count("[") + whole.count("{") - closing
+                self._position += len(piece) - (len(bare) - len(whole))
+                continue
+            piece = piece[: len(piece) - (len(bare) - len(whole))]
+            for found in _STRUCTURE.finditer(piece):
+                depth += (found[0] in "[{") - (found[0] in "]}")
+                if not depth:
+                    self._position += found.end()
+                    return
+            self._position += len(piece)
+
+    def _why(self, error: json.JSONDecodeError) -> str:
+        if error.msg.startswith("Unterminated") or _CUT_TOKEN.fullmatch(self._text, error.pos):
+            return _ENDS
+        self._position = error.pos
+        return f"this is not valid JSON ({error.msg}); nothing behind it can be read."
+
+    def _fill(self, size: int) -> bool:
+        """Read more; False at the end of the text."""
+        if self._ended:
+            return False
+        more = self._more(size)
+        self._ended = not more
+        self._text += more
+        return not self._ended
+
+    def _cut(self) -> None:
+        if self._position > max(PIECE, self.ahead):
+            self._lines_behind += self._text.count("\n", 0, self._position)
+            self._text = self._text[self._position :]
+            self._position = 0
+
+
+def _is_cut_off(error: json.JSONDecodeError, end: int) -> bool:
+    """Whether the window's end may be what is wrong: a string goes on, or a token is cut."""
+    return error.msg.startswith("Unterminated") or error.pos > end - _TOKEN
+
+
+def _weight(value: Any) -> int:
+    """The number of bytes that a value takes, with all that is in it."""
+    pending = [value]
+    weight = 0
+    while pending:
+        each = pending.pop()
+        weight += getsizeof(each)
+        if isinstance(each, dict):
+            pending.extend(each)
+            pending.extend(each.values())
+        elif isinstance(each, list):
+            pending.extend(each)
+    return weight
