@@ -25,8 +25,7 @@ _PLACE: Final = 100
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _CUT_TOKEN: Final = re.compile(r"[\w\\.+-]*\s*")
 _IN_STRING: Final = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
-_STRING: Final = re.compile(f'"{_IN_STRING.pattern}"', re.DOTALL)
-_STRUCTURE: Final = re.compile(rf"{_STRING.pattern}|[\[\]{{}}]", re.DOTALL)
+_MARK: Final = re.compile(r'\\.|["\[\]{}]', re.DOTALL)
 _ENDS: Final = "the file ends in the middle of this item."
 
 
@@ -262,29 +261,24 @@ class Pieces:
 
     def _read_over(self, depth: int) -> None:
         """Go behind the end of so many containers that are open."""
+        in_string = False
         while depth:
             self._cut()
             while self.ahead < PIECE and self._fill(PIECE):
                 pass
-            if not self.ahead:
-                raise Broken(_ENDS)
             piece = self._text[self._position : self._position + PIECE]
-            bare = _STRING.sub("", piece)
-            whole, _, string = bare.partition('"')
-            if len(bare) > len(whole) and len(string) + 1 == len(piece):  # nothing but the beginning of a string
-                self._read_over_string()
-                continue
-            closing = whole.count("]") + whole.count("}")
-            if closing < depth:
-                depth += whole.count("[") + whole.count("{") - closing
-                self._position += len(piece) - (len(bare) - len(whole))
-                continue
-            piece = piece[: len(piece) - (len(bare) - len(whole))]
-            for found in _STRUCTURE.finditer(piece):
-                depth += (found[0] in "[{") - (found[0] in "]}")
-                if not depth:
-                    self._position += found.end()
-                    return
+            if (len(piece) - len(piece.rstrip("\\"))) % 2:
+                piece = piece[:-1]  # half of an escape
+            if not piece:
+                raise Broken(_ENDS)
+            parts = piece.replace("\\\\", "").replace('\\"', "").split('"')
+            outside = "".join(parts[in_string::2])
+            closing = outside.count("]") + outside.count("}")
+            if closing >= depth and (end := _end_of(piece, depth, in_string)):
+                self._position += end
+                return
+            depth += outside.count("[") + outside.count("{") - closing
+            in_string ^= len(parts) % 2 == 0
             self._position += len(piece)
 
     def _why(self, error: json.JSONDecodeError) -> str:
@@ -312,6 +306,19 @@ class Pieces:
 def _is_cut_off(error: json.JSONDecodeError, end: int) -> bool:
     """Whether the window's end may be what is wrong: a string goes on, or a token is cut."""
     return error.msg.startswith("Unterminated") or error.pos > end - _TOKEN
+
+
+def _end_of(piece: str, depth: int, in_string: bool) -> int:
+    """Where so many open containers end in a piece; 0 if they go on behind it."""
+    for found in _MARK.finditer(piece):
+        mark = found[0]
+        if mark == '"':
+            in_string = not in_string
+        elif not in_string and mark[0] != "\\":
+            depth += 1 if mark in "[{" else -1
+            if not depth:
+                return found.end()
+    return 0
 
 
 def _weight(value: Any) -> int:
