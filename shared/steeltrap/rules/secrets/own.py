@@ -4,6 +4,7 @@ Three sorts: tokens that begin with the mark of a service, values that a text or
 name, and passwords, which people also write into sentences, in their own language.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from .rule import Allow, Rule
@@ -83,7 +84,15 @@ _TOKENS: Final = (
         "service-token",
         rf"(?:sbp_|sb_secret_|napi_|vercel_blob_rw_|vcp_|figd_|ph[xc]_|rnd_|lin_oauth_|fo1_|hvs\.|HRKU-){_RANDOM}{{24,}}",
         r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}",
+        r"key-[0-9a-f]{32}",
+        rf"sk\.eyJ{_RANDOM}{{10,}}\.{_RANDOM}{{20,}}",
+        r"(?:fm1[ar]|fm2)_[A-Za-z0-9+/=_-]{40,}",
+        r"NRAK-[A-Z0-9]{27}",
         rf"tskey-[a-z]{{3,10}}-{_RANDOM}{{20,}}",
+        r"key-[0-9a-f]{32}",
+        rf"sk\.eyJ{_RANDOM}{{10,}}\.{_RANDOM}{{20,}}",
+        r"(?:fm1[ar]|fm2)_[A-Za-z0-9+/=_-]{40,}",
+        r"NRAK-[A-Z0-9]{27}",
         keywords=(
             "sbp_",
             "sb_secret_",
@@ -100,19 +109,33 @@ _TOKENS: Final = (
             "hrku-",
             "re_",
             "tskey-",
+            "key-",
+            "sk.eyj",
+            "fm1",
+            "fm2_",
+            "nrak-",
         ),
     ),
 )
 
 # Between a name and its value: a colon, an equals sign, or a verb; in JSON with quotes, which may be escaped.
 _SIGN: Final = r"""\\{0,3}["'`]?\s{0,3}(?:=>|:=|->|=|:|：)\s{0,3}\\{0,3}"""
-_VERB: Final = r"[ ]{1,2}(?:is|ist|lautet|es|est|é|è|jest|to|on|är|er|ist jetzt|is now|vaut|sunt|este)[ ]{1,2}[:]?[ ]?"
+_VERB: Final = (
+    r"[ ]{1,2}(?:is|ist|lautet|es|est|é|è|jest|to|on|är|er|ist jetzt|is now|vaut|sunt|este)[ ]{0,2}:?[ ]{1,2}"
+    r"|['’]s[ ]|\s{0,2}(?:→|–|—)\s{0,2}"
+)
 _PARTICLE: Final = r"\s{0,2}(?:は|是|为|為|은|는|：)[ ]?"
 _VALUE: Final = r"[A-Za-z0-9_+/=.~%-]"
 _KEY_NAMES: Final = (
     r"(?:api|access|auth|secret|private|bearer|refresh|signing|client|session|service|app)[ _-]?(?:key|token|secret)"
     r"|api[ _-]?(?:schlüssel|ключ|キー|密钥|密鑰|키|sleutel|nyckel|klucz)"
     r"|(?:clave|chave|clé|chiave)(?: de| d'| di| da)? ?(?:api|acceso|accès|acesso|accesso)|ключ api|密钥|密鑰"
+)
+_SERVICES: Final = (
+    r"(?:github|gitlab|bitbucket|npm|pypi|slack|discord|telegram|openai|anthropic|claude|gemini|mistral|groq|cohere"
+    r"|hugging ?face|notion|linear|jira|stripe|twilio|sendgrid|cloudflare|heroku|vercel|netlify|supabase|datadog"
+    r"|sentry|aws|azure|gcp|bot|deploy|mem0|zep|letta|pinecone|langfuse|admin|root|prod|production|staging)"
+    r"[ _-](?:token|key|secret|pat)"
 )
 _NAMED: Final = (
     Rule(
@@ -130,6 +153,13 @@ _NAMED: Final = (
         keywords=("sig=", "signature=", "token=", "key=", "secret="),
         entropy=3,
         allow=(PLACEHOLDERS, _NO_DIGIT, _WORDS),
+    ),
+    Rule(
+        id="webhook",
+        regex=r"(?i)(?:discord(?:app)?\.com/api/webhooks/\d+|\.webhook\.office\.com/webhookb2/[^\s/]{10,100})"
+        rf"/({_RANDOM}{{40,}})",
+        keywords=("webhook",),
+        entropy=3,
     ),
     Rule(
         id="azure-key",
@@ -169,16 +199,25 @@ _NAMED: Final = (
     Rule(
         id="named-secret",
         # "the API key is KEY", in prose and in other languages
-        regex=rf"""(?i)(?:{_KEY_NAMES})(?:{_VERB}|{_PARTICLE}|{_SIGN})["'`]?({_VALUE}{{12,200}})""",
+        regex=rf"""(?i)(?:{_KEY_NAMES}|{_SERVICES})(?:{_VERB}|{_PARTICLE}|{_SIGN})["'`]?({_VALUE}{{12,200}})""",
         keywords=("key", "token", "secret", "api", "clave", "chave", "clé", "chiave", "ключ", "密钥", "密鑰"),
         entropy=3.2,
         allow=(PLACEHOLDERS, _NO_DIGIT, _WORDS, _PLACES, Allow(regexes=(r"^[0-9a-f]{8}-[0-9a-f-]{27}$",))),
     ),
     Rule(
+        id="told-token",
+        # "the token is TOKEN": what is no hash and no UUID
+        regex=rf"""(?i)\b(?:token|key|secret)(?:{_VERB}|{_PARTICLE})["'`]?({_VALUE}{{20,200}})""",
+        keywords=("token", "key", "secret"),
+        entropy=3.5,
+        allow=(PLACEHOLDERS, _NO_DIGIT, _WORDS, _PLACES, Allow(regexes=(r"^(?:sha\d+[-:=]?)?[0-9a-f-]+$",))),
+    ),
+    Rule(
         id="environment-secret",
-        regex=r"""\b(?:[A-Z][A-Z0-9]*_)*(?:TOKEN|SECRET|API_?KEY|(?:ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION)_KEY|CREDENTIALS?)"""
-        r"""[ ]?=[ ]?["']?([^\s"'`$<>(){}\[\];,]{8,200})""",
-        keywords=("token", "secret", "key", "credential"),
+        regex=r"""\b(?:[A-Z][A-Z0-9]*_)*(?:TOKEN|SECRET|API_?KEY|(?:ACCESS|SECRET|PRIVATE|SIGNING|ENCRYPTION|[A-Z]*AI|ANTHROPIC)_?KEY"""
+        r"""|PAT|PASS|PWD|PW|CREDENTIALS?)"""
+        r"""(?:[ ]?=[ ]?|[ ])["']?([^\s"'`$<>(){}\[\];,]{8,200})""",
+        keywords=("token", "secret", "key", "credential", "pat", "pass", "pwd", "pw"),
         entropy=2.5,
         allow=(PLACEHOLDERS, _NO_DIGIT, _WORDS, _PLACES, Allow(regexes=(r"^\d+$", r"^[0-9a-f]{8}-[0-9a-f-]{27}$"))),
     ),
@@ -197,6 +236,9 @@ _PASSWORD: Final = (
     r"|wachtwoord|hasło|heslo|пароль|lösenord|adgangskode|salasana|jelszó|parola|şifre|密码|密碼|パスワード|비밀번호"
     r"|mật khẩu"
 )
+_WHOSE: Final = (
+    r"(?:[ ](?:for|of|to|on|at|für|von|pour|para|per|de|del|di|da|van|voor)(?:[ ][A-Za-z0-9._-]{1,30}){1,3}?)?"
+)
 _HASHING: Final = Allow(
     regexes=(
         r"(?i)sha-?\d|md5|base64|argon2|bcrypt|pbkdf2|scrypt|utf-?8|oauth2|[12]password|\b2fa\b|^\d{4}-\d\d-\d\d|^\d+[-–]\d+$",
@@ -208,7 +250,7 @@ _PASSWORDS: Final = (
     Rule(
         id="password",
         # "password": "PASSWORD", DB_PASSWORD=PASSWORD, `password: PASSWORD` of YAML, and "my password is PASSWORD"
-        regex=rf"""(?i)(?:{_PASSWORD})(?:(?:{_SIGN}|{_VERB})(?:["'`]([^"'`\s\\]{{6,100}})|([^\s"'`&;,<>()\[\]{{}}$/\\]{{6,100}}))"""
+        regex=rf"""(?i)(?:{_PASSWORD}){_WHOSE}(?:(?:{_SIGN}|{_VERB})(?:["'`]([^"'`\s\\]{{6,100}})|([^\s"'`&;,<>()\[\]{{}}$/\\]{{6,100}}))"""
         rf"""|{_PARTICLE}([!#%*-+\-.0-:=?-Z^_a-z|~]{{6,100}}))""",
         keywords=(
             "passw",
@@ -240,6 +282,58 @@ _PASSWORDS: Final = (
         allow=(PLACEHOLDERS, _NO_DIGIT, _HASHING, _PLACES),
     ),
     Rule(
+        id="bare-password",
+        # "password PASSWORD", which is a password only if it mixes letters and digits more than a name does
+        regex=rf"""(?i)(?:\b(?:{_PASSWORD})[ ]{{1,2}}|[A-Z0-9]_PASSWORD[ ]|requirepass[ ]|sshpass[ ]+-p[ ]?"""
+        r"""|identified by[ ]|SecureString[ ]|\bpass[:=][ ]?|\bpw[:=][ ]?|\b(?:zugangs|pass)code[:=][ ]?)"""
+        r"""["'`]?([^\s"'`&;,<>()\[\]{}$/\\]{6,100})""",
+        keywords=(
+            "pass",
+            "pwd",
+            "pw",
+            "kennwort",
+            "contrase",
+            "senha",
+            "wachtwoord",
+            "identified by",
+            "securestring",
+            "code",
+        ),
+        entropy=2,
+        allow=(PLACEHOLDERS, _NO_DIGIT, _HASHING, _PLACES, _WORDS, Allow(regexes=(r"^[\d.:,/-]+\D?$",))),
+    ),
+    Rule(
+        id="told-password",
+        # "use PASSWORD as the password"
+        regex=rf"""(?i)["'`]?([^\s"'`&;,<>()\[\]{{}}$/\\]{{6,100}})["'`]?[ ](?:as|is|was|als|comme|como)[ ]"""
+        rf"""(?:the|my|our|das|mein)[ ](?:[a-z]{{1,20}}[ ])?(?:{_PASSWORD})\b""",
+        keywords=("passw", "kennwort", "passcode"),
+        entropy=2,
+        allow=(PLACEHOLDERS, _NO_DIGIT, _HASHING, _PLACES, _WORDS, Allow(regexes=(r"^[\d.:,/-]+\D?$",))),
+    ),
+    Rule(
+        id="credentials",
+        # "credentials: NAME:PASSWORD"
+        regex=r"""(?i)\b(?:logins?|log-in|credentials?|creds|user(?:name)?/pass(?:word)?|zugangsdaten|identifiants)"""
+        r"""\s?[:=]\s?[\w.@+-]{2,60}\s?[:/|]\s?([^\s"'`&;,<>()\[\]{}$/\\]{6,100})""",
+        keywords=("login", "log-in", "cred", "user/pass", "username/pass", "zugangsdaten", "identifiants"),
+        entropy=2,
+        allow=(PLACEHOLDERS, _NO_DIGIT, _HASHING, _PLACES, _WORDS, Allow(regexes=(r"^[\d.:,/-]+\D?$",))),
+    ),
+    Rule(
+        id="xml-secret",
+        regex=r"(?i)<(?:\w{1,30}[:_.-]?)?(?:password|passwd|pwd|secret|token|apikey|api-key)>([^<\s]{6,200})<",
+        keywords=("password>", "passwd>", "pwd>", "secret>", "token>", "key>"),
+        entropy=2,
+        allow=(PLACEHOLDERS, _NO_DIGIT, _PLACES, _WORDS),
+    ),
+    Rule(
+        id="pgpass-password",
+        regex=r"(?:\A|\s)[\w.*-]{1,100}:(?:\d{4,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:([^\s:]{6,100})",
+        keywords=(":5432:", ":*:"),
+        allow=(PLACEHOLDERS, _NO_DIGIT),
+    ),
+    Rule(
         id="netrc-password",
         regex=r"\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4}(\S{4,100})",
         keywords=("login",),
@@ -247,6 +341,6 @@ _PASSWORDS: Final = (
     ),
 )
 
-OWN: Final = (*_TOKENS, *_NAMED, *_PASSWORDS)
+OWN: Final = tuple(replace(rule, ends_before=b".,:;") for rule in (*_TOKENS, *_NAMED, *_PASSWORDS))
 NAMED: Final = frozenset(rule.id for rule in (*_NAMED, *_PASSWORDS))
 """The kinds that a name before them tells, and not the secret itself."""

@@ -82,14 +82,17 @@ class Rule:
     group: int = 0
     entropy: float = 0.0
     allow: Sequence[Allow] = field(default_factory=tuple)
+    ends_before: bytes = b""
+    """Characters that end a sentence, and not a secret."""
 
     def find(self, data: bytes) -> Iterator[Span]:
         for match in compiled(self.regex).finditer(data):
             start, end = self._secret(match)
             if end - start > 2 and data[start] == data[end - 1] and data[start] in _QUOTES:
                 start, end = start + 1, end - 1
+            end = start + len(data[start:end].rstrip(self.ends_before)) if self.ends_before else end
             secret = data[start:end]
-            if self.entropy and entropy(secret) <= self.entropy:
+            if not secret or (self.entropy and entropy(secret) <= self.entropy):
                 continue
             if not any(allow.admits(data, match.span(), secret) for allow in self.allow):
                 yield Span(start, end, self.id)
