@@ -8,9 +8,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import steeltrap
+from steeltrap import settings
 from steeltrap.rules import past
+from steeltrap.surfaces.cli import configuration
+from steeltrap.surfaces.console import diffs
+from steeltrap.surfaces.imports.formats import chatgpt, markdown
 from support.backtracking import superlinear
 
 ROOT = Path(steeltrap.__file__).parent
@@ -183,3 +189,53 @@ def test_a_slow_pattern_in_a_module_is_found_however_it_is_used(source: str) -> 
 def test_a_pattern_that_is_made_at_run_time_must_be_named() -> None:
     with pytest.raises(Unread, match="AT_RUN_TIME"):
         list(uses("import re\nre.search(f'{word}+b', text)", [{"re": re}], "here.py"))
+
+
+SCRIPTS = (
+    *("Ana lives in Faro", "Łódź über ñandú ﬁ İı", "Анна живёт", "Η Άννα ζει", "אנה גרה", "آنا تسكن"),
+    *("अना रहती है", "แอนนาอยู่", "我住在波尔图", "アナさんは住む", "안나는 산다", "ანა ცხოვრობს"),
+)
+"""Words of twelve scripts: marks, letters without case, letters of several widths."""
+words = st.sampled_from([word for script in SCRIPTS for word in script.split()])
+marks = st.sampled_from(
+    [" ", "\n", "\t", ".", "!", "#", "12", "_", "-", "://", "@", "/", "before", "was", "lived", "\ue200", "\ue201"]
+)
+texts = st.lists(st.one_of(words, marks), max_size=14).map("".join)
+spaced = st.lists(st.one_of(words, marks), max_size=14).map(" ".join)
+
+
+@given(st.one_of(texts, spaced))
+def test_what_was_replaced_by_a_linear_pattern_is_found_as_before(text: str) -> None:
+    before = (
+        r"(?:\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b)[^.!]*\bbefore\b"
+    )
+    lowered = text.lower()
+    asked = any(past._asks_before(part) for part in re.split(past._SENTENCE_END, lowered))
+    assert asked == (re.search(before, lowered) is not None)
+
+    cited = chatgpt._CITATION.sub(lambda found: "" if found[1] else found[0], text)
+    assert cited == re.sub("\ue200.*?\ue201", "", text)
+
+    hidden = configuration._CREDENTIALS.sub("://*@", text)
+    assert hidden == re.sub(r"(?<=://)[^/?#]*@", "*@", text)
+
+    for row in text.split("\n"):
+        old = re.fullmatch(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*", row)
+        if old is None or "#" not in row.lstrip("#"):
+            assert markdown._heading(row) == (None if old is None else (len(old[1]), old[2]))
+
+
+@given(spaced)
+def test_words_of_one_script_are_compared_as_before(text: str) -> None:
+    before = re.compile(r"[^\W\d_]+(?<![\u3040-\u30ff\u4e00-\u9fff])|\d+|\s+|.", re.DOTALL)
+    assert diffs._WORD.findall(text) == before.findall(text)
+
+
+@given(
+    st.lists(st.sampled_from(["A", "SERVICE", "PORT", "HOST", "1", "80", "TCP", "PROTO", "ADDR"]), max_size=8).map(
+        "_".join
+    )
+)
+def test_what_kubernetes_sets_is_known_as_before(name: str) -> None:
+    before = r"(.*_)?(SERVICE_(HOST|PORT(_.+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
+    assert (settings._INJECTED.search(name) is None) == (re.fullmatch(before, name) is None)
