@@ -9,7 +9,6 @@ import pytest
 
 from faults.doors import open_door
 from steeltrap.adapters.sqlite.space import SqliteSpace
-from steeltrap.errors import TooLarge
 from steeltrap.model import Caller, UserRef
 
 MIB = 1024 * 1024
@@ -114,11 +113,23 @@ def test_a_record_with_a_long_history_is_a_page_of_its_own(ask: Memories, long: 
     assert [record["id"] for record in both["records"]] == [long, other]
 
 
-def test_a_record_that_no_import_takes_is_refused_and_can_be_had_without_its_history(
+def test_a_record_that_no_import_takes_is_exported_with_its_latest_versions_and_says_from_which(
     ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("steeltrap.engine.transfer.export.MAX_RECORD_BYTES", 2 * MIB)
-    with pytest.raises(TooLarge, match="export without `include_history`, or with `steeltrap export`") as refused:
-        ask("export")
-    assert refused.value.details["id"] == long
-    assert [record["id"] for record in ask("export", include_history=False)["records"]] == [long]
+    other = ask("save", content="Another.")["id"]
+    [record] = [found for found in ask("export")["records"] if found["id"] == long]
+    assert 1 * MIB < _size(record) <= 2 * MIB
+    versions = [image["memory"]["version"] for image in record["history"]]
+    assert versions == list(range(record["history_from"], record["version"]))
+    assert [found["id"] for found in ask("export", after=long)["records"]] == [other]
+    result = ask.door.invoke("core.import", {"records": [record]}, Caller(UserRef("bob")))
+    assert (result.error, result.body["written"]) == (None, 1)
+
+
+def test_no_more_of_a_history_is_held_than_its_record_may_have(
+    ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steeltrap.engine.transfer.export.MAX_RECORD_BYTES", 1)
+    [record] = ask("export")["records"]
+    assert (record["id"], record["history_from"], "history" in record) == (long, record["version"], False)

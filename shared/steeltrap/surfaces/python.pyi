@@ -824,6 +824,7 @@ class Core:
         """Export memories as complete records, page by page: text, times, versions, links and history.
 
         A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
+        A record keeps the latest 32 MiB of its history; `history_from` is the first version then.
         """
 
     def import_(self, *, records: Sequence[Mapping[str, Any]]) -> CoreImportView:

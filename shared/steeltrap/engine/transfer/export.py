@@ -1,10 +1,10 @@
-"""Export: memories as records, in a stable order, page by page or streaming; lossless."""
+"""Export: memories as records, in a stable order, page by page or streaming; lossless, but for pages' limits."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
 from ... import record
-from ...errors import TooLarge
 from ...model import JsonObject, Memory
 from ...model.frozen import frozen
 from ...rules.limits import check_id
@@ -13,7 +13,8 @@ from ..get import not_found
 from ..history import MAX_PAGE_BYTES, earlier, size_of
 
 MAX_RECORD_BYTES: Final = 32 * 1024 * 1024
-"""Of one record with its history: half of what an import takes, since clients may write it with escapes."""
+"""Of one record with its history, whose earliest images are left out beyond it: half of what an import takes, since
+clients may write it with escapes."""
 
 
 @frozen
@@ -29,7 +30,7 @@ def export_page(
 ) -> Exported:
     """Up to `limit` records behind the id `after`, and no more than 4 MiB of them, but always one.
 
-    Does not count as access. Raises NotFound for an unknown id, TooLarge for a record that no import takes.
+    Does not count as access. Raises NotFound for an unknown id.
     """
     behind = None if after is None else check_id(after)
     if behind == "":
@@ -59,24 +60,29 @@ def to_record(call: Call, memory: Memory) -> JsonObject:
 
 
 def _record(call: Call, memory: Memory, *, history: bool, most: int | None) -> tuple[JsonObject, int]:
-    """A record, and its bytes as JSON. Raises TooLarge before more than `most` are read."""
+    """A record, and its bytes as JSON.
+
+    Of a history that needs more than `most` bytes with it, the latest images are kept: `history_from` names the version
+    of the first one. So no writer of many versions keeps the others' memories from being exported.
+    """
     whole = record.encode(memory)
     size = size_of(whole)
-    images: list[JsonObject] = []
-    for revision in earlier(call, memory) if history else ():
+    images: deque[tuple[JsonObject, int]] = deque()
+    left_out = False
+    past = earlier(call, memory) if history else iter(())
+    for revision in past if most is None else call.in_time(past):
         image = {
             "memory": record.encode(revision.memory),
             "replaced_at": revision.replaced_at.isoformat(),
             "replaced_by": revision.replaced_by,
         }
-        size += size_of(image)
-        if most is not None and size > most:
-            raise TooLarge(
-                f"Memory {memory.id} has more than {most // 1024**2} MiB of earlier versions: export without "
-                "`include_history`, or with `steeltrap export`.",
-                id=memory.id,
-            )
-        images.append(image)
+        images.append((image, size_of(image)))
+        size += images[-1][1]
+        while most is not None and size > most and images:
+            size -= images.popleft()[1]
+            left_out = True
+    if left_out:
+        whole["history_from"] = images[0][0]["memory"]["version"] if images else memory.version
     if images:
-        whole["history"] = images
+        whole["history"] = [image for image, _ in images]
     return whole, size

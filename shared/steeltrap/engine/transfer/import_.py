@@ -196,7 +196,7 @@ def _parse(call: Call, raw: object) -> _Parsed:
     past = raw.get("history", [])
     if not isinstance(past, list):
         raise InvalidInput("`history` must be a list.")
-    memory = _memory(call, {key: value for key, value in raw.items() if key != "history"})
+    memory = _memory(call, {key: value for key, value in raw.items() if key not in ("history", "history_from")})
     revisions = tuple(_revision(call, revision) for revision in past)
     versions = [revision.memory.version for revision in revisions]
     if versions != sorted(set(versions)) or any(version >= memory.version for version in versions):

@@ -31,6 +31,7 @@ def export(call: Call, input: ExportInput) -> ExportView:
     """Export memories as complete records, page by page: text, times, versions, links and history.
 
     A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
+    A record keeps the latest 32 MiB of its history; `history_from` is the first version then.
     """
     page = exporting.export_page(
         call,
