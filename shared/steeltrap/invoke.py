@@ -5,6 +5,7 @@ Every surface calls only this. It is given the store, the embedder and the files
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 from typing import Any
 
 from . import arguments as reading
@@ -16,7 +17,9 @@ from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, Steel
 from .model import Caller, Outcome, Permissions
 from .model.frozen import frozen
 from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
+from .rules.days import zone_of
 from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
+from .rules.wording import show
 from .tools import Catalogue, Media, Tool
 
 
@@ -61,18 +64,20 @@ class Door:
         *,
         idempotency_key: str | None = None,
         secrets: str | None = None,
+        timezone: str | None = None,
     ) -> Result:
         """Run a tool for a caller. The arguments are an object, or the bytes of its JSON, which are parsed within the
         call's deadline. Failures are returned as results, in the dialect's form.
 
-        `secrets` is `redact` or `refuse` where the caller wants that of a toolset which leaves secrets alone.
+        `timezone` is the IANA name of the zone that the caller's days are in, None for the setting's. `secrets` is
+        `redact` or `refuse` where the caller wants that of a toolset which leaves secrets alone.
 
         Raises only NotFound, for an unknown tool, which has no dialect.
         """
         found = self.catalogue.tool(tool) if isinstance(tool, str) else tool
         with telemetry.measured(found.full_name, found.operation, self.observe) as measure:
             try:
-                result = self._run(found, arguments, caller, idempotency_key, secrets, measure)
+                result = self._run(found, arguments, caller, idempotency_key, secrets, timezone, measure)
             except SteeltrapError as error:
                 result = self.refuse(found, redacting.unquoted(error, self._secrets(found, secrets)))
             except Exception as fault:
@@ -92,9 +97,16 @@ class Door:
         return Result(body=body, tool=tool, media=media, error=error)
 
     def call_for(
-        self, caller: Caller | None, *, seconds: float, files: bool = False, idempotency_key: str | None = None
+        self,
+        caller: Caller | None,
+        *,
+        seconds: float,
+        files: bool = False,
+        idempotency_key: str | None = None,
+        timezone: str | None = None,
     ) -> Call:
-        """The call of one caller, with only their space and, if requested, their files. Raises IdentityMissing."""
+        """The call of one caller, with only their space and, if requested, their files. Raises IdentityMissing, and
+        InvalidInput for a zone that there isn't."""
         known = identified(caller)
         place = self.files if files else None
         deadline = Deadline.after(seconds, self.clock)
@@ -109,6 +121,7 @@ class Door:
             files=None if place is None else place.files(known.user),
             quota=self._quota(known),
             idempotency_key=idempotency_key,
+            zone=self.rules.zone if timezone is None else _zone(timezone),
             background=self.background,
         )
 
@@ -124,9 +137,11 @@ class Door:
         caller: Caller | None,
         key: str | None,
         secrets: str | None,
+        timezone: str | None,
         measure: telemetry.Measure,
     ) -> Result:
-        call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=_checked_key(key))
+        key = _checked_key(key)
+        call = self.call_for(caller, seconds=tool.timeout, files=tool.files, idempotency_key=key, timezone=timezone)
         call.measure = measure
         if secrets not in (None, "redact", "refuse"):
             raise InvalidInput("`X-Steeltrap-Secrets` must be redact or refuse; leave it out for the default.")
@@ -182,6 +197,14 @@ def identified(caller: Caller | None) -> Caller:
     if caller.project is not None:
         caller = replace(caller, project=check_scope(caller.project))
     return caller
+
+
+def _zone(name: str) -> tzinfo:
+    """The zone of a name that came with a call. Raises InvalidInput."""
+    zone = zone_of(name.strip())
+    if zone is None:
+        raise InvalidInput(f"No time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
+    return zone
 
 
 def _checked_key(key: str | None) -> str | None:

@@ -4,31 +4,36 @@ Fields that have their default are left out, so what is written is short and sta
 """
 
 import json
+import re
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from .errors import InvalidInput
-from .model import Importance, JsonObject, Link, Memory, Message
+from .model import Importance, JsonObject, Link, Memory, Message, When
 
 _TIMES: Final = (
     "created_at",
     "updated_at",
     "imported_at",
-    "occurred_at",
-    "occurred_until",
     "expires_at",
     "deleted_at",
     "superseded_at",
 )
+_WHENS: Final = ("occurred_at", "occurred_until")
+"""What may be a day without a time."""
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_OLD_DAY: Final = "T00:00:00+00:00"
+"""How a day without a time was written before it could be told from midnight in UTC. Times of these fields end in "Z"
+since, so what still ends in this was a day, or, which nobody can tell any more, the first moment of one."""
 _NAMES: Final = frozenset(f.name for f in fields(Memory))
 _PLAIN: Final = tuple(
     (f.name, f.default)
     for f in fields(Memory)
-    if f.name not in (*_TIMES, "messages", "tags", "metadata", "importance", "links", "supersedes")
+    if f.name not in (*_TIMES, *_WHENS, "messages", "tags", "metadata", "importance", "links", "supersedes")
 )
 
 
@@ -42,6 +47,9 @@ def encode(memory: Memory) -> JsonObject:
     for name in _TIMES:
         if (time := getattr(memory, name)) is not None:
             record[name] = time.isoformat()
+    for name in _WHENS:
+        if (when := getattr(memory, name)) is not None:
+            record[name] = _written_when(when)
     if memory.messages:
         record["messages"] = [_encode_message(message) for message in memory.messages]
     if memory.tags:
@@ -67,6 +75,9 @@ def decode(record: JsonObject) -> Memory:
     for name in _TIMES:
         if name in values:
             values[name] = datetime.fromisoformat(values[name])
+    for name in _WHENS:
+        if name in values:
+            values[name] = _stored_when(values[name])
     if "messages" in values:
         values["messages"] = tuple(_decode_message(message) for message in values["messages"])
     if "tags" in values:
@@ -130,6 +141,27 @@ def read_time(text: str) -> datetime:
     return in_utc(time)
 
 
+def read_when(text: str) -> When:
+    """The same of a time; of a date alone the day, which has no time. Raises ValueError."""
+    text = text.strip()
+    if _DAY.fullmatch(text):
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            raise ValueError("must be a date of the calendar such as '2026-01-31'") from None
+    return read_time(text)
+
+
+def _written_when(when: When) -> str:
+    return when.isoformat().removesuffix("+00:00") + "Z" if isinstance(when, datetime) else when.isoformat()
+
+
+def _stored_when(text: str) -> When:
+    if _DAY.fullmatch(text) or text.endswith(_OLD_DAY):
+        return date.fromisoformat(text[:10])
+    return datetime.fromisoformat(text)
+
+
 def in_utc(time: datetime) -> datetime:
     """The same moment in UTC, which a time without a zone is in already. Raises ValueError outside years 1 to 9999."""
     try:
@@ -147,8 +179,14 @@ def _strict() -> TypeAdapter[list[Memory]]:
 
 def _with_times(record: JsonObject) -> JsonObject:
     values = {name: _time(value, name) if name in _TIMES else value for name, value in record.items()}
+    values |= {name: _when(values[name], name) for name in _WHENS if name in values}
     if isinstance(messages := values.get("messages"), list):
-        values["messages"] = [_with_time(each, "time", f"messages.{i}.time") for i, each in enumerate(messages)]
+        values["messages"] = [
+            {**each, "time": _when(each["time"], f"messages.{i}.time")}
+            if isinstance(each, dict) and "time" in each
+            else each
+            for i, each in enumerate(messages)
+        ]
     if "importance" in values:
         values["importance"] = _with_time(values["importance"], "set_at", "importance.set_at")
     return values
@@ -166,6 +204,18 @@ def _time(value: object, where: str) -> object:
         return value
     try:
         return read_time(value).isoformat()
+    except ValueError as error:
+        raise InvalidInput(f"`{where}` {error}.") from None
+
+
+def _when(value: object, where: str) -> object:
+    """The same for what may be a day, in the form that is stored."""
+    if not isinstance(value, str):
+        return value
+    if value.endswith(_OLD_DAY):
+        return value[:10]
+    try:
+        return _written_when(read_when(value))
     except ValueError as error:
         raise InvalidInput(f"`{where}` {error}.") from None
 
@@ -197,7 +247,7 @@ def _sentence(error: ValidationError) -> str:
 def _encode_message(message: Message) -> JsonObject:
     record: JsonObject = {"role": message.role, "content": message.content}
     if message.time:
-        record["time"] = message.time.isoformat()
+        record["time"] = _written_when(message.time)
     if message.speaker:
         record["speaker"] = message.speaker
     return record
@@ -208,7 +258,7 @@ def _decode_message(record: JsonObject) -> Message:
     return Message(
         role=record["role"],
         content=record["content"],
-        time=datetime.fromisoformat(time) if time else None,
+        time=_stored_when(time) if time else None,
         speaker=record.get("speaker"),
     )
 

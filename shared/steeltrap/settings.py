@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .errors import InvalidInput
+from .rules.days import zone_of
 from .rules.weights import WEIGHTS
 from .rules.wording import describe, plain_schema, show
 
@@ -240,8 +240,8 @@ class Settings(BaseModel):
     )
     timezone: str = Field(
         "",
-        description="Time zone of the times that the `agent` toolset, the console and the command line show, such as "
-        "Europe/Lisbon. Default: the machine's own.",
+        description="Time zone of the days that users ask for and are shown, such as Europe/Lisbon. A call may name "
+        "another. Default: the machine's own, and UTC in functions.",
     )
     cache_mb: int = Field(256, ge=1, description="Memory for the search indexes and caches of open users, in MB.")
     service: str = Field(
@@ -286,24 +286,17 @@ class Settings(BaseModel):
     @field_validator("timezone")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name and _zone(name) is None:
+        if name and zone_of(name) is None:
             raise ValueError(f"no time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
         return name
 
     @property
     def zone(self) -> tzinfo | None:
-        return _zone(self.timezone) if self.timezone else None
+        return zone_of(self.timezone) if self.timezone else None
 
     @property
     def retention(self) -> timedelta:
         return timedelta(days=self.retention_days)
-
-
-def _zone(name: str) -> tzinfo | None:
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, ZoneInfoNotFoundError):
-        return None
 
 
 def read_settings(environment: Mapping[str, str] | None = None, **overrides: object) -> Settings:

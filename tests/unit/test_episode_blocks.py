@@ -1,6 +1,6 @@
 """One memory as Markdown, whole, and the hours around which a day is told."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from clock import NOON
 from steeltrap.engine.conversations.retrieve_memory import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
-from steeltrap.rules.moments import ago
+from steeltrap.rules.days import age
 from steeltrap.toolsets.episode_markdown import details, render
 
 
@@ -25,7 +25,7 @@ from steeltrap.toolsets.episode_markdown import details, render
 )
 def test_six_hours_over_midnight_are_yesterday(back: timedelta, phrase: str) -> None:
     night = NOON.replace(hour=1, minute=30)
-    assert ago(night - back, night) == phrase
+    assert age(night - back, night, UTC) == phrase
 
 
 def _retrieved(score: float, surprise: float | None, **fields: Any) -> Retrieved:

@@ -1,7 +1,7 @@
 """Memories as Markdown: how long ago in words, which come with details, and no text that can forge the frame."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from steeltrap.engine.conversations.retrieve_memory import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
 from steeltrap.rules.budget import estimate_tokens
-from steeltrap.rules.moments import ago
+from steeltrap.rules.days import age
 from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, details, render
 from steeltrap.toolsets.lines import one_line
 
@@ -44,12 +44,12 @@ from steeltrap.toolsets.lines import one_line
     ],
 )
 def test_times_are_told_as_a_person_would(back: timedelta, phrase: str) -> None:
-    assert ago(NOON - back, NOON) == phrase
+    assert age(NOON - back, NOON, UTC) == phrase
 
 
 def test_a_few_hours_over_midnight_are_still_hours() -> None:
     early = NOON.replace(hour=2)
-    assert ago(early - timedelta(hours=3), early) == "3 hours ago"
+    assert age(early - timedelta(hours=3), early, UTC) == "3 hours ago"
 
 
 def _retrieved(content: str, *said: str, role: str = "user", surprise: float = 0.9) -> Retrieved:

@@ -72,7 +72,7 @@ def test_only_ranking_imports_numpy() -> None:
     """A function that doesn't search starts without it."""
     code = (
         "import importlib, pkgutil, sys, steeltrap.rules as rules\n"
-        "names = {found.name for found in pkgutil.iter_modules(rules.__path__)} - {'ranking', 'fusion'}\n"
+        "names = {found.name for found in pkgutil.iter_modules(rules.__path__)} - {'ranking', 'fusion', 'on_days'}\n"
         "for name in names: importlib.import_module(f'steeltrap.rules.{name}')\n"
         "import steeltrap.toolsets\n"
         "sys.exit('numpy' in sys.modules)"

@@ -23,9 +23,9 @@ class Rules:
     """The settings that change how the engine decides.
 
     `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
-    deleted memory can be brought back; zero purges at once. `zone` is where dates are told to a model; None is this
-    machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote. `secrets` None leaves it to
-    each toolset what becomes of secrets.
+    deleted memory can be brought back; zero purges at once. `zone` is where days are for a caller that says nothing of
+    it; None is this machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote. `secrets`
+    None leaves it to each toolset what becomes of secrets.
     """
 
     vector_weight: float | None = None
@@ -42,7 +42,8 @@ class Call:
     """One user's space and files (None without a place for them, and for a tool that has none to do with),
     who asks, the time, the embedder, and how long there is.
 
-    `measure` takes the time of the stages. With a `background` no append waits for episodes to be made.
+    `zone` is where the caller's days are, None for this machine's. `measure` takes the time of the stages. With a
+    `background` no append waits for episodes to be made.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`. `redacted` has the kind and the hash of each secret that was replaced.
@@ -59,6 +60,7 @@ class Call:
     idempotency_key: str | None = None
     outcome: Outcome | None = None
     secrets: SecretsMode = "redact"
+    zone: tzinfo | None = None
     redacted: set[tuple[str, int]] = field(default_factory=set, repr=False)
     measure: Measure = field(default_factory=Measure)
     background: Background | None = None

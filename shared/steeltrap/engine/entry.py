@@ -9,6 +9,7 @@ from ..model import Embedding, Memory
 from ..ports import Entry
 from ..rules.analysis import text_digest, tokens
 from ..rules.chunking import chunks
+from ..rules.days import is_day, possible_days
 from ..rules.summary import who
 from ..rules.traits import speaker_of
 from .call import Call
@@ -23,7 +24,7 @@ def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
         memory=memory,
         fold=text_digest(memory.content),
         embeddings=tuple(embeddings),
-        tokens=tuple(tokens(searchable_text(memory))),
+        tokens=(*tokens(searchable_text(memory)), *_day_tokens(memory)),
         speaker=speaker(memory),
     )
 
@@ -51,10 +52,15 @@ def searchable_text(memory: Memory) -> str:
         parts.append(memory.context)
     if memory.source != "conversation":  # a turn's one message is its content
         parts += [message.content for message in memory.messages]
-    if memory.occurred_at is not None:
-        # In words, since that is how a question names a day: "8 May 2023".
+    if memory.occurred_at is not None and is_day(memory.occurred_at):
+        # In words, since that is how a question names a day: "8 May 2023". On which day a moment is depends on who
+        # asks, so it has no such words: `rules/on_days.py` says what they count.
         parts.append(f"{memory.occurred_at.day} {_MONTHS[memory.occurred_at.month - 1]} {memory.occurred_at.year}")
     return "\n".join(parts)
+
+
+def _day_tokens(memory: Memory) -> list[str]:
+    return [] if memory.occurred_at is None else [day.isoformat() for day in possible_days(memory.occurred_at)]
 
 
 def speaker(memory: Memory) -> str | None:

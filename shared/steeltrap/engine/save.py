@@ -23,6 +23,7 @@ from ..model import (
     Source,
     Surroundings,
     Tier,
+    When,
 )
 from ..model.frozen import frozen
 from ..ports import Create, Guard, Probe, Replace
@@ -63,8 +64,8 @@ class Draft:
     source: Source = "user_memory"
     agent_label: str | None = None
     conversation_id: str | None = None
-    occurred_at: datetime | None = None
-    occurred_until: datetime | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
     ttl: timedelta | None = None
     surprise: float | None = None
     pinned: bool = False

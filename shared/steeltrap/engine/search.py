@@ -12,6 +12,8 @@ from ..model.frozen import frozen
 from ..rules import precision
 from ..rules.analysis import query_tokens, tokens
 from ..rules.budget import Sizing, fit
+from ..rules.day_questions import Asked, asked
+from ..rules.days import around, in_zone
 from ..rules.diversity import Diversity
 from ..rules.importance import UNREAD, importance
 from ..rules.matching import sees
@@ -19,11 +21,12 @@ from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
 from .entry import searchable_text
-from .search_outcome import NOTHING_RELEVANT, told
+from .search_outcome import nothing_relevant, told
 from .successors import credit
 
 if TYPE_CHECKING:
     from ..rules.fusion import Column, Fused, Scored
+    from ..rules.on_days import OnDays
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
@@ -115,15 +118,17 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     `rerank` takes what passed the floor, best first, and may change the scores. Ties go to the better score, then the
     newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
-    query, speakers = _query(call, request)
+    named = _days(call, request.query)
+    query, speakers = _query(call, request, named)
     with call.measure.stage("legs"):
         matches = call.space.search(query)
     with call.measure.stage("rank"):
-        scored = _scored(call, request, matches.candidates, speakers)
+        days = None if named is None else _on_days(call, request.query, matches.candidates)
+        scored = _scored(call, request, matches.candidates if days is None else days.candidates, speakers, days)
         if query.with_superseded:
             credit(call, scored, request.pool())
         passed = _passed(scored, request)
-        relevant = _relevant(scored, passed, request, degraded=matches.degraded is not None)
+        relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
@@ -138,11 +143,28 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         call.space.note_access([hit.memory.id for hit in hits], call.now())
     call.measure.hits = len(hits)
     if len(passed) and not len(relevant):
-        return Found(hits=hits, outcome=NOTHING_RELEVANT, matches=0)
+        return Found(hits=hits, outcome=nothing_relevant(() if named is None else named.spans), matches=0)
     return Found(hits=hits, outcome=told(request, matches, hits, len(found)), matches=len(relevant))
 
 
-def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
+_MOST_DAYS: Final = 31
+_YEARS: Final = 10
+"""A day without a year is looked for in so many years before this one, and in the next."""
+
+
+def _days(call: Call, query: str) -> Asked | None:
+    """The days that a query names, where the caller is."""
+    today = in_zone(call.now(), call.zone).date()
+    return asked(query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1))
+
+
+def _on_days(call: Call, query: str, candidates: Candidates) -> "OnDays | None":
+    from ..rules.on_days import on_days
+
+    return on_days(query, candidates, in_zone(call.now(), call.zone).date(), call.zone)
+
+
+def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, frozenset[str]]:
     """What the store is asked, and the names of the speakers where the ranking rules want them."""
     if not request.query.strip():
         raise InvalidInput("`query` must not be empty: say what to look for.")
@@ -150,7 +172,8 @@ def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
         raise InvalidInput(
             f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
         )
-    meant = request.query
+    # The words of a date say when, not what.
+    meant = request.query if named is None or not query_tokens(named.rest) else named.rest
     is_ranked_by_rules = _weight(call, request) is None
     speakers: frozenset[str] = frozenset()
     if is_ranked_by_rules:
@@ -159,14 +182,20 @@ def _query(call: Call, request: Search) -> tuple[Query, frozenset[str]]:
         speakers = call.space.speakers()
         meant = without_names(meant, speakers)
     query = Query(
-        tokens=tuple(query_tokens(request.query)) if request.mode != "semantic" else (),
+        tokens=_tokens(request.query, named) if request.mode != "semantic" else (),
         embedding=call.embed([meant], "query")[0] if request.mode != "keyword" else None,
         filter=request.filter,
         per_leg=_per_leg(request),
         by_term=is_ranked_by_rules,
         with_superseded=is_ranked_by_rules and _answers_for_superseded(call, request),
+        during=() if named is None else tuple(around(named.spans, call.zone)),
     )
     return query, speakers
+
+
+def _tokens(query: str, named: Asked | None) -> tuple[str, ...]:
+    """What the words leg looks for: the query's words, and the days that it names where they are few."""
+    return (*query_tokens(query), *(day.isoformat() for day in (() if named is None else named.days(_MOST_DAYS))))
 
 
 def _answers_for_superseded(call: Call, request: Search) -> bool:
@@ -192,13 +221,17 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
     return [f for f in pool if f.id in chosen]
 
 
-def _scored(call: Call, request: Search, candidates: Candidates, speakers: frozenset[str]) -> "Scored":
+def _scored(
+    call: Call, request: Search, candidates: Candidates, speakers: frozenset[str], days: "OnDays | None"
+) -> "Scored":
     from ..rules.fusion import fuse
     from ..rules.ranking import rank
 
     weight = _weight(call, request)
     if weight is None:
-        return rank(request.query, candidates, call.embedder, speakers=speakers, weights=call.rules.ranking)
+        near = None if days is None else days.near
+        ranking = call.rules.ranking
+        return rank(request.query, candidates, call.embedder, speakers=speakers, near_days=near, weights=ranking)
     # An embedder may have to be asked for its level, and a search by words can do without.
     unrelated = call.embedder.unrelated if weight else 0.0
     scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
@@ -251,21 +284,35 @@ def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[in
     }
 
 
-def _relevant(scored: "Scored", passed: "Column", request: Search, *, degraded: bool) -> "Column":
+def _relevant(
+    scored: "Scored", passed: "Column", request: Search, days: "OnDays | None", *, degraded: bool
+) -> "Column":
     """Of the places that passed, those that the asked precision keeps; none where even the best is unrelated.
 
-    A `degraded` search lacks a leg, so its scores say nothing about that.
+    What happened on the days that the query names is related to it: all of that where the query asks for nothing else,
+    and nothing but that where it is among the best. A `degraded` search lacks a leg, so its scores say nothing.
     """
     if request.precision == "all" or not len(passed):
         return passed
-    floor = precision.floor(request.query, scored.candidates.frequencies)
-    if not degraded and scored.legs[passed].max() < floor:
-        return passed[:0]
-    if request.precision == "related" and not degraded:
-        related: Column = passed[scored.legs[passed] >= floor]
-        return related
-    score = scored.score[passed]
     kept = precision.NEAR_THE_BEST if request.precision == "relevant" else 1.0
+    floor = precision.floor(request.query, scored.candidates.frequencies)
+    is_related = degraded or scored.legs[passed].max() >= floor
+    then = passed[:0] if days is None else passed[days.exact[passed]]
+    if request.precision == "related" and not degraded:
+        related: Column = passed[(scored.legs[passed] >= floor) | (False if days is None else days.exact[passed])]
+        return related
+    if days is not None and len(then):
+        best = scored.score[then].max()
+        is_best = bool(best >= kept * scored.score[passed].max())
+        is_told_elsewhere = not is_best and scored.semantic[passed].max() >= precision.CLEARLY
+        says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < precision.TOLD
+        if not is_related or (days.is_short and says_nothing_else and not is_told_elsewhere):
+            return then if request.precision == "relevant" else then[scored.score[then] == best]
+        if is_best:
+            passed = then
+    elif not is_related:
+        return passed[:0]
+    score = scored.score[passed]
     near_the_best: Column = passed[score >= kept * score.max()]
     return near_the_best
 

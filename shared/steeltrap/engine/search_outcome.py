@@ -2,14 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from ..model import Hit, Matches, Outcome, OutcomeKind
+from ..model import Days, Hit, Matches, Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from .search import Search
 
-NOTHING_RELEVANT: Final = Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+
+def nothing_relevant(days: Sequence[Days]) -> Outcome:
+    """The outcome of a search whose best memory is unrelated to the query, and to the days that it names."""
+    if not days:
+        return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+    first, last = days[-1]
+    named = first.isoformat() if first == last else f"{first.isoformat()} to {last.isoformat()}"
+    return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message=f"No stored memory is about this and {named}.")
 
 
 def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:

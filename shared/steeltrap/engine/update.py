@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import InvalidInput, VersionConflict
-from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier
+from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier, When
 from ..model.frozen import frozen
 from ..ports import Entry, Replace
 from ..rules import limits, novelty
@@ -34,8 +34,8 @@ class Edit:
     confidence: float | None = None
     scope: str | None = None
     agent_label: str | None = None
-    occurred_at: datetime | None = None
-    occurred_until: datetime | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
     surprise: float | None = None
     pinned: bool | None = None
     ttl: timedelta | None = None
@@ -185,5 +185,7 @@ _PLAIN: Final = tuple(f.name for f in fields(Edit) if f.name in Memory.__datacla
 
 
 def _moves(old: Memory, new: Memory) -> bool:
-    """Whether the searchable text or the scope changed."""
-    return searchable_text(old) != searchable_text(new) or old.scope != new.scope
+    """Whether what it is found by changed, or the scope."""
+    if old.occurred_at != new.occurred_at or old.scope != new.scope:
+        return True
+    return searchable_text(old) != searchable_text(new)

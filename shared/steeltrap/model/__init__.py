@@ -18,6 +18,7 @@ from .memory import (
     PROJECTS,
     Association,
     ContentType,
+    Days,
     Embedding,
     Importance,
     JsonObject,
@@ -30,8 +31,10 @@ from .memory import (
     Source,
     Tier,
     Usage,
+    When,
     from_micros,
     to_micros,
+    to_moment,
 )
 from .search import Hit, Matches, Neighbour, Outcome, OutcomeKind, Page, Query, Surroundings
 
@@ -56,6 +59,7 @@ __all__ = [
     "Candidate",
     "Candidates",
     "ContentType",
+    "Days",
     "Embedding",
     "Filter",
     "FilterKind",
@@ -80,6 +84,8 @@ __all__ = [
     "Tier",
     "Usage",
     "UserRef",
+    "When",
     "from_micros",
     "to_micros",
+    "to_moment",
 ]

@@ -48,9 +48,10 @@ class Candidate(NamedTuple):
 class Candidates:
     """`Candidate`s as columns.
 
-    `terms` has, per query token that is scored, the places that have it and what it adds there. `documents` counts the
-    memories that the user sees, and `frequencies` in how many of them each distinct query token is. In `conversation`
-    -1 is none, in `occurred` `NO_TIME`, in `surprise` and `importance` NaN. `speaker` holds numbers in `speakers`.
+    `terms` has, per query token that is scored, in the order of `frequencies`, the places that have it and what it adds
+    there. `documents` counts the memories that the user sees, and `frequencies` in how many of them each distinct query
+    token is. In `conversation` -1 is none, in `occurred` `NO_TIME`, in `surprise` and `importance` NaN. `speaker` holds
+    numbers in `speakers`.
     """
 
     ids: Sequence[str]
@@ -80,7 +81,8 @@ class Candidates:
 
         names = list(dict.fromkeys(c.speaker for c in rows))
         number = {name: i for i, name in enumerate(names)}
-        tokens = sorted({token for c in rows for token in c.terms})
+        known = range(len(frequencies or ())) if any(c.terms for c in rows) else ()
+        tokens = sorted({*known, *(token for c in rows for token in c.terms)})
         having = [[(i, c.terms[token]) for i, c in enumerate(rows) if token in c.terms] for token in tokens]
         return cls(
             ids=[c.id for c in rows],
@@ -97,7 +99,10 @@ class Candidates:
             pinned=np.array([c.pinned for c in rows], np.bool_),
             surprise=np.array([np.nan if c.surprise is None else c.surprise for c in rows], np.float64),
             importance=np.array([np.nan if c.importance is None else c.importance for c in rows], np.float64),
-            terms=[(np.array([i for i, _ in some]), np.array([score for _, score in some])) for some in having],
+            terms=[
+                (np.array([i for i, _ in some], np.intp), np.array([score for _, score in some], np.float64))
+                for some in having
+            ],
             documents=documents,
             frequencies=frequencies or {},
         )

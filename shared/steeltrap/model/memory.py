@@ -1,7 +1,7 @@
 """The stored records: a memory and what belongs to it."""
 
 from dataclasses import field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any, Final, Literal
 
 from .frozen import frozen
@@ -11,6 +11,12 @@ JsonObject = dict[str, Any]
 
 Embedding = bytes
 """One unit vector: little-endian float32, `4 * dimension` bytes. All zeros where a text has no vector."""
+
+When = datetime | date
+"""A moment in UTC, or a day that was given without a time. Such a day has no zone: it is the same date everywhere."""
+
+Days = tuple[date, date]
+"""The first and the last day of a span."""
 
 Tier = Literal["short_term", "long_term", "working"]
 ContentType = Literal["text", "image", "code", "json", "yaml"]
@@ -32,7 +38,7 @@ class Message:
 
     role: str
     content: str
-    time: datetime | None = None
+    time: When | None = None
     speaker: str | None = None
 
 
@@ -95,8 +101,8 @@ class Memory:
     imported_by: str | None = None
     imported_at: datetime | None = None
     conversation_id: str | None = None
-    occurred_at: datetime | None = None
-    occurred_until: datetime | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
     expires_at: datetime | None = None
     deleted_at: datetime | None = None
     surprise: float | None = None
@@ -173,9 +179,14 @@ class Session:
 MICROS_PER_DAY: Final = 86_400_000_000
 
 
-def to_micros(at: datetime) -> int:
-    """Microseconds since 1970-01-01 UTC, exact."""
-    delta = at - datetime(1970, 1, 1, tzinfo=UTC)
+def to_moment(at: When) -> datetime:
+    """The moment itself; of a day without a time its midnight in UTC, to order it among moments."""
+    return at if isinstance(at, datetime) else datetime.combine(at, time(), UTC)
+
+
+def to_micros(at: When) -> int:
+    """Microseconds since 1970-01-01 UTC, exact; of a day without a time those of its midnight in UTC."""
+    delta = to_moment(at) - datetime(1970, 1, 1, tzinfo=UTC)
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 

@@ -19,6 +19,9 @@ class Query:
 
     `with_superseded` adds candidates that another memory superseded, which their traits say. They are in no count and
     no statistics: those are of what the filter lets through.
+
+    `during` are stretches of time, each from a first microsecond to the first behind it: what happened then, or was
+    saved then and has no other time, is a candidate too where a store can tell, `per_leg` of them at most.
     """
 
     tokens: tuple[str, ...] = ()
@@ -27,6 +30,7 @@ class Query:
     per_leg: int | None = 100
     by_term: bool = False
     with_superseded: bool = False
+    during: tuple[tuple[int, int], ...] = ()
 
     @property
     def candidates_filter(self) -> Filter:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from ..model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, JsonObject, Memory
+from ..model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, JsonObject, Memory, When, to_moment
 from .normalisation import normalised
 
 
@@ -72,7 +72,8 @@ def _within(above: str, scope: str) -> bool:
     return scope == above or scope.startswith(f"{above}/")
 
 
-def _between(at: datetime | None, after: datetime | None, before: datetime | None) -> bool:
+def _between(when: When | None, after: datetime | None, before: datetime | None) -> bool:
     if after is None and before is None:
         return True
+    at = None if when is None else to_moment(when)
     return at is not None and (after is None or at >= after) and (before is None or at < before)

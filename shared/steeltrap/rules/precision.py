@@ -54,6 +54,11 @@ _GLUE_CJK: Final = re.compile(
     "[のをはがでにもと的了我私你他她내의를을은는이가 ]|わたし|あなた|ください|見せて|教えて|显示|列出|보여줘"
 )
 _LETTER: Final = re.compile(r"\w+")
+TOLD: Final = 0.3
+"""From this semantic score on, what happened on a day that a query names tells of what else the query says."""
+
+CLEARLY: Final = 0.4
+"""From this semantic score on, what happened on another day is what a query is about all the same."""
 
 _TOKEN: Final = re.compile(r"[^\W\d_][\w'\u2019-]*|[.?!:]")
 _GERMAN: Final = frozenset(

@@ -11,11 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from ..model import MICROS_PER_DAY, NO_TIME, Candidates, from_micros, to_micros
+from ..model import Candidates
 from ..ports import Scale
 from . import bm25
 from .analysis import STOP_WORDS
-from .days import spans
 from .fusion import Column, Scored, calibrated_all, has_trait
 from .traits import Trait
 from .weights import WEIGHTS, Weights
@@ -28,8 +27,6 @@ COMMON: Final = 0.5
 """A word that more than this share of the memories has says nothing about which of them is meant."""
 RELATED: Final = 0.3
 """From this semantic score on, a standing wish counts in full."""
-DAYS: Final = 14
-_MOST_YEARS: Final = 10
 _WISHES: Final = Trait.INSTRUCTION | Trait.PREFERENCE
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
@@ -56,11 +53,18 @@ def without_names(query: str, speakers: Collection[str]) -> str:
 
 
 def rank(
-    query: str, candidates: Candidates, scale: Scale, *, speakers: Collection[str] = (), weights: Weights = WEIGHTS
+    query: str,
+    candidates: Candidates,
+    scale: Scale,
+    *,
+    speakers: Collection[str] = (),
+    near_days: Column | None = None,
+    weights: Weights = WEIGHTS,
 ) -> Scored:
     """Every candidate with its score, from 0 to 1 where it stands alone and above where rules add to it.
 
-    `speakers` are the names of those who say at least two of the user's memories, in lower case.
+    `near_days` are those that happened near the days that the query names. `speakers` are the names of those who say at
+    least two of the user's memories, in lower case.
     """
     semantic = _semantic(candidates, scale, weights)
     near = _Near(candidates)
@@ -71,7 +75,7 @@ def rank(
         return scored
     for name, added in (
         *_by_place(candidates, near, own, weights).items(),
-        *_by_query(query, scored, speakers, weights).items(),
+        *_by_query(query, scored, speakers, near_days, weights).items(),
     ):
         scored.boosts[name] = added
         scored.score = scored.score + added
@@ -172,7 +176,9 @@ def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights
     }
 
 
-def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: Weights) -> dict[str, Column]:
+def _by_query(
+    query: str, scored: Scored, speakers: Collection[str], near_days: Column | None, weights: Weights
+) -> dict[str, Column]:
     """What the query's own words add to a memory."""
     candidates = scored.candidates
     asked = set(words(query))
@@ -188,28 +194,12 @@ def _by_query(query: str, scored: Scored, speakers: Collection[str], weights: We
     if has_trait(candidates, _WISHES).any():
         wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
         added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
-    if (days := _on_days(query, candidates)) is not None:
-        added["days"] = weights.days * days
+    if near_days is not None:
+        added["days"] = weights.days * near_days
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
     if meant := [has_trait(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
         added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
     return added
-
-
-def _on_days(query: str, candidates: Candidates) -> Column | None:
-    """1 for what happened within 14 days of a day that the query names, else 0; None where it names none."""
-    times = candidates.occurred[candidates.occurred != NO_TIME]
-    if not len(times):
-        return None
-    first, last = from_micros(int(times.min())).year, from_micros(int(times.max())).year
-    named = spans(query, range(max(first, last - _MOST_YEARS), last + 1))
-    if not named:
-        return None
-    near = np.zeros(len(candidates))
-    for start, end in named:
-        margin = DAYS * MICROS_PER_DAY
-        near[(candidates.occurred >= to_micros(start) - margin) & (candidates.occurred < to_micros(end) + margin)] = 1
-    return near
 
 
 def _named(candidates: Candidates) -> Column:

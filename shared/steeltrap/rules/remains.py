@@ -4,16 +4,15 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Final
 from unicodedata import normalize
 
-from ..model import JsonObject, Memory, Message
+from ..model import JsonObject, Memory, Message, When
 from .ids import canonical
 from .sentences import sentences
 from .summary import summary
 
-SaidKey = tuple[str | None, str, str | None, str, datetime | None]
+SaidKey = tuple[str | None, str, str | None, str, When | None]
 """Who wrote a message for which role and speaker, its text, and when it was said."""
 
 _UNSPACED: Final = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"

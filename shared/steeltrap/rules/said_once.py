@@ -1,11 +1,10 @@
 """An episode repeats its turns: of the two, results show one. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from ..model import Hit, Memory
+from ..model import Hit, Memory, When
 
-_Said = tuple[str | None, str | None, str, datetime | None]
+_Said = tuple[str | None, str | None, str, When | None]
 
 
 def said_once(hits: Sequence[Hit], limit: int) -> list[Hit]:

@@ -5,6 +5,7 @@ from enum import IntFlag
 from typing import Final
 
 from ..model import Memory
+from .days import is_day
 
 _SHORT: Final = 40
 """From this many words on, a text that ends in a question mark says something of its own too."""
@@ -29,7 +30,7 @@ _PREFERENCE: Final = re.compile(
 
 class Trait(IntFlag):
     """What a text is: a short question, a standing instruction or preference, said by the user or by the assistant;
-    and whether another memory superseded it."""
+    whether another memory superseded it, and whether it happened on a day without a time."""
 
     QUESTION = 1
     INSTRUCTION = 2
@@ -37,11 +38,14 @@ class Trait(IntFlag):
     BY_USER = 8
     BY_ASSISTANT = 16
     SUPERSEDED = 32
+    DAY = 64
 
 
 def traits(memory: Memory) -> Trait:
-    """The traits of a memory: those of its content, and whether it was superseded."""
+    """The traits of a memory: those of its content, and what its record says."""
     said = _traits_of_content(memory)
+    if memory.occurred_at is not None and is_day(memory.occurred_at):
+        said |= Trait.DAY
     return said | Trait.SUPERSEDED if memory.is_superseded() else said
 
 

@@ -29,12 +29,14 @@ from ..tools import Tool
 from ..version import VERSION
 from . import mcp_prompts, mcp_resources, schemas
 from .bounded import ROOM, bounded
+from .http.reply import TIMEZONE as TIMEZONE_HEADER
 from .http.reply import compact, outcome_object
 
 TOOLSET: Final = "agent"
 """What a client gets that names no toolset."""
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
+TIMEZONE: Final = "steeltrap/timezone"
 _PROGRESS_SECONDS: Final = 1.0
 _LAST_SECONDS: Final = 120
 """How long calls may go on after stdin has ended. Each has a shorter deadline of its own."""
@@ -78,7 +80,8 @@ def create_server(
         return result
 
     async def run(context: Context, tool: str, arguments: JsonObject) -> Result:
-        return await with_progress(context, partial(door.invoke, tool, arguments, caller_of(context)))
+        call = partial(door.invoke, tool, arguments, caller_of(context), timezone=_timezone(context, None))
+        return await with_progress(context, call)
 
     async def list_tools(context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         _check_first_page(params)
@@ -95,6 +98,7 @@ def create_server(
         key = (params.meta or {}).get(IDEMPOTENCY_KEY)
         if key is not None and not isinstance(key, str):
             raise MCPError(types.INVALID_PARAMS, f"`_meta.{IDEMPOTENCY_KEY}` must be a string.")
+        timezone = _timezone(context, (params.meta or {}).get(TIMEZONE))
         try:
             tool = door.catalogue.tool(f"{toolset}.{params.name}")
         except NotFound as error:
@@ -102,7 +106,7 @@ def create_server(
         arguments, caller = params.arguments or {}, caller_of(context)
 
         def call() -> types.CallToolResult:
-            return tool_result(door.invoke(tool, arguments, caller, idempotency_key=key), arguments)
+            return tool_result(door.invoke(tool, arguments, caller, idempotency_key=key, timezone=timezone), arguments)
 
         return await with_progress(context, call)
 
@@ -149,6 +153,14 @@ def create_server(
     )
     server.middleware.append(read_arguments)
     return server
+
+
+def _timezone(context: Context, given: object) -> str | None:
+    """The zone that a call names in its `_meta`, else its HTTP request in a header. Raises MCPError."""
+    if given is not None and not isinstance(given, str):
+        raise MCPError(types.INVALID_PARAMS, f"`_meta.{TIMEZONE}` must be a string, such as Europe/Lisbon.")
+    headers = getattr(context.request, "headers", None)
+    return given or (headers.get(TIMEZONE_HEADER) if headers is not None else None) or None
 
 
 def _decoded(tool: Tool, arguments: str) -> JsonObject:

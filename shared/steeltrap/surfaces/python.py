@@ -27,9 +27,10 @@ class Memory:
     `import` is a keyword).
     """
 
-    def __init__(self, door: Door, caller: Caller) -> None:
+    def __init__(self, door: Door, caller: Caller, timezone: str | None = None) -> None:
         self._door = door
         self._caller = caller
+        self._timezone = timezone
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
@@ -38,16 +39,26 @@ class Memory:
             raise result.error
         return result.body
 
-    def invoke(self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None) -> Result:
+    def invoke(
+        self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None, timezone: str | None = None
+    ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        Raises NotFound for a tool that there isn't.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
         """
-        return self._door.invoke(tool, arguments, self._caller, idempotency_key=idempotency_key)
+        zone = timezone or self._timezone
+        return self._door.invoke(tool, arguments, self._caller, idempotency_key=idempotency_key, timezone=zone)
 
-    def as_user(self, user: str, *, agent: str | None = None, conversation: str | None = None) -> "Memory":
-        """The same store for another user; closing either closes both."""
-        return Memory(self._door, Caller(UserRef(user), agent, conversation))
+    def as_user(
+        self,
+        user: str,
+        *,
+        agent: str | None = None,
+        conversation: str | None = None,
+        timezone: str | None = None,
+    ) -> "Memory":
+        """The same store for another user, with the days of their time zone; closing either closes both."""
+        return Memory(self._door, Caller(UserRef(user), agent, conversation), timezone or self._timezone)
 
     def close(self) -> None:
         """Flush what is buffered and let go of files."""
@@ -103,15 +114,19 @@ def open_memory(
     conversation: str | None = None,
     embedder: Embedder | str | None = None,
     clock: Clock | None = None,
+    timezone: str | None = None,
 ) -> Memory:
     """The memory in a folder, made at the first save.
 
     What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
     STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
+    `timezone` is the IANA name of the user's zone, STEELTRAP_TIMEZONE or the machine's own without it.
     `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
     """
     named = embedder if isinstance(embedder, str) else None
     given = None if isinstance(embedder, str) else embedder
-    settings = read_settings(data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named)
+    settings = read_settings(
+        data=None if folder is None else Path(folder), user=user, agent=agent, embedder=named, timezone=timezone
+    )
     caller = Caller(UserRef(settings.user), settings.agent, conversation)
     return Memory(open_door(settings, clock=clock, embedder=given), caller)

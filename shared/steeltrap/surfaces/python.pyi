@@ -31,20 +31,24 @@ class Memory:
     associative: Associative
     episodic: Episodic
 
-    def __init__(self, door: Door, caller: Caller) -> None: ...
+    def __init__(self, door: Door, caller: Caller, timezone: str | None = None) -> None: ...
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """The answer of a tool such as `core.save`. Raises the SteeltrapError that the call met."""
         ...
 
-    def invoke(self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None) -> Result:
+    def invoke(
+        self, tool: str, arguments: JsonObject, *, idempotency_key: str | None = None, timezone: str | None = None
+    ) -> Result:
         """A call with all that it tells: the answer, what a search met, and a failure as a value.
 
-        Raises NotFound for a tool that there isn't.
+        `timezone` is the zone of the caller's days for this call. Raises NotFound for a tool that there isn't.
         """
         ...
 
-    def as_user(self, user: str, *, agent: str | None = None, conversation: str | None = None) -> Memory:
-        """The same store for another user; closing either closes both."""
+    def as_user(
+        self, user: str, *, agent: str | None = None, conversation: str | None = None, timezone: str | None = None
+    ) -> Memory:
+        """The same store for another user, with the days of their time zone; closing either closes both."""
         ...
 
     def close(self) -> None:
@@ -62,11 +66,13 @@ def open_memory(
     conversation: str | None = None,
     embedder: Embedder | str | None = None,
     clock: Clock | None = None,
+    timezone: str | None = None,
 ) -> Memory:
     """The memory in a folder, made at the first save.
 
     What is not given comes from the settings that the command line uses: STEELTRAP_DATA (else ~/.steeltrap),
     STEELTRAP_USER, STEELTRAP_AGENT. So `open_memory()` opens what `steeltrap recall` searches.
+    `timezone` is the IANA name of the user's zone, STEELTRAP_TIMEZONE or the machine's own without it.
     `embedder` is a setting's name (`static-256`) or an object that embeds. Raises InvalidInput.
     """
     ...

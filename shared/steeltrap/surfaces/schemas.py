@@ -112,8 +112,8 @@ def _operation(tool: Tool, suffix: str) -> JsonObject:
             },
         },
     }
-    if tool.access == "write":
-        operation["parameters"] = [_idempotency_key(), _secrets()]
+    of_writes = [_idempotency_key(), _secrets()] if tool.access == "write" else []
+    operation["parameters"] = [*of_writes, _timezone()]
     return operation
 
 
@@ -123,6 +123,15 @@ def _idempotency_key() -> JsonObject:
         "in": "header",
         "description": "Repeating a save with the same key gives the same memory.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+    }
+
+
+def _timezone() -> JsonObject:
+    return {
+        "name": "X-Steeltrap-Timezone",
+        "in": "header",
+        "description": "IANA name of the time zone that the caller's days are in, such as Europe/Lisbon.",
+        "schema": {"type": "string"},
     }
 
 

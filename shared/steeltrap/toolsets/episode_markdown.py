@@ -1,14 +1,14 @@
 """Retrieved memories as Markdown for a model: a summary of each, and its messages on demand."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
 from ..engine.conversations.retrieve_memory import Retrieved
 from ..errors import InvalidInput
-from ..model import Memory
+from ..model import Memory, When
 from ..rules.budget import estimate_tokens
-from ..rules.moments import ago
+from ..rules.days import age
 from ..rules.summary import left_out
 from .lines import one_line
 
@@ -40,14 +40,14 @@ def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Want
     return lambda rank, item: item.is_key_moment and rank <= last
 
 
-def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime) -> str:
+def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime, zone: tzinfo | None = UTC) -> str:
     """One block per memory, best first, without trailing white space."""
     blocks = []
     room = ANSWER_DETAIL_TOKENS
     for rank, item in enumerate(retrieved, 1):
         said = _details(item.hit.memory, min(room, DETAIL_TOKENS)) if wanted(rank, item) else []
         room -= sum(map(estimate_tokens, said))
-        blocks.append(_block(rank, item, said, now))
+        blocks.append(_block(rank, item, said, age(_when(item.hit.memory), now, zone) or "in the future"))
     return "\n\n".join(blocks) if blocks else NOTHING
 
 
@@ -66,18 +66,21 @@ def _details(memory: Memory, room: int) -> list[str]:
     return shown
 
 
-def _block(rank: int, item: Retrieved, said: list[str], now: datetime) -> str:
+def _block(rank: int, item: Retrieved, said: list[str], when: str) -> str:
     memory = item.hit.memory
     moment = ", key moment" if item.is_key_moment else ""
-    when = memory.occurred_until or memory.occurred_at or memory.created_at
     lines = [
         f"## Memory {rank} [rank: {rank}, score: {item.hit.score:.2f}{moment}]",
-        f"**When:** {ago(when, now)}",
+        f"**When:** {when}",
         f"**Summary:** {one_line(memory.content)}",
     ]
     if said:
         lines += ["", "**Details:**", *said]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _when(memory: Memory) -> When:
+    return memory.occurred_until or memory.occurred_at or memory.created_at
 
 
 def _number(number: int, unit: str) -> str:

@@ -14,7 +14,7 @@ from ..engine.conversations import append_messages as appending
 from ..engine.conversations import retrieve_memory as retrieving
 from ..engine.conversations.retrieve_memory import Retrieved
 from ..engine.search import Search
-from ..model import Message, from_micros
+from ..model import Message, When, from_micros
 from ..record import read_time
 from ..tools import Answer, Input, Toolset
 from . import episode_markdown
@@ -65,7 +65,7 @@ class RetrieveInput(Input):
 def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     """Recall past conversations that matter now. Returns Markdown, the most relevant first: when it was, a summary, and the messages of key moments."""  # noqa: E501 - one paragraph for a model
     wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
-    return episode_markdown.render(_retrieve(call, input), wanted, call.now())
+    return episode_markdown.render(_retrieve(call, input), wanted, call.now(), call.zone)
 
 
 class RetrieveRawInput(RetrieveInput):
@@ -75,7 +75,7 @@ class RetrieveRawInput(RetrieveInput):
 class MessageView(Answer):
     role: str
     content: str
-    timestamp: datetime | None
+    timestamp: When | None
     speaker: str | None
 
 
@@ -86,8 +86,8 @@ class EpisodeView(Answer):
     content: str
     messages: list[MessageView]
     surprise: float | None
-    start_at: datetime
-    end_at: datetime
+    start_at: When
+    end_at: When
     created_at: datetime
     score: float
     relevance: float

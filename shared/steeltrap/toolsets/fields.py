@@ -1,12 +1,13 @@
 """The fields that several tools share, with their limits and descriptions."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
-from ..record import in_utc, read_time
+from ..model import When as Happened
+from ..record import in_utc, read_time, read_when
 from ..rules.bounds import MaxBytes
 from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
 
@@ -23,6 +24,18 @@ Time = Annotated[datetime, BeforeValidator(_time)]
 
 Moment = Annotated[datetime, AfterValidator(lambda at: at.replace(microsecond=0))]
 """A time in an answer, in whole seconds: `2025-01-15T10:30:00Z`."""
+
+
+def _when(value: Any) -> Happened:
+    if isinstance(value, date):
+        return in_utc(value) if isinstance(value, datetime) else value
+    return read_when(value if isinstance(value, str) else "")
+
+
+When = Annotated[
+    Happened, BeforeValidator(_when), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")
+]
+"""The same, but a date alone is a day without a time, in every time zone; answers show it as it was given."""
 
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")

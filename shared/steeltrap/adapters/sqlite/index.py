@@ -138,8 +138,10 @@ class Index:
         per_leg: int | None,
         *,
         by_term: bool,
+        during: Sequence[tuple[int, int]] = (),
     ) -> Candidates:
-        """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts.
+        """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts. The newest of
+        what happened `during` some stretches of time are among them.
 
         What is ranked by its terms is ranked among all that are admitted, as long as those are no more than `POOL`. In
         a large space the best cosines are those of the highest estimates.
@@ -147,6 +149,8 @@ class Index:
         if by_term and per_leg is not None:
             per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
         chosen = np.zeros(self._slots.size, np.bool_)
+        if during:
+            chosen |= self._slots.during(during, admitted, per_leg)
         # Of the leg of meaning without a limit all are chosen.
         if keyword is not None and (per_leg is not None or embedding is None):
             chosen[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
@@ -159,7 +163,7 @@ class Index:
                 admitted[near] = True
             cosine = self._cosines(query, admitted)
             chosen[self._slots.best(cosine, admitted, per_leg)] = True
-        return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term)
+        return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term, dated=bool(during))
 
     def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """The vectors of these row numbers' memories by id, a view each; what has none is left out."""

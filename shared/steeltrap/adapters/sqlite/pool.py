@@ -53,13 +53,14 @@ def columns(
     keyword: KeywordLeg | None,
     *,
     by_term: bool,
+    dated: bool = False,
 ) -> Candidates:
-    """The chosen slots with both scores. What each term adds is there if `by_term`, and if one of them was said in a
-    conversation: only there do memories count for each other."""
+    """The chosen slots with both scores. What each term adds is there if `dated`, or if `by_term` and one of them was
+    said in a conversation: only there do memories count for each other."""
     # All of a small space, dead slots aside: what is read of it needs no copy.
     at = slice(None) if len(chosen) == slots.size else chosen
     conversation = slots.column("conversation")[at]
-    needs_terms = by_term and bool((conversation >= 0).any())
+    needs_terms = dated or (by_term and bool((conversation >= 0).any()))
     return Candidates(
         ids=Ids(slots.column("key")[at]),
         created=slots.column("created")[at],

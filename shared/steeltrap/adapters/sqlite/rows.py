@@ -4,7 +4,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date
 from typing import Any, Final
 
 import apsw
@@ -65,7 +65,7 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
 def filtered(memory: Memory) -> list[str | int | None]:
     """The values of FILTERED."""
     values = [compared(memory, name) for name in FILTERED]
-    return [to_micros(value) if isinstance(value, datetime) else value for value in values]
+    return [to_micros(value) if isinstance(value, date) else value for value in values]
 
 
 def to_keys(ids: Iterable[str]) -> str:

@@ -225,6 +225,19 @@ class Slots:
         newest = ties[self.order(ties, scores[ties])]
         return np.concatenate((better, newest[: count - len(better)]))
 
+    def during(self, stretches: Sequence[tuple[int, int]], admitted: Mask, count: int | None) -> Mask:
+        """The newest admitted slots, `count` at most, of what happened in some stretches of time, or was saved then and
+        has no other time."""
+        occurred = self.column("occurred")
+        at = np.where(occurred == NO_TIME, self.column("created"), occurred)
+        found = np.zeros(self.size, np.bool_)
+        for start, end in stretches:
+            found |= (at >= start) & (at < end)
+        slots = self.best(self.column("created"), found & admitted, count)
+        mask: Mask = np.zeros(self.size, np.bool_)
+        mask[slots] = True
+        return mask
+
     def frequent_speakers(self) -> frozenset[str]:
         """Those who say at least two of the memories."""
         times = np.bincount(self.column("speaker")[self.column("alive")], minlength=len(self._speakers))

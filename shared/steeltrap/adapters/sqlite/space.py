@@ -142,7 +142,9 @@ class SqliteSpace:
             vector = query.embedding if index.degraded is None else None
             keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
             return Matches(
-                candidates=index.candidates(candidates, vector, keyword, query.per_leg, by_term=query.by_term),
+                candidates=index.candidates(
+                    candidates, vector, keyword, query.per_leg, by_term=query.by_term, during=query.during
+                ),
                 stored=int(np.count_nonzero(seen)),
                 admitted=int(np.count_nonzero(candidates & seen)),
                 degraded=index.degraded,

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from ... import telemetry
 from ...errors import AlreadyExists, SteeltrapError
-from ...model import Memory
+from ...model import Memory, When, to_micros, to_moment
 from ...ports import Close, Create
 from ...rules import segmentation
 from ...rules.limits import size_of
@@ -113,7 +113,7 @@ def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
     seen = [
         segmentation.Turn(
             written_at=turn.created_at,
-            said_at=_said_at(turn),
+            said_at=to_moment(_said_at(turn)),
             size=size_of(said_by(turn)),
             vector=segmentation.vector(vectors.get(turn.id, ())),
         )
@@ -166,8 +166,8 @@ def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
         agent_label=first.agent_label,
         untrusted=any(turn.untrusted for turn in turns),
         conversation_id=first.conversation_id,
-        occurred_at=min(times),
-        occurred_until=max(times),
+        occurred_at=min(times, key=to_micros),
+        occurred_until=max(times, key=to_micros),
     )
     id = str(uuid5(UUID(first.id), "episode"))
     as_said = replace(call, secrets="off")  # its secrets were dealt with when it was said
@@ -189,5 +189,5 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     call.space.commit([Close(turn_ids=tuple(ids))])
 
 
-def _said_at(turn: Memory) -> datetime:
+def _said_at(turn: Memory) -> When:
     return turn.occurred_at or turn.created_at

@@ -20,6 +20,7 @@ from ..auth.identity import Identity, one_header
 from ..http.reply import (
     FAULT,
     SECRETS,
+    TIMEZONE,
     Reply,
     answer,
     compact,
@@ -106,9 +107,11 @@ def _endpoint(door: Door, admission: Admission, tool: Tool) -> Any:
                 return _response(not_json_reply())
             key = one_header(request.scope, "Idempotency-Key")
             secrets = one_header(request.scope, SECRETS)
+            timezone = one_header(request.scope, TIMEZONE)
             admitted = admission.admitted(request.scope, request.receive, tool.bounds, f"`{tool.full_name}`")
             async with admitted as (known, body):
-                return _response(await known.run(partial(answer, door, tool, body, known.caller, key, secrets)))
+                work = partial(answer, door, tool, body, known.caller, key, secrets, timezone)
+                return _response(await known.run(work))
         except SteeltrapError as error:
             return _response(refusal_reply(door, tool, error))
 

@@ -11,6 +11,7 @@ from ...errors import AccessDenied, IdentityMissing, NotFound, SteeltrapError
 from ...model import Caller
 from ...tools import Tool, Toolset
 from ..bounded import ROOM, bounded, with_note
+from ..http.reply import TIMEZONE
 from .direct import NAMED, error_object, named_caller
 from .opening import Open, flush_usage, open_safely
 
@@ -37,7 +38,8 @@ def answer(open: Open, toolset: str, gateways: tuple[str, ...], event: Any, said
         tool = _tool(door.catalogue.toolset(toolset), said[_TOOL])
     except SteeltrapError as error:
         return {"error": error_object(error)}
-    result = door.invoke(tool, event, caller)
+    timezone = _header(said.get(_HEADERS), TIMEZONE)
+    result = door.invoke(tool, event, caller, timezone=None if timezone is None else str(timezone))
     flush_usage(door)
     if result.error is not None and isinstance(result.body, str):
         return {"error": result.body}  # beside answers that are texts too, a sentence alone doesn't show it
@@ -60,7 +62,7 @@ def _caller(said: Mapping[str, Any], gateways: tuple[str, ...]) -> Caller:
             "This function doesn't accept calls of this gateway. Its operator must name the gateway's id in "
             "STEELTRAP_AGENTCORE_GATEWAYS."
         )
-    header = _header(said.get(_HEADERS))
+    header = _header(said.get(_HEADERS), CALLER_HEADER)
     if header is None:
         raise IdentityMissing(
             f"The gateway passed no caller. Its request interceptor must set the header `{CALLER_HEADER}`, and the "
@@ -69,14 +71,14 @@ def _caller(said: Mapping[str, Any], gateways: tuple[str, ...]) -> Caller:
     return _read(header)
 
 
-def _header(headers: object) -> object:
-    """The value of the caller's header, None without one. Raises IdentityMissing if it came twice."""
+def _header(headers: object, name: str) -> object:
+    """The value of a header, None without one. Raises IdentityMissing if it came twice."""
     given = _json(headers) if isinstance(headers, str) else headers
     if not isinstance(given, Mapping):
         return None
-    found = [value for name, value in given.items() if str(name).lower() == CALLER_HEADER.lower()]
+    found = [value for key, value in given.items() if str(key).lower() == name.lower()]
     if len(found) > 1:
-        raise IdentityMissing(f"The header `{CALLER_HEADER}` came {len(found)} times, so the caller is unknown.")
+        raise IdentityMissing(f"The header `{name}` came {len(found)} times; send it once.")
     return found[0] if found else None
 
 

@@ -34,13 +34,13 @@ def is_bedrock(event: Any) -> bool:
 def answer(open: Open, toolset: str, agents: tuple[str, ...], event: JsonObject) -> JsonObject:
     """The answer to an action group's event. The model gets errors that it can mend, the application all others."""
     try:
-        caller = _caller(event, agents)
+        caller, timezone = _caller(event, agents), _timezone(event)
         door = open_safely(open)
         tool = _tool(door.catalogue.toolset(toolset), event)
         arguments = _arguments(tool, event)
     except SteeltrapError as error:
         return _response(event, {"error": error_object(error)}, error)
-    result = door.invoke(tool, arguments, caller)
+    result = door.invoke(tool, arguments, caller, timezone=timezone)
     flush_usage(door)
     reply, room = _response(event, result.body, result.error), MOST_BYTES
     while (size := _size(reply)) > MOST_BYTES:
@@ -97,6 +97,15 @@ def _caller(event: JsonObject, agents: tuple[str, ...]) -> Caller:
     if isinstance(conversation, str):
         given["conversation_id"] = conversation
     return named_caller(given)
+
+
+def _timezone(event: JsonObject) -> str | None:
+    """The zone that the application named in the session's attributes, or in those of this prompt."""
+    for name in ("promptSessionAttributes", "sessionAttributes"):
+        attributes = event.get(name)
+        if isinstance(attributes, dict) and (timezone := attributes.get("timezone")) is not None:
+            return str(timezone)
+    return None
 
 
 def _arguments(tool: Tool, event: JsonObject) -> JsonObject:

@@ -19,7 +19,7 @@ _UNKNOWN: Final = (
     "This function takes events of HTTP (API Gateway, function URL, load balancer), messages of SQS, and direct "
     'invocations such as {"toolset": "core", "tool": "search", "arguments": {...}, "caller": {"user_id": "..."}}.'
 )
-_FIELDS: Final = {"toolset", "tool", "arguments", "caller", "idempotency_key"}
+_FIELDS: Final = {"toolset", "tool", "arguments", "caller", "idempotency_key", "timezone"}
 _CALLER_FIELDS: Final = {"user_id", "agent_id", "conversation_id", "tenant"}
 
 
@@ -49,9 +49,12 @@ def direct(operation: str, open: Open, event: Any, identity: str | None = None) 
         key = event.get("idempotency_key")
         if key is not None and not isinstance(key, str):
             raise InvalidInput("`idempotency_key` must be a string.")
+        timezone = event.get("timezone")
+        if timezone is not None and not isinstance(timezone, str):
+            raise InvalidInput("`timezone` must be a string, such as Europe/Lisbon.")
     except SteeltrapError as error:
         return {"error": error_object(error)}
-    result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key)
+    result = door.invoke(tool, event.get("arguments", {}), caller, idempotency_key=key, timezone=timezone)
     flush_usage(door)
     return _direct_answer(result)
 

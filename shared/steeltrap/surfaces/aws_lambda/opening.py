@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC
 from functools import cache
 from typing import Any, Final
 
@@ -29,7 +30,10 @@ def opened_door() -> Door:
 
     An instance is frozen after its answer, so the maintenance function closes conversations.
     """
-    return replace(open_door(read_settings(), observe=function_telemetry().observe), background=_Elsewhere())
+    door = open_door(read_settings(), observe=function_telemetry().observe)
+    # A function's machine is nobody's: unless a setting or the caller says otherwise, days are those of UTC.
+    rules = replace(door.rules, zone=door.rules.zone or UTC)
+    return replace(door, rules=rules, background=_Elsewhere())
 
 
 class _Elsewhere:

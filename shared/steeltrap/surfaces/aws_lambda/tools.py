@@ -13,6 +13,7 @@ from ...tools import Catalogue, Tool
 from ..auth.identity import Authorizer, Identity, claim_names, one_header
 from ..http.reply import (
     SECRETS,
+    TIMEZONE,
     Reply,
     answer,
     error_reply,
@@ -84,11 +85,12 @@ def _http(operation: str, open: Open, identity: Identity, request: HttpRequest) 
         tool.bounds.check_size(len(body), f"`{tool.full_name}`")
         key = one_header(request.scope, "Idempotency-Key")
         secrets = one_header(request.scope, SECRETS)
+        timezone = one_header(request.scope, TIMEZONE)
     except SteeltrapError as error:
         return refusal_reply(door, tool, error)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
-    reply = answer(door, tool, body, caller, key, secrets)
+    reply = answer(door, tool, body, caller, key, secrets, timezone)
     flush_usage(door)
     return reply
 

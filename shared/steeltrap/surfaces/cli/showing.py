@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from ...rules.moments import ago, from_zone, in_zone, is_day
+from ...rules.days import age, from_zone, in_zone, minute_text, read
 from .opening import Opened
 from .output import say, terminal
 
@@ -28,17 +28,13 @@ class Reader:
 
     def time(self, moment: str) -> str:
         """A time with its zone, to the minute; a date without a time as it is."""
-        at = datetime.fromisoformat(moment)
-        local = in_zone(at, self.zone)
-        return moment[:10] if is_day(at) else f"{local.isoformat(' ')[:16]} {local:%Z}"
+        at = read(moment)
+        shown = minute_text(at, self.zone)
+        return f"{shown} {in_zone(at, self.zone):%Z}" if isinstance(at, datetime) else shown
 
     def age(self, moment: str) -> str:
         """How long ago it was, in words; empty for what is yet to come."""
-        at, now = datetime.fromisoformat(moment), in_zone(self.now, self.zone)
-        if is_day(at) and at.date() >= now.date():
-            return "today" if at.date() == now.date() else ""
-        then = at.replace(tzinfo=now.tzinfo) if is_day(at) else in_zone(at, self.zone)
-        return ago(then, now) if then <= now else ""
+        return age(read(moment), self.now, self.zone)
 
     def when(self, moment: str) -> str:
         """A time, and how long ago it was."""

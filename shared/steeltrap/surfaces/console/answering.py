@@ -10,6 +10,7 @@ from starlette.responses import Response
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model.frozen import frozen
+from ...rules.days import zone_of
 from ..asgi.bodies import Bodies
 from ..auth.identity import one_header
 from ..http.problem import STATUS, error_headers
@@ -29,6 +30,7 @@ SECURITY: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 PRIVATE: Final = {"Cache-Control": "no-store", "Vary": "HX-Request, Cookie"}
+TIMEZONE_COOKIE: Final = "steeltrap-timezone"
 _MOST_OF_STRANGERS: Final = 16 * 1024 * 1024
 """Bytes of all forms together of those who have not signed in."""
 _MOST_FIELDS: Final = 1200
@@ -79,11 +81,18 @@ def is_fragment(request: Request) -> bool:
     return "HX-Request" in request.headers and "HX-History-Restore-Request" not in request.headers
 
 
+def timezone_of(request: Request) -> str | None:
+    """The zone that the browser is in, as the console's script notes in a cookie; None for none that is known."""
+    name = request.cookies.get(TIMEZONE_COOKIE, "")
+    return name if name and zone_of(name) is not None else None
+
+
 def respond(console: Console, request: Request, page: Page, *, writes: bool = True, known: bool = True) -> Response:
     """A page, or the part of it that htmx asked for."""
     part = page.part if page.part is not None and is_fragment(request) else page.template
     common = {
         "theme": request.cookies.get("steeltrap-theme", ""),
+        "timezone": timezone_of(request) or "",
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
         "path": request.url.path,
         "writes": writes,

@@ -10,6 +10,7 @@ from ...errors import SteeltrapError
 from ...invoke import Door
 from ...model import Caller, JsonObject
 from ...model.frozen import frozen
+from ...rules.days import zone_of
 
 Fields = Mapping[str, list[str]]
 """The fields of a query or a form; each may come several times."""
@@ -17,7 +18,8 @@ Fields = Mapping[str, list[str]]
 
 @frozen
 class Asked:
-    """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page."""
+    """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page. `timezone` is a
+    zone that there is, which the browser named."""
 
     door: Door
     caller: Caller
@@ -25,12 +27,13 @@ class Asked:
     query: Fields = field(default_factory=dict)
     form: Fields = field(default_factory=dict)
     fragment: bool = False
+    timezone: str | None = None
 
     def ask(self, tool: str, *, once: str | None = None, **arguments: Any) -> Any:
         """The answer of a tool of `core`; arguments that are None are left out. `once` makes a repeated call count
         once. Raises the SteeltrapError that the call met."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        result = self.door.invoke(f"core.{tool}", given, self.caller, idempotency_key=once)
+        result = self.door.invoke(f"core.{tool}", given, self.caller, idempotency_key=once, timezone=self.timezone)
         if result.error is not None:
             raise result.error
         return result.body
@@ -46,8 +49,8 @@ class Asked:
 
     @property
     def zone(self) -> tzinfo | None:
-        """The zone of the dates that are shown, None for the machine's own."""
-        return self.door.rules.zone
+        """The zone of the dates that are shown: the browser's, else the setting's, None for the machine's own."""
+        return self.door.rules.zone if self.timezone is None else zone_of(self.timezone)
 
     @property
     def now(self) -> datetime:

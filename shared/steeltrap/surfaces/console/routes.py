@@ -15,7 +15,7 @@ from ...rules.bounds import Bounds
 from ..asgi.admission import Admission
 from ..http.reply import FAULT
 from . import changing, finding, merging, reading, signing, transfer
-from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond
+from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .asked import Asked, Fields, Redirect, Reply, first, own_path
 from .rendering import STATIC, static_answer
 from .sessions import Sessions, SignInNeeded, set_cookies
@@ -124,6 +124,7 @@ def _answered(console: Console, request: Request, handler: Handler, caller: Call
             query=fields(request.url.query.encode()),
             form=form,
             fragment=is_fragment(request),
+            timezone=timezone_of(request),
         )
         reply = handler(asked)
         if isinstance(reply, Redirect):

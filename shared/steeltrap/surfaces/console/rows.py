@@ -1,11 +1,11 @@
 """A memory as a row of a list."""
 
 from collections.abc import Mapping
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, Final
 
 from ...model.frozen import frozen
-from ...rules.moments import in_zone, is_day
+from ...rules.days import day_text, minute_text, read
 from .bars import why
 
 EXCERPT: Final = 360
@@ -76,9 +76,8 @@ def badges(memory: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def when(moment: str, zone: tzinfo | None) -> str:
     """A time in the zone that is shown, to the minute; a date without a time as it is."""
-    at = datetime.fromisoformat(moment)
-    return moment[:10] if is_day(at) else in_zone(at, zone).isoformat(" ")[:16]
+    return minute_text(read(moment), zone)
 
 
 def day_of(moment: str, zone: tzinfo | None) -> str:
-    return in_zone(datetime.fromisoformat(moment), zone).date().isoformat()
+    return day_text(read(moment), zone)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
+from datetime import tzinfo
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
 from ..imports.running import Tally, close, run
-from .answering import SECURITY, Console, check_origin, refused, respond
+from .answering import SECURITY, Console, check_origin, refused, respond, timezone_of
 from .asked import Asked, Page
 from .uploads import Upload, receive
 
@@ -110,7 +111,8 @@ async def import_(console: Console, admission: Admission, request: Request) -> R
                 deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
                 progress = Progress(upload.name, deadline, scope=upload.scope)
                 async with known.place() as place:
-                    working = place.start(partial(_run, console, known.caller, upload, progress))
+                    zone = Asked(door=console.door, caller=known.caller, timezone=timezone_of(request)).zone
+                    working = place.start(partial(_run, console, known.caller, upload, progress, zone))
             except BaseException:
                 upload.close()
                 raise
@@ -135,7 +137,7 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
     """All memories as a file of records, one per line. What fails halfway ends the download as broken."""
     try:
         async with admission.turn(request.scope) as known:
-            asked = Asked(door=console.door, caller=known.caller)
+            asked = Asked(door=console.door, caller=known.caller, timezone=timezone_of(request))
             page = await known.run(partial(_export_page, asked, None))
     except SteeltrapError as error:
         return refused(console, request, error)
@@ -180,10 +182,10 @@ async def _lines(console: Console, working: "asyncio.Future[None]", progress: Pr
     yield compact({"stage": "Done", "share": 1.0, "seen": progress.tally.seen, "html": html}) + "\n"
 
 
-def _run(console: Console, caller: Caller, upload: Upload, progress: Progress) -> None:
+def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, zone: tzinfo | None) -> None:
     """Import an upload, and remove it. Failures are noted."""
     new_call: Callable[[], Any] = partial(console.door.call_for, caller, seconds=_BLOCK_SECONDS)
-    filing = Filing(scope=progress.scope, zone=console.door.rules.zone)
+    filing = Filing(scope=progress.scope, zone=zone)
     try:
         surveyed = survey(upload.path, filing, going_on=progress.check)
         progress.formats = surveyed.formats

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model import Caller, UserRef
+from ...rules.days import zone_of
 from . import clients, recalling, session_file
 from .clients import Asked
 from .keeping import keep
@@ -46,16 +47,22 @@ def answer(
     if read.fresh and session.offered:
         session.note(forgot=True)
     offer = recalling.Offer()
+    timezone = _timezone(asked.get("timezone"))
     if event == "session-start":
         _look_after_others(door, caller, data, session, now)
-        offer = recalling.for_start(door, caller, session)
+        offer = recalling.for_start(door, caller, session, timezone)
     elif event == "prompt":
-        offer = recalling.for_prompt(door, caller, session, read.prompt)
+        offer = recalling.for_prompt(door, caller, session, read.prompt, timezone)
     text = clients.form(read, offer.text)
     answered = {"print": text, "file": session.path.name, "offered": list(offer.ids) if text else []}
     tell(answered)
     _keep(door, caller, data, session, read, now)
     return answered
+
+
+def _timezone(name: object) -> str | None:
+    """The zone of the hook's process, None where it names none that is known here: the server's serves as well."""
+    return name if isinstance(name, str) and zone_of(name) is not None else None
 
 
 def _keep(door: Door, caller: Caller, data: Path, session: Session, asked: Asked, now: Callable[[], float]) -> None:

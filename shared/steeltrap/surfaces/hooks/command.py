@@ -161,7 +161,7 @@ def work(event: str, client: str | None, folder: str, out: int) -> NoReturn:
 def _answer(event: str, client: str | None, folder: str, out: int) -> None:
     if not event:
         raise GaveUp("unknown event or option; see `steeltrap hook --help`.")
-    asked = {"client": client, "folder": _working_folder(), "input": _read_input()}
+    asked = {"client": client, "folder": _working_folder(), "input": _read_input(), "timezone": _timezone()}
 
     def tell(answer: Answer) -> None:
         _write_all(out, json.dumps(answer).encode() + b"\n")
@@ -176,6 +176,18 @@ def _answer(event: str, client: str | None, folder: str, out: int) -> None:
         from .without_server import answer
 
         answer(folder, event, asked, tell)
+
+
+def _timezone() -> str | None:
+    """The IANA name of the zone here, None where it isn't plain: the server's own is the same, as a rule."""
+    named = os.environ.get("STEELTRAP_TIMEZONE") or os.environ.get("TZ", "").removeprefix(":")
+    if named:
+        return named
+    try:
+        place = os.path.realpath("/etc/localtime")
+    except OSError:
+        return None
+    return place.partition("/zoneinfo/")[2] or None
 
 
 def _read_input() -> Any:

@@ -41,29 +41,29 @@ class Offer:
     ids: tuple[str, ...] = ()
 
 
-def for_prompt(door: Door, caller: Caller, session: Session, prompt: str) -> Offer:
+def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezone: str | None = None) -> Offer:
     """What is relevant to a prompt and was not offered in the session before, of the project and of the user."""
     query = prompt if len(prompt) <= 2 * _QUERY else f"{prompt[:_QUERY]}\n{prompt[-_QUERY:]}"
     if not query:
         return Offer()
-    call = _call(door, caller, session)
+    call = _call(door, caller, session, timezone)
     asked = searching.Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="relevant")
     found = searching.search(call, asked)
     found.check_answered()
     return _offer(call, session, (hit.memory for hit in found.hits), query, TOKENS)
 
 
-def for_start(door: Door, caller: Caller, session: Session) -> Offer:
+def for_start(door: Door, caller: Caller, session: Session, timezone: str | None = None) -> Offer:
     """What is pinned, then what was saved last, first of the project and then of the user."""
-    call = _call(door, caller, session)
+    call = _call(door, caller, session, timezone)
     page = listing.list_memories(call, shown_to(call), limit=_RECENT, offset=0)
     first = sorted(page.memories, key=lambda memory: (not memory.pinned, memory.scope != session.scope))
     return _offer(call, session, first, "", START_TOKENS)
 
 
-def _call(door: Door, caller: Caller, session: Session) -> Call:
+def _call(door: Door, caller: Caller, session: Session, timezone: str | None) -> Call:
     project = _OUTSIDE if session.project is None else session.scope
-    return door.call_for(replace(caller, project=project), seconds=_SECONDS)
+    return door.call_for(replace(caller, project=project), seconds=_SECONDS, timezone=timezone)
 
 
 def _offer(call: Call, session: Session, memories: Iterable[Memory], query: str, tokens: int) -> Offer:

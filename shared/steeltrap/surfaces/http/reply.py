@@ -17,6 +17,8 @@ SECRETS: Final = "X-Steeltrap-Secrets"
 """The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
 ERROR: Final = "X-Steeltrap-Error"
 """The header with the code of an error that is an ordinary answer in its dialect."""
+TIMEZONE: Final = "X-Steeltrap-Timezone"
+"""The header by which a caller says in which time zone its days are, by its IANA name."""
 FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
 
 
@@ -36,10 +38,12 @@ def answer(
     caller: Caller | None,
     key: str | None,
     secrets: str | None = None,
+    timezone: str | None = None,
 ) -> Reply:
     """Run one call from its body's bytes, with what its headers say. Never raises."""
     try:
-        return result_reply(door, door.invoke(tool, body, caller, idempotency_key=key, secrets=secrets))
+        result = door.invoke(tool, body, caller, idempotency_key=key, secrets=secrets, timezone=timezone)
+        return result_reply(door, result)
     except Exception as fault:
         return fault_reply(tool.full_name, fault)
 

@@ -1,24 +1,25 @@
-"""Times as files tell them."""
+"""Times as files tell them; a date alone is a day without a time."""
 
 import re
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Final
 
 from ...errors import InvalidInput
-from ...rules.moments import from_zone
+from ...model import When
+from ...rules.days import from_zone
 
 _MILLISECONDS: Final = 1e11
 """Seconds reach this number in the year 5138, milliseconds reached it in 1973."""
 _MICROSECONDS: Final = 1e14
 _EPOCH: Final = re.compile(r"\d{9,16}(\.\d+)?")
 _DAY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
-_DAY_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})([-_.]?)(\d{2})\2(\d{2})(?!\d)")
 
 
-def moment(value: Any, zone: tzinfo | None) -> datetime | None:
+def moment(value: Any, zone: tzinfo | None) -> When | None:
     """The UTC time of an ISO date or time, or of seconds, milliseconds or microseconds since 1970; None for nothing.
 
-    A time without a zone is in `zone`; None is this machine's own. Raises InvalidInput.
+    A date alone is that day, without a time. A time without a zone is in `zone`; None is this machine's own. Raises
+    InvalidInput.
     """
     if value is None or value == "":
         return None
@@ -32,27 +33,12 @@ def moment(value: Any, zone: tzinfo | None) -> datetime | None:
     raise InvalidInput(f"{str(value)[:60]!r} is no time; write it like '2026-01-31T09:30:00Z'.")
 
 
-def noon(day: date, zone: tzinfo | None) -> datetime:
-    """A day as a time. At noon it is the same day in UTC, where the engine looks days up, in almost every zone."""
-    return _in_utc(datetime.combine(day, time(12)), zone)
-
-
-def day_of_name(name: str) -> date | None:
-    """The day that a file's name tells, such as `2024-05-03.md`, `2024_05_03.md` or `20240503 Meeting.md`."""
-    for year, _, month, day in _DAY_IN_NAME.findall(name):
-        try:
-            return date(int(year), int(month), int(day))
-        except ValueError:
-            continue
-    return None
-
-
-def _of_text(text: str, zone: tzinfo | None) -> datetime:
+def _of_text(text: str, zone: tzinfo | None) -> When:
     if _EPOCH.fullmatch(text):
         return _of_number(float(text))
     text = text.removesuffix(" UTC").replace("/", "-") + ("+00:00" if text.endswith(" UTC") else "")
     if _DAY.fullmatch(text):
-        return noon(date.fromisoformat(text), zone)
+        return date.fromisoformat(text)
     if text.isdigit():  # a year, or a number of something: nobody can tell
         raise ValueError
     return _in_utc(datetime.fromisoformat(text), zone)

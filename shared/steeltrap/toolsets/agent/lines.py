@@ -1,17 +1,16 @@
 """How `agent` shows memories: one line each, fenced, so that a model can tell stored text from the answer."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 from ...engine.call import Call
 from ...engine.redact import told, without_secrets
 from ...model import Filter, Memory
 from ...rules.budget import Sized, pack
+from ...rules.days import day_text, in_zone
 from ...rules.frames import without_marks
 from ...rules.ids import SHORTEST, shortest_start
 from ...rules.matching import in_scopes
-from ...rules.moments import in_zone, is_day
 
 OPEN: Final = "<memories>"
 CLOSE: Final = "</memories>"
@@ -62,7 +61,7 @@ def _place(call: Call, memory: Memory) -> str:
 
 
 def _until(call: Call, memory: Memory) -> str:
-    return "" if memory.superseded_at is None else f" (replaced {_day(call, memory.superseded_at)})"
+    return "" if memory.superseded_at is None else f" (replaced {day_text(memory.superseded_at, call.zone)})"
 
 
 def _author(memory: Memory) -> str:
@@ -102,17 +101,12 @@ def shown(call: Call, memory: Memory) -> str:
 
 def day_of(call: Call, memory: Memory) -> str:
     """The day that a memory is about, else that it was saved on; an episode of several days has the first and last."""
-    first = _day(call, memory.occurred_at or memory.created_at)
-    last = first if memory.occurred_until is None else _day(call, memory.occurred_until)
+    first = day_text(memory.occurred_at or memory.created_at, call.zone)
+    last = first if memory.occurred_until is None else day_text(memory.occurred_until, call.zone)
     return first if last == first else f"{first} to {last}"
 
 
 def today(call: Call) -> str:
     """The weekday and date, where the user is."""
-    now = in_zone(call.now(), call.rules.zone)
+    now = in_zone(call.now(), call.zone)
     return f"Today is {now:%A} {now:%Y-%m-%d} ({now.tzname()})."
-
-
-def _day(call: Call, at: datetime) -> str:
-    local = at if is_day(at) else in_zone(at, call.rules.zone)
-    return f"{local.year:04d}-{local.month:02d}-{local.day:02d}"

@@ -9,7 +9,7 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
-from ...model import Hit, OutcomeKind
+from ...model import Hit, Outcome, OutcomeKind
 from ...rules.budget import Sized
 from ...rules.past import asks_for_past
 from ...tools import Input
@@ -48,7 +48,7 @@ def recall(call: Call, input: RecallInput) -> str:
     call.outcome = found.outcome
     found.check_answered()
     if not found.hits:
-        return f"{today(call)}\n{EMPTY if found.outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING}"
+        return f"{today(call)}\n{_nothing(found.outcome)}"
     texts = [hit.preview or shown(call, hit.memory) for hit in found.hits]
     memories = [hit.memory for hit in found.hits]
     parts = [today(call), *apart(memories, memory_lines(call, memories, texts))]
@@ -57,6 +57,12 @@ def recall(call: Call, input: RecallInput) -> str:
     if found.outcome.kind is OutcomeKind.DEGRADED:
         parts.append(found.outcome.message)
     return "\n".join(parts)
+
+
+def _nothing(outcome: Outcome) -> str:
+    if outcome.kind is OutcomeKind.NOTHING_RELEVANT:
+        return outcome.message
+    return EMPTY if outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
 
 
 def _cut(hits: Sequence[Hit], more: int) -> str:

@@ -10,7 +10,7 @@ from ...engine.save import Draft
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE, Memory, OutcomeKind
 from ...tools import IN_PROJECT, Input
-from ..fields import AnyText, Time
+from ..fields import AnyText, When
 from .lines import fenced, memory_lines, said, short_ids
 from .toolset import AGENT
 
@@ -25,7 +25,7 @@ About = Annotated[
 
 class RememberInput(Input):
     content: AnyText = Field(description="One full sentence that makes sense on its own")
-    occurred_at: Time | None = Field(
+    occurred_at: When | None = Field(
         None, description="Date of the event, such as 2026-05-31. Default: today", json_schema_extra={"format": "date"}
     )
     about: About | None = None

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...engine import associate as associating
 from ...engine.call import Call
-from ...model import Association, JsonObject, Memory
+from ...model import Association, JsonObject, Memory, When
 from .. import fields
 from ..fields import MemoryId, TagList
 from .levels import Brief, Full, Levelled, preview
@@ -39,7 +39,7 @@ class CompleteMemory(Levelled):
     surprise: Full[float] = None
     agent_id: Full[str] = None
     conversation_id: Full[str] = None
-    occurred_at: Full[datetime] = None
+    occurred_at: Full[When] = None
     created_at: Full[datetime] = None
     updated_at: Full[datetime] = None
     expires_at: Full[datetime] = None

@@ -12,7 +12,7 @@ from ...rules.bounds import MaxBytes
 from ...rules.limits import MAX_MESSAGES
 from ...tools import Input
 from .. import fields
-from ..fields import Content, MemoryId, Scope, Tags, Time, Unit
+from ..fields import Content, MemoryId, Scope, Tags, Unit, When
 
 _AROUND_A_MESSAGE: Final = 128
 """Bytes for the names of its fields, its time and the marks between them."""
@@ -30,7 +30,7 @@ class MessageInput(Input):
         min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
     )
     content: str = Field(min_length=1, max_length=32768, description="Text of the message.")
-    time: Time | None = Field(None, description="When it was sent.")
+    time: When | None = Field(None, description="When it was sent.")
     speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
 
     def to_message(self) -> Message:
@@ -54,8 +54,8 @@ class MemoryInput(Input):
     scope: Scope = "user/default"
     agent_label: str | None = Field(None, max_length=256, description="Label of the agent that it is about.")
     conversation_id: str | None = Field(None, min_length=1, max_length=512, description="The conversation it is from.")
-    occurred_at: Time | None = Field(None, description="When the event happened, if not now.")
-    occurred_until: Time | None = Field(None, description="When the event ended.")
+    occurred_at: When | None = Field(None, description="When the event happened, if not now.")
+    occurred_until: When | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None
     surprise: Unit | None = Field(
         None, description="How surprising it is, 0 to 1. Default: computed from stored memories."
@@ -88,8 +88,8 @@ class EditInput(Input):
     confidence: Unit | None = Field(None, description="How certain it is, 0 to 1.")
     scope: Scope | None = None
     agent_label: str | None = Field(None, max_length=256, description="The new label.")
-    occurred_at: Time | None = Field(None, description="When the event happened.")
-    occurred_until: Time | None = Field(None, description="When the event ended.")
+    occurred_at: When | None = Field(None, description="When the event happened.")
+    occurred_until: When | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None
     surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1.")
     pinned: bool | None = Field(None, description="Pinned: it never decays, and deleting by criteria skips it.")

@@ -47,4 +47,4 @@ def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     retrieved, found = retrieving.retrieve_memory(call, request)
     call.outcome = found.outcome
     found.check_answered()
-    return episode_markdown.render(retrieved, wanted, call.now())
+    return episode_markdown.render(retrieved, wanted, call.now(), call.zone)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome
+from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, When
 from ...rules.budget import Sized, estimate_tokens
 from ...tools import Answer
 
@@ -15,7 +15,7 @@ from ...tools import Answer
 class MessageView(Answer):
     role: str
     content: str
-    time: datetime | None = None
+    time: When | None = None
     speaker: str | None = None
 
 
@@ -59,8 +59,8 @@ class MemoryView(Answer):
     imported_by: str | None = None
     imported_at: datetime | None = None
     conversation_id: str | None = None
-    occurred_at: datetime | None = None
-    occurred_until: datetime | None = None
+    occurred_at: When | None = None
+    occurred_until: When | None = None
     expires_at: datetime | None = None
     deleted_at: datetime | None = None
     surprise: float | None = None

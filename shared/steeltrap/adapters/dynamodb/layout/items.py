@@ -9,7 +9,7 @@ which are written before the item that names them and never changed.
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from secrets import token_hex
 from typing import Any, Final
 
@@ -205,7 +205,7 @@ def _filtered(memory: Memory) -> Item:
     item: Item = {}
     for name in (*ATTRIBUTES, "updated_at", "expires_at", "deleted_at"):
         if (value := compared(memory, name)) is not None:
-            item[name] = to_micros(value) if isinstance(value, datetime) else value
+            item[name] = to_micros(value) if isinstance(value, date) else value
     if memory.expires_at is not None:
         item["ttl"] = to_micros(memory.expires_at) // 1_000_000 + _GRACE_SECONDS
     if memory.tags:

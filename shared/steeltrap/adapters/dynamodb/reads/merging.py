@@ -82,7 +82,7 @@ class _Scorer:
     def __init__(
         self, query: Query, tokens: Sequence[str], indexed: Indexed, recent: Sequence[tuple[int, Counter[str]]]
     ) -> None:
-        self._by_term = query.by_term
+        self._by_term = query.by_term or bool(query.during)
         self.documents = documents = indexed.stored + len(recent)
         length = indexed.length + sum(length for length, _ in recent)
         having = indexed.frequencies or (0,) * len(tokens)

@@ -3,6 +3,16 @@
 
 // A dialog that Escape just closed still has the focus for a moment.
 const typing = (target) => target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open], [contenteditable]");
+
+// The server shows days where the browser is; the first page of all doesn't know where, and is asked for again.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
+if (zone && document.documentElement.dataset.timezone !== zone) {
+  document.cookie = "steeltrap-timezone=" + zone + "; Path=/; Max-Age=31536000; SameSite=Strict";
+  const seen = sessionStorage.getItem("timezone");
+  sessionStorage.setItem("timezone", zone);
+  if (seen !== zone && document.cookie.includes("steeltrap-timezone=" + zone) && document.querySelector("time")) location.reload();
+}
+
 const rows = () => [...document.querySelectorAll("#rows .open")];
 const at = () => rows().indexOf(document.activeElement);
 const current = () => document.activeElement.closest(".row[data-id]") || document.getElementById("memory");

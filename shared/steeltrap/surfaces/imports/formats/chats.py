@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Final
 
 from ....engine.conversations.append_messages import Said
 from ....engine.conversations.import_ import Conversation
 from ....errors import InvalidInput
-from ....model import JsonObject, Message
+from ....model import JsonObject, Message, When
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
@@ -28,11 +28,11 @@ class Chat:
 
     id: str
     title: str
-    began: datetime | None = None
+    began: When | None = None
     messages: list[Said] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
-    def say(self, id: str, role: str, content: str, time: datetime | None, *, universal: bool = True) -> None:
+    def say(self, id: str, role: str, content: str, time: When | None, *, universal: bool = True) -> None:
         """Add a message; without a time it was said when the one before it was. `universal` says that the id is the
         message's own, whatever file brings it."""
         if not (text := cleaned(content)):
@@ -64,7 +64,7 @@ class Chat:
         yield Item(where=where, at=at, size=size, conversation=conversation)
 
 
-def time_of(value: object, zone: tzinfo | None) -> datetime | None:
+def time_of(value: object, zone: tzinfo | None) -> When | None:
     """The time that a chat's export tells, None for what is none: a message counts without it."""
     try:
         return moment(value, zone)

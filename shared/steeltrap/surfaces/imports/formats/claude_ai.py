@@ -11,7 +11,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from ....engine.save import Draft
-from ....model import JsonObject
+from ....model import JsonObject, to_moment
 from ....rules.transcripts import branches
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
@@ -85,7 +85,7 @@ def _way(there: dict[str, JsonObject], leaf: Any, zone: tzinfo | None) -> dict[s
         lambda parent: parent.startswith(_ROOT),
     )
     if not isinstance(leaf, str) or leaf not in there:
-        times = {id: at.timestamp() for id, m in there.items() if (at := time_of(m.get("created_at"), zone))}
+        times = {id: to_moment(at).timestamp() for id, m in there.items() if (at := time_of(m.get("created_at"), zone))}
         leaf = branches.last_leaf(parents, times, there)
     return dict.fromkeys(branches.way(parents, leaf))
 

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -16,12 +16,13 @@ import yaml
 
 from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
-from ....model import JsonObject
+from ....model import JsonObject, When
 from ....rules.chunking import CHUNK_CHARACTERS
+from ....rules.days import day_of_name
 from ....rules.limits import check_json
 from ..filing import Filing, Split
 from ..parts import Flaw, Item, Part
-from ..times import day_of_name, moment, noon
+from ..times import moment
 
 SUFFIXES: Final = (".md", ".markdown")
 SECTION_CHARACTERS: Final = 4000
@@ -60,7 +61,7 @@ def parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[
     properties: JsonObject = {key: value for key, value in front.items() if key not in _USED}
     about = _date(front, filing.zone)
     if about is None and (day := day_of_name(PurePath(name).name)):
-        about = noon(day, filing.zone)
+        about = day
     found = sections(body, line) if filing.split in (None, "sections") else pieces(body, line, filing.split)
     for number, section in enumerate(found, 1):
         where = f"{name}:{section.line}"
@@ -262,7 +263,7 @@ def _flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _date(front: JsonObject, zone: tzinfo | None) -> datetime | None:
+def _date(front: JsonObject, zone: tzinfo | None) -> When | None:
     for key in _DATES:
         try:
             if (time := moment(_text(front.get(key)), zone)) is not None:

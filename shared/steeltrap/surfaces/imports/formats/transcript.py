@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, Final
 
 from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
-from ....model import JsonObject, Message
+from ....model import JsonObject, Message, When
 from ....rules.limits import check_json
 from ..filing import Filing
 from ..json_value import Damage, Value
@@ -125,7 +125,7 @@ def _text(content: Any) -> str:
     raise InvalidInput("a message's `content` must be text or a list of parts.")
 
 
-def _time(body: JsonObject, zone: tzinfo | None) -> datetime | None:
+def _time(body: JsonObject, zone: tzinfo | None) -> When | None:
     for key in _TIME_KEYS:
         try:
             if (time := moment(body.get(key), zone)) is not None:
