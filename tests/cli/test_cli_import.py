@@ -191,7 +191,7 @@ def test_notes_become_memories_with_their_headings_dates_and_tags(run, load, tmp
     short, *parts = stored(run)
     assert short["content"] == "Trip\n\nWe saw the sea."
     assert short["tags"] == ["vault", "sea", "sun"]
-    assert short["occurred_at"] == "2024-05-03T12:00:00+00:00"
+    assert short["occurred_at"] == "2024-05-03"
     assert short["scope"] == "notes/mine"
     assert [part["metadata"]["headings"] for part in parts] == [["Plan", f"Part {n}"] for n in range(3)]
     assert parts[1]["content"].startswith("Plan › Part 1\n\n```\n# no heading")

@@ -220,7 +220,8 @@ def test_a_memory_s_page_shows_its_history_as_a_difference_and_what_replaced_it(
     ("moment", "zone", "shown"),
     [
         ("2026-01-31T09:30:00Z", "America/Lima", "2026-01-31 04:30"),
-        ("2026-01-31T00:00:00Z", "America/Lima", "2026-01-31"),
+        ("2026-01-31T00:00:00Z", "America/Lima", "2026-01-30 19:00"),
+        ("2026-01-31", "America/Lima", "2026-01-31"),
         ("0001-01-01T01:00:00Z", "America/Lima", "0001-01-01 01:00"),
         ("9999-12-31T23:00:00Z", "Asia/Tokyo", "9999-12-31 23:00"),
     ],

@@ -229,7 +229,7 @@ def _scored(
 
     weight = _weight(call, request)
     if weight is None:
-        near = None if days is None else days.near
+        near = None if days is None else days.lift()
         ranking = call.rules.ranking
         return rank(request.query, candidates, call.embedder, speakers=speakers, near_days=near, weights=ranking)
     # An embedder may have to be asked for its level, and a search by words can do without.
@@ -306,6 +306,7 @@ def _relevant(
         is_best = bool(best >= kept * scored.score[passed].max())
         is_told_elsewhere = not is_best and scored.semantic[passed].max() >= precision.CLEARLY
         says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < precision.TOLD
+        is_best = is_best or (days.is_short and not says_nothing_else)
         if not is_related or (days.is_short and says_nothing_else and not is_told_elsewhere):
             return then if request.precision == "relevant" else then[scored.score[then] == best]
         if is_best:

@@ -42,6 +42,10 @@ class OnDays:
     says_more: Column
     is_short: bool = False
 
+    def lift(self) -> Column:
+        """By how much each is meant: 1 near the named days, and 3 on them where they are few."""
+        return self.near + (2.0 * self.exact if self.is_short else 0.0)
+
 
 def on_days(question: str, candidates: Candidates, today: date, zone: tzinfo | None) -> OnDays | None:
     """Which candidates the days of a question are about, None where it names none that any could be of.
