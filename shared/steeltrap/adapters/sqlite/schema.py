@@ -14,7 +14,7 @@ import apsw
 
 from ...record import from_image
 from ...rules.matching import fold_category, fold_tag
-from ...rules.traits import traits
+from ...rules.traits import Trait, traits
 from .rows import COLUMNS, FILTERED, filtered
 
 MIGRATIONS: Final = (
@@ -123,7 +123,10 @@ MIGRATIONS: Final = (
     UPDATE memory SET category = fold_category(category)
     WHERE category IS NOT NULL AND fold_category(category) <> category;
     """,
+    "",  # what `_note_days` does once the traits have their column
 )
+_NOTES_DAYS: Final = 7
+"""The version from which on the traits say what happened on a day without a time."""
 
 TABLES: Final = (
     "memory",
@@ -189,17 +192,26 @@ def migrate(connection: apsw.Connection) -> None:
         connection.create_scalar_function("fold_tag", lambda *of: fold_tag(str(of[0])), 1)
         connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
         # Another process may have migrated while this one waited for the lock.
-        for migration in MIGRATIONS[int(connection.pragma("user_version")) :]:
+        before = int(connection.pragma("user_version"))
+        for migration in MIGRATIONS[before:]:
             connection.execute(migration)
         if unknown := _columns(connection) - _KNOWN:
             raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
         _add_derived(connection)
+        if 0 < before < _NOTES_DAYS:
+            _note_days(connection)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _note_days(connection: apsw.Connection) -> None:
+    """Add to the traits that a memory happened on a day without a time, which was written as midnight before."""
+    is_day = "image ->> '$.occurred_at' LIKE '%T00:00:00+00:00'"
+    connection.execute(f"UPDATE memory SET traits = traits | {int(Trait.DAY)} WHERE {is_day}")
 
 
 _KNOWN: Final = frozenset(("n", *COLUMNS.split(", ")))
