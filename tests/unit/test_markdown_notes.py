@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC
+from datetime import UTC, date
 from typing import Any
 
 import pytest
@@ -93,7 +93,7 @@ def test_front_matter_gives_title_day_and_properties() -> None:
     text += f"\n# Day 2\nFaro.{LONG}"
     first, second = drafts(text)
     assert first.content.startswith("The trip › Day 1\n\nPorto.")
-    assert first.occurred_at.date().isoformat() == second.occurred_at.date().isoformat() == "2024-05-03"
+    assert first.occurred_at == second.occurred_at == date(2024, 5, 3)
     assert first.metadata["properties"] == {"rating": "5", "with": ["Ana"]}
     assert "properties" not in second.metadata, "a note's properties are kept once"
 
