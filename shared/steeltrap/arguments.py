@@ -6,7 +6,7 @@ whose list may have items that don't fit asks for the sentence of each.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +16,7 @@ from .model import JsonObject
 from .rules.bounds import bounds_of
 from .rules.limits import MAX_JSON_DEPTH, check_json
 from .rules.wording import cut, describe, sentence, show
-from .tools import MAX_BODY_BYTES, Tool
+from .tools import MAX_BODY_BYTES, GivenId, Tool
 
 _MAX_DIGITS: Final = 400
 _LONGEST_NAME: Final = 64
@@ -66,6 +66,57 @@ def read(tool: Tool, arguments: object) -> BaseModel:
         return tool.input.model_validate(given)
     except ValidationError as error:
         raise InvalidInput(sentence(error, tool.input_schema, tool.full_name)) from None
+
+
+def with_whole_ids(given: BaseModel, whole: Callable[[Collection[str]], Mapping[str, str | InvalidInput]]) -> None:
+    """Replace the memories' ids in arguments, at every depth, by what `whole` says they are; others stay as given.
+
+    Raises the InvalidInput of an id; of an item that is validated one by one, it takes the item's place.
+    """
+    ids = set(_given_ids(given))
+    if ids:
+        _replace_ids(given, whole(ids))
+
+
+def _given_ids(value: Any) -> Iterator[str]:
+    if isinstance(value, GivenId):
+        yield str(value)
+    elif isinstance(value, BaseModel):
+        for _, item in value:
+            yield from _given_ids(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _given_ids(item)
+
+
+def _replace_ids(given: BaseModel, whole: Mapping[str, str | InvalidInput]) -> None:
+    one_by_one = getattr(given, "one_by_one", ())
+    for name, value in given:
+        if isinstance(value, GivenId):
+            setattr(given, name, _whole_id(value, whole))
+        elif isinstance(value, list) and name in one_by_one:
+            setattr(given, name, [_item_with_ids(item, whole) for item in value])
+        elif isinstance(value, list):
+            setattr(given, name, [_whole_id(item, whole) if isinstance(item, GivenId) else item for item in value])
+            for item in value:
+                if isinstance(item, BaseModel):
+                    _replace_ids(item, whole)
+
+
+def _item_with_ids(item: Any, whole: Mapping[str, str | InvalidInput]) -> Any:
+    try:
+        if isinstance(item, BaseModel):
+            _replace_ids(item, whole)
+    except InvalidInput as refusal:
+        return refusal
+    return item
+
+
+def _whole_id(id: GivenId, whole: Mapping[str, str | InvalidInput]) -> str:
+    meant = whole.get(id, str(id))
+    if isinstance(meant, InvalidInput):
+        raise meant
+    return meant
 
 
 def _unwrapped(tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -6,12 +6,14 @@ Every surface calls only this. It is given the store, the embedder and the files
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+from functools import partial
 from typing import Any
 
 from . import arguments as reading
 from . import telemetry
 from .engine import redact as redacting
 from .engine.call import Call, Rules, SecretsMode
+from .engine.get import whole_ids
 from .engine.quota import Quota, Quotas
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
@@ -152,6 +154,7 @@ class Door:
             call.quota.count_call()
         given = reading.read(tool, arguments)
         call.deadline.left()
+        reading.with_whole_ids(given, partial(whole_ids, call))
         answer = tool.answer_adapter.validate_python(tool.run(call, given))
         if call.redacted:
             measure.redacted = dict(Counter(kind for kind, _ in call.redacted))

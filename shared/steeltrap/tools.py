@@ -34,6 +34,12 @@ IN_PROJECT: Final = "x-in-project"
 """The schema key of a field that only callers with a project are shown; without one it is accepted all the same."""
 
 
+class GivenId(str):
+    """A memory's id in arguments: whole, or the start that an answer showed. The door makes it whole."""
+
+    __slots__ = ()
+
+
 class Input(BaseModel):
     """A tool's arguments. Unknown fields, NaN and Infinity are rejected.
 

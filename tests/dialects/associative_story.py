@@ -14,7 +14,7 @@ LONG = "The nightly build deploys the staging server from the release branch, ru
 NEAR = "The nightly build deploys the staging server from the release branch, runs every migration and tells nobody."
 OTHER = "Ana prefers green tea to coffee, but only in the morning."
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b")
 
 
 def answered(result: Any) -> Any:
@@ -28,7 +28,13 @@ def told(ask: Ask, tool: str, **arguments: Any) -> Any:
 
 
 def stored(ask: Ask, content: str, **arguments: Any) -> str:
+    """The id of a new memory, as answers show it."""
     return str(told(ask, "memory_store", content=content, **arguments)["memory_id"])
+
+
+def whole(ask: Ask, id: str) -> str:
+    """The whole id of a memory."""
+    return str(answered(ask("core.history", id=id))["revisions"][-1]["memory"]["id"])
 
 
 def furnish(ask: Ask, clock: SettableClock) -> dict[str, str]:

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pytest
 
 from clock import SettableClock
-from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, stored, told
+from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, told, whole
+from dialects.associative_story import stored as stored_short
 from embedding import HashedWords
 from steeltrap.engine.transfer import sync_file
 from steeltrap.invoke import Door
@@ -41,6 +42,10 @@ def hand_over(door: Door, name: str) -> None:
     """A file of Ana's as Ben's: what an operator does, no tool can."""
     assert door.files is not None
     of_ben(door).write(name, door.files.files(UserRef("ana")).read(name, most=10**9))
+
+
+def stored(ask: Callable[..., Any], content: str, **arguments: Any) -> str:
+    return whole(ask, stored_short(ask, content, **arguments))
 
 
 def exported(ask: Callable[..., Any], **arguments: Any) -> Any:
@@ -81,7 +86,7 @@ def test_memories_go_to_another_user_whole(
     second = stored(ana, NEAR, scope="work/build")
     ana("core.update", id=first, pinned=True, context="from the wiki", confidence=0.5)
     done = exported(ana, file_path="backup/all.json", compression=compression)
-    assert (done["item_count"], done["file_path"]) == (2, "backup/all.json")
+    assert (done["detailed_summary"]["exported"], done["file_info"]["file_path"]) == (2, "backup/all.json")
     assert done["file_info"]["compressed"] is compression
     assert done["file_info"]["format_version"] == "1.0"
     hand_over(door, "backup/all.json")
@@ -92,7 +97,7 @@ def test_memories_go_to_another_user_whole(
         kept = {name: value for name, value in before[id].items() if name not in ("version", "history")}
         assert after[id] == kept | {"imported_by": "assistant", "imported_at": "2026-01-04T12:00:00+00:00"}
     linked = told(ben, "memory_manage", operation="get", memory_id=first, response_level="full")["associations"]
-    assert [each["target_id"] for each in linked] == [second]
+    assert [each["target_id"] for each in linked] == [second[:8]]
 
 
 def test_a_file_is_readable_and_says_what_it_is(ana: Callable[..., Any], files: ExportFiles) -> None:
@@ -115,8 +120,8 @@ def test_a_file_is_readable_and_says_what_it_is(ana: Callable[..., Any], files: 
     ("compression", "name"), [(False, "memories-20260101-120000.json"), (True, "memories-20260101-120000.json.gz")]
 )
 def test_an_export_without_a_path_is_named_by_the_time(ana: Callable[..., Any], compression: bool, name: str) -> None:
-    assert exported(ana, compression=compression)["file_path"] == name
-    assert imported(ana, name)["item_count"] == 0
+    assert exported(ana, compression=compression)["file_info"]["file_path"] == name
+    assert counts(imported(ana, name)).get("imported", 0) == 0
 
 
 def test_an_export_of_a_scope_has_the_scopes_below_and_only_associations_within(
@@ -127,7 +132,7 @@ def test_an_export_of_a_scope_has_the_scopes_below_and_only_associations_within(
     for target in (below, outside):
         ana("core.associate", id=inside, target_id=target, strength=0.6)
     done = exported(ana, scope="work", file_path="work.json")
-    assert (done["item_count"], done["detailed_summary"]["associations"]) == (2, 1)
+    assert (done["detailed_summary"]["exported"], done["detailed_summary"]["associations"]) == (2, 1)
     memories = {each["memory_id"]: each for each in json.loads(files.read("work.json", most=10**6))["memories"]}
     assert set(memories) == {inside, below}
     assert memories[inside]["associations"] == [{"target_id": below, "strength": 0.6, "manual": True}]
@@ -202,7 +207,7 @@ def test_skip_duplicates_leaves_what_is_there(ana: Callable[..., Any]) -> None:
     id = changed_since(ana)
     before = records(ana)
     done = imported(ana, "a.json", merge_strategy="skip_duplicates")
-    assert (counts(done), done["item_count"]) == ({"skipped": 1}, 0)
+    assert counts(done) == {"skipped": 1}
     assert records(ana) == before
     assert id in before
 
@@ -213,19 +218,19 @@ def test_overwrite_puts_the_files_in_its_place_with_history(ana: Callable[..., A
     got = told(ana, "memory_manage", operation="get", memory_id=id, response_level="full")
     assert (got["memory"]["content"], got["memory"]["tags"]) == (LONG, ["ci", "old"])
     assert got["memory"]["metadata"] == {"a": 1, "b": 1}
-    assert got["metadata"]["version"] == 3
+    assert got["memory"]["version"] == 3
     assert ana("core.undo", id=id).body["content"] == OTHER
 
 
 def test_create_versions_saves_beside_it_under_a_new_id_associated_with_the_old(ana: Callable[..., Any]) -> None:
     id = changed_since(ana)
     done = imported(ana, "a.json", merge_strategy="create_versions")
-    assert (counts(done), done["item_count"]) == ({"versions": 1}, 1)
+    assert counts(done) == {"versions": 1}
     [new] = set(records(ana)) - {id}
     got = told(ana, "memory_manage", operation="get", memory_id=new, response_level="full")
     assert (got["memory"]["content"], got["memory"]["tags"]) == (LONG, ["ci", "old"])
     [link] = told(ana, "memory_manage", operation="get", memory_id=id, response_level="full")["associations"]
-    assert (link["target_id"], link["strength"]) == (new, 1.0)
+    assert (link["target_id"], link["strength"]) == (new[:8], 1.0)
     assert counts(imported(ana, "a.json", merge_strategy="create_versions")) == {"skipped": 1}
 
 
@@ -281,7 +286,7 @@ def test_associations_with_what_was_there_are_kept(ana: Callable[..., Any]) -> N
     done = imported(ana, "a.json")
     assert counts(done) == {"imported": 1, "skipped": 1}
     got = told(ana, "memory_manage", operation="get", memory_id=kept, response_level="full")
-    assert [(each["target_id"], each["strength"]) for each in got["associations"]] == [(lost, 0.6)]
+    assert [(each["target_id"], each["strength"]) for each in got["associations"]] == [(lost[:8], 0.6)]
 
 
 def test_a_memory_that_was_deleted_here_comes_back_under_a_new_id(ana: Callable[..., Any]) -> None:
@@ -325,7 +330,7 @@ def test_of_two_imports_at_once_one_writes_and_the_other_skips(
     sync = {"operation": "import", "file_path": "a.json", "response_level": "full", **arguments}
     second = replace(door, embedder=embedder).invoke("associative.memory_sync", sync, Caller(UserRef(user))).body
     assert (counts(first[0]), counts(second)) == ({"imported": 3}, {"skipped": 3})
-    assert (second["item_count"], second["detailed_summary"]["associations"]) == (0, 0)
+    assert (counts(second).get("imported", 0), second["detailed_summary"]["associations"]) == (0, 0)
     assert "failed_count" not in second
 
 
@@ -344,7 +349,7 @@ def test_a_memory_that_can_not_be_merged_is_reported_and_the_others_are(
     more = [{"memory_id": full, "content": LONG, "tags": [f"u{i}" for i in range(60)]}]
     files.write("a.json", file_of(*more, {"memory_id": other, "content": OTHER, "tags": ["new"]}))
     done = imported(ana, "a.json", merge_strategy="merge_metadata")
-    assert (counts(done), done["failed_count"], done["item_count"]) == ({"merged": 1}, 1, 1)
+    assert (counts(done), len(done["detailed_summary"]["failures"])) == ({"merged": 1}, 1)
     [failure] = done["detailed_summary"]["failures"]
     assert (failure["index"], failure["code"]) == (0, "invalid_input")
     assert records(ana)[other]["tags"] == ["new"]
@@ -364,7 +369,7 @@ def test_many_memories_are_imported_in_blocks_with_their_associations(
     ]
     files.write("many.json", file_of(*memories))
     done = imported(ana, "many.json")
-    assert (done["item_count"], done["detailed_summary"]["associations"]) == (250, 250)
+    assert (counts(done)["imported"], done["detailed_summary"]["associations"]) == (250, 250)
     for i in (0, 130, 249):
         links = records(ana)[ids[i]]["links"]
         assert ids[(i + 120) % 250] in {link["target_id"] for link in links}

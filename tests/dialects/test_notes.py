@@ -404,7 +404,7 @@ def test_unrelated_notes_fill_no_answer(own_door: Door) -> None:
         return own_door.invoke(tool, arguments, Caller(UserRef("ana"), "assistant"))
 
     note_id = ana("notes.memory_save", content="Likes chocolates").body["note_id"]
-    for text in ("Prefers tea", "Lives in Braga", "Works at Globex"):
+    for text in ("The staging server is called heron", "Weekly meeting is on Thursday", "Project uses Rust"):
         ana("notes.memory_save", content=text)
     assert found(ana("notes.memory_search", query="chocolates")) == ["Likes chocolates"]
     ana("notes.memory_delete", note_id=note_id)

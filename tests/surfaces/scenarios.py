@@ -76,7 +76,7 @@ def notes(run: Run) -> None:
     assert note.startswith("note-")
     found = run("notes.memory_search", query="what is the user's name")[0]
     assert found["note_id"] == note
-    assert found["tags"] == ["name"]
+    assert run("core.get", id=note)["tags"] == ["name"]
     assert run("notes.memory_update", note_id=note, content="User prefers to be called SG")["note_id"] == note
     assert run("notes.memory_search", query="called")[0]["text"] == "User prefers to be called SG"
     assert run("notes.memory_delete", note_id=note)["message"] == "Note deleted successfully."
@@ -142,7 +142,8 @@ def associative(run: Run) -> None:
 
     of_one = {"memory_id": near["memory_id"]}
     assert run("associative.memory_manage", operation="update", **of_one, tags=["old"])["affected_count"] == 1
-    assert run("associative.memory_manage", operation="get", **of_one)["exists"] is True
+    assert run("associative.memory_manage", operation="get", **of_one)["memory"]["id"] == near["memory_id"]
+    assert run("core.get", id=near["memory_id"])["tags"] == ["old"]
     moved = run("associative.memory_move", memory_ids=[near["memory_id"]], target_scope="work/archive")
     assert (moved["moved_count"], moved["target_scope"]) == (1, "work/archive")
     assert {"name": "work/archive", "memory_count": 1} in run("associative.scope_list", parent_scope="work")["scopes"]

@@ -1271,23 +1271,25 @@ class AssociativeManagedMemory(TypedDict):
     version: NotRequired[int]
 
 class AssociativeRecordMetadata(TypedDict):
-    """The version, how often the memory was read before, and when it was read last."""
+    """How often the memory was read before, and when it was read last."""
 
-    version: int
     access_count: int
     last_accessed_at: NotRequired[str]
 
 class AssociativeChangeDetails(TypedDict):
-    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
+    """The changed fields before and after; of a delete, all before. core.undo can restore a deleted memory until
+    `restorable_until`.
+    """
 
-    changed: builtins.list[str]
     before: builtins.dict[str, Any]
     after: builtins.dict[str, Any]
     version: int
     restorable_until: NotRequired[str]
 
 class AssociativeManageAnswer(TypedDict):
-    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
+    """A get sets the fields from `exists` to `metadata`; update and delete set the others. `exists` of an unknown id is
+    false at every level; of another it is in the answer at level minimal.
+    """
 
     success: bool
     exists: NotRequired[bool]
@@ -1323,7 +1325,6 @@ class AssociativeDiscoveredAssociation(TypedDict):
     updated_at: NotRequired[str]
     expires_at: NotRequired[str]
     version: NotRequired[int]
-    id: NotRequired[str]
     scope: NotRequired[str]
     manual: NotRequired[bool]
 
@@ -1337,7 +1338,7 @@ class AssociativeDiscoveryMetadata(TypedDict):
 
 class AssociativeDiscoverAnswer(TypedDict):
     success: bool
-    association_count: int
+    association_count: NotRequired[int]
     associations: NotRequired[builtins.list[AssociativeDiscoveredAssociation]]
     discovery_metadata: NotRequired[AssociativeDiscoveryMetadata]
 
@@ -1349,7 +1350,7 @@ class AssociativeMoveFailure(TypedDict):
     message: NotRequired[str]
 
 class AssociativeMoveAnswer(TypedDict):
-    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
+    """`failed_count` or `failed` is set only if some memories could not be moved. If none could, the call fails."""
 
     success: bool
     failed_count: NotRequired[int]
@@ -1389,6 +1390,7 @@ class AssociativePaginationInfo(TypedDict):
 
     page: int
     per_page: int
+    total_count: int
     total_pages: int
     has_next: bool
     has_previous: bool
@@ -1397,7 +1399,7 @@ class AssociativeListAllAnswer(TypedDict):
     """`total_count` counts all memories, not only those on the page."""
 
     success: bool
-    total_count: int
+    total_count: NotRequired[int]
     memories: NotRequired[builtins.list[AssociativeListedMemory]]
     pagination_info: NotRequired[AssociativePaginationInfo]
 
@@ -1421,18 +1423,17 @@ class AssociativeSyncSummary(TypedDict):
     failures: NotRequired[builtins.list[AssociativeSyncFailure]]
 
 class AssociativeFileInfo(TypedDict):
-    """The file. `size` and `uncompressed_size` are in bytes."""
+    """The file. `size` and `uncompressed_size` are in bytes; the latter is set if the file is compressed."""
 
     file_path: str
     format_version: str
     size: int
-    uncompressed_size: int
+    uncompressed_size: NotRequired[int]
     compressed: bool
 
 class AssociativeProcessingStats(TypedDict):
-    """The number of memories processed, and the seconds it took."""
+    """The seconds it took."""
 
-    total: int
     seconds: float
 
 class AssociativeSyncAnswer(TypedDict):
@@ -1463,6 +1464,7 @@ class AssociativeScopeItem(TypedDict):
 class AssociativeScopeStatistics(TypedDict):
     """Statistics over the scopes in this answer."""
 
+    scope_count: int
     top_scopes: int
     max_depth: int
     total_memories: NotRequired[int]
@@ -1471,7 +1473,7 @@ class AssociativeScopeListAnswer(TypedDict):
     """The scopes with memories in or below them, by name."""
 
     success: bool
-    scope_count: int
+    scope_count: NotRequired[int]
     scopes: NotRequired[builtins.list[AssociativeScopeItem]]
     statistics: NotRequired[AssociativeScopeStatistics]
 
@@ -1488,6 +1490,8 @@ class AssociativeSuggestionAnalysis(TypedDict):
     default. `compared_memories` is the number of similar memories compared.
     """
 
+    suggested_scope: str
+    confidence: float
     basis: str
     compared_memories: int
 
@@ -1495,7 +1499,7 @@ class AssociativeScopeSuggestAnswer(TypedDict):
     """`confidence` is 0 to 1."""
 
     success: bool
-    suggested_scope: str
+    suggested_scope: NotRequired[str]
     confidence: NotRequired[float]
     alternatives: NotRequired[builtins.list[AssociativeAlternative]]
     suggestion_analysis: NotRequired[AssociativeSuggestionAnalysis]

@@ -10,6 +10,7 @@ from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
 from ..rules.bounds import MaxBytes
 from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
+from ..tools import GivenId
 
 
 def _time(value: Any) -> datetime:
@@ -40,7 +41,8 @@ When = Annotated[
 Content = Annotated[
     str, Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="The text to remember, in plain language.")
 ]
-MemoryId = Annotated[str, Field(min_length=1, max_length=64, description="The memory's id, from save or search.")]
+AnyId = Annotated[str, AfterValidator(GivenId), Field(max_length=64)]
+MemoryId = Annotated[AnyId, Field(min_length=1, description="The memory's id, from save or search.")]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
 LongText = Annotated[str, Field(max_length=4 * 1024 * 1024)]

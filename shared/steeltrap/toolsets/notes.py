@@ -23,7 +23,7 @@ from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapErr
 from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind, to_micros
 from ..rules.precision import is_broad
 from ..tools import Answer, Input, Tool, Toolset
-from .fields import AnyText, TagList
+from .fields import AnyId, AnyText, TagList
 
 MAX_RESULTS = 20
 MAX_TAGS = 16
@@ -139,9 +139,7 @@ def memory_save(call: Call, input: SaveInput) -> WrittenView:
 
 
 class UpdateInput(Input):
-    note_id: str = Field(
-        max_length=64, description="ID of the note to update (from memory_search or memory_save results)"
-    )
+    note_id: AnyId = Field(description="ID of the note to update (from memory_search or memory_save results)")
     content: AnyText = Field(description="New content to replace the existing note")
     tags: Tags | None = Field(None, description="New tags; they replace the old ones. Default: keep the tags")
 
@@ -166,7 +164,7 @@ def _stored_tags(call: Call, tags: list[str]) -> tuple[str, ...]:
 
 
 class DeleteInput(Input):
-    note_id: str = Field(max_length=64, description="ID of the note to delete (from memory_search results)")
+    note_id: AnyId = Field(description="ID of the note to delete (from memory_search results)")
 
 
 @NOTES.tool(

@@ -9,11 +9,12 @@ from ...engine import delete as deleting
 from ...engine import revise as revising
 from ...engine import undo as undoing
 from ...engine.call import Call
+from ...engine.get import short_ids
 from ...model import Memory
 from ...tools import Input
 from ..fields import AnyText
 from .ids import MemoryId, resolved
-from .lines import fenced, memory_lines, said, short_ids
+from .lines import fenced, memory_lines, said
 from .toolset import AGENT
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.get import find, not_found
+from ...engine.get import bare_id, find, not_found
 from ...errors import InvalidInput
 from ...model import Memory
 from ...rules.bounds import MaxBytes
@@ -24,7 +24,7 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
 
     Raises NotFound, which reads the same whoever owns such an id, and InvalidInput for what several ids start with.
     """
-    text = given.strip().strip("[]`").removeprefix("note-")
+    text = bare_id(given)
     if check_id(text):
         return _own(find(call, text, deleted=deleted), given)
     start = start_of(text)

@@ -5,7 +5,7 @@ from pydantic import AliasChoices, Field
 from ...engine import associate as associating
 from ...engine import get as getting
 from ...engine.call import Call
-from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Full, Levelled, LevelledInput, Long, Minimal, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 from .views import AssociationItem, CompleteMemory, MemoryIdField, Threshold, association_item, complete
 
@@ -24,8 +24,7 @@ class DiscoverInput(LevelledInput):
 class DiscoveredAssociation(CompleteMemory, AssociationItem):
     """An associated memory. `manual` is true if the link was made manually."""
 
-    preview: Brief[str] = None
-    id: Full[str] = None
+    preview: Standard[str] = None
     scope: Full[str] = None
     manual: Full[bool] = None
 
@@ -40,8 +39,8 @@ class DiscoveryMetadata(Levelled):
 
 
 class DiscoverAnswer(Succeeded):
-    association_count: int
-    associations: Standard[list[DiscoveredAssociation]] = None
+    association_count: Minimal[int] = None
+    associations: Long[list[DiscoveredAssociation]] = None
     discovery_metadata: Full[DiscoveryMetadata] = None
 
 
@@ -64,7 +63,6 @@ def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAn
             DiscoveredAssociation(
                 **dict(association_item(association, end)),
                 **complete(end),
-                id=end.id,
                 scope=end.scope,
                 manual=association.manual,
             )
@@ -77,4 +75,4 @@ def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAn
             threshold=input.threshold,
         ),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)

@@ -1,22 +1,26 @@
-"""The three levels of detail of an answer. Each level adds to the level below it.
+"""The three levels of detail of an answer. A cell of the document's tables is the whole answer at its level.
 
-Each field of an answer, at any depth, declares the lowest level that shows it:
+Each field of an answer, at any depth, declares the levels that show it:
 
     class StoreAnswer(Levelled):
-        memory_id: str                     # at every level
-        scope: Standard[str] = None        # from standard on
-        preview: Brief[str] = None         # only at standard: at full, another field has the whole
-        memory_object: Full[Whole] = None  # at full
+        ids = ("memory_id",)
+        memory_id: Short[str] = None       # at minimal and standard
+        scope: Long[str] = None            # at standard and full
+        associations_count: Standard[int] = None
+        memory_object: Full[Whole] = None
 
-Levels can't contradict each other, because `at` only leaves fields out.
+Fields without a mark are shown at every level. Memories' ids, named by `ids`, are shown as short as they can be told
+apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import Field
 
+from ...engine.call import Call
+from ...engine.get import short_ids
 from ...tools import Answer, Input
 
 
@@ -28,14 +32,17 @@ class ResponseLevel(StrEnum):
     FULL = "full"
 
 
-_RANKS: Final = {level: rank for rank, level in enumerate(ResponseLevel)}
+MINIMAL, STANDARD, FULL = ResponseLevel.MINIMAL, ResponseLevel.STANDARD, ResponseLevel.FULL
+MOST_SHORTENED: Final = 200
+"""Ids of an answer that are shown short; the ids of longer lists are shown whole."""
 
 T = TypeVar("T")
 A = TypeVar("A", bound="Levelled")
-_REPLACED: Final = "replaced at full"
-Standard = Annotated[T | None, ResponseLevel.STANDARD]
-Brief = Annotated[T | None, ResponseLevel.STANDARD, _REPLACED]
-Full = Annotated[T | None, ResponseLevel.FULL]
+Minimal = Annotated[T | None, frozenset({MINIMAL})]
+Short = Annotated[T | None, frozenset({MINIMAL, STANDARD})]
+Standard = Annotated[T | None, frozenset({STANDARD})]
+Long = Annotated[T | None, frozenset({STANDARD, FULL})]
+Full = Annotated[T | None, frozenset({FULL})]
 
 
 class LevelledInput(Input):
@@ -59,6 +66,8 @@ class LevelledInput(Input):
 class Levelled(Answer):
     """An answer or a part of one. Fields that are None are left out; empty lists are kept."""
 
+    ids: ClassVar[tuple[str, ...]] = ()
+
 
 class Succeeded(Levelled):
     """Every successful answer. A failure has the form of an error."""
@@ -66,19 +75,23 @@ class Succeeded(Levelled):
     success: bool = True
 
 
+def answered(call: Call, level: ResponseLevel, answer: A) -> A:
+    """The answer at this level, with short ids."""
+    shown = at(level, answer)
+    ids = list(dict.fromkeys(_ids(shown)))
+    if len(ids) <= MOST_SHORTENED:
+        _shorten(shown, dict(zip(ids, short_ids(call, ids), strict=True)))
+    return shown
+
+
 def at(level: ResponseLevel, answer: A) -> A:
     """The answer at this level."""
     shown = {
         name: _at(level, getattr(answer, name))
         for name, field in type(answer).model_fields.items()
-        if _is_shown(level, field.metadata)
+        if all(level in mark for mark in field.metadata if isinstance(mark, frozenset))
     }
     return type(answer).model_construct(**shown)
-
-
-def _is_shown(level: ResponseLevel, marks: Sequence[Any]) -> bool:
-    first = next((mark for mark in marks if isinstance(mark, ResponseLevel)), ResponseLevel.MINIMAL)
-    return _RANKS[first] <= _RANKS[level] and not (level is ResponseLevel.FULL and _REPLACED in marks)
 
 
 def _at(level: ResponseLevel, value: Any) -> Any:
@@ -87,6 +100,30 @@ def _at(level: ResponseLevel, value: Any) -> Any:
     if isinstance(value, list):
         return [_at(level, item) for item in value]
     return value
+
+
+def _ids(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _ids(item)
+    elif isinstance(value, Levelled):
+        for name, item in value:
+            if name in value.ids:
+                yield from item if isinstance(item, list) else [item] if item is not None else []
+            else:
+                yield from _ids(item)
+
+
+def _shorten(value: Any, short: Mapping[str, str]) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _shorten(item, short)
+    elif isinstance(value, Levelled):
+        for name, item in value:
+            if name not in value.ids:
+                _shorten(item, short)
+            elif item is not None:
+                setattr(value, name, [short[id] for id in item] if isinstance(item, list) else short[item])
 
 
 def preview(text: str, length: int) -> str:

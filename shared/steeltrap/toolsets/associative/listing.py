@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine.call import Call
 from ...model import Filter
-from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from .levels import Full, Levelled, LevelledInput, Long, Short, Standard, Succeeded, answered, preview
 from .toolset import ASSOCIATIVE
 from .views import CompleteMemory, Placed, complete
 
@@ -18,7 +18,7 @@ class ListAllInput(LevelledInput):
 
 
 class Listed(Placed):
-    preview: Brief[str] = None
+    preview: Standard[str] = None
 
 
 class ListedMemory(CompleteMemory, Listed):
@@ -30,6 +30,7 @@ class PaginationInfo(Levelled):
 
     page: int
     per_page: int
+    total_count: int
     total_pages: int
     has_next: bool
     has_previous: bool
@@ -38,8 +39,8 @@ class PaginationInfo(Levelled):
 class ListAllAnswer(Succeeded):
     """`total_count` counts all memories, not only those on the page."""
 
-    total_count: int
-    memories: Standard[list[ListedMemory]] = None
+    total_count: Short[int] = None
+    memories: Long[list[ListedMemory]] = None
     pagination_info: Full[PaginationInfo] = None
 
 
@@ -56,9 +57,10 @@ def memory_list_all(call: Call, input: ListAllInput) -> ListAllAnswer:
         pagination_info=PaginationInfo(
             page=input.page,
             per_page=input.per_page,
+            total_count=page.total,
             total_pages=ceil(page.total / input.per_page),
             has_next=input.page * input.per_page < page.total,
             has_previous=input.page > 1,
         ),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)

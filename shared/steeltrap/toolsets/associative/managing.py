@@ -1,7 +1,6 @@
 """associative: memory_manage."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import Field
@@ -13,8 +12,8 @@ from ...engine.call import Call
 from ...engine.update import Edit
 from ...errors import InvalidInput, NotFound
 from ...model import JsonObject, Memory, Usage
-from ..fields import Content, Scope
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from ..fields import Content, Moment, Scope
+from .levels import MINIMAL, Full, Levelled, LevelledInput, Long, Standard, Succeeded, answered, preview
 from .toolset import ASSOCIATIVE
 from .views import (
     AssociationItem,
@@ -60,28 +59,30 @@ class ManagedMemory(CompleteMemory, Previewed):
 
 
 class RecordMetadata(Levelled):
-    """The version, how often the memory was read before, and when it was read last."""
+    """How often the memory was read before, and when it was read last."""
 
-    version: int
     access_count: int
-    last_accessed_at: datetime | None = None
+    last_accessed_at: Moment | None = None
 
 
 class ChangeDetails(Levelled):
-    """The changed fields before and after. core.undo can restore a deleted memory until `restorable_until`."""
+    """The changed fields before and after; of a delete, all before. core.undo can restore a deleted memory until
+    `restorable_until`."""
 
-    changed: list[str]
     before: JsonObject
     after: JsonObject
     version: int
-    restorable_until: datetime | None = None
+    restorable_until: Moment | None = None
 
 
 class ManageAnswer(Succeeded):
-    """A get sets the fields from `exists` to `metadata`; update and delete set the others."""
+    """A get sets the fields from `exists` to `metadata`; update and delete set the others. `exists` of an unknown id is
+    false at every level; of another it is in the answer at level minimal."""
+
+    ids = ("affected_items",)
 
     exists: bool | None = None
-    memory: Standard[ManagedMemory] = None
+    memory: Long[ManagedMemory] = None
     associations: Full[list[AssociationItem]] = None
     metadata: Full[RecordMetadata] = None
     affected_count: Standard[int] = None
@@ -122,7 +123,7 @@ def memory_manage(call: Call, input: ManageInput) -> ManageAnswer:
             answer = _update(call, input)
         case "delete":
             answer = _delete(call, input)
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _get(call: Call, input: ManageInput) -> ManageAnswer:
@@ -134,14 +135,12 @@ def _get(call: Call, input: ManageInput) -> ManageAnswer:
     getting.get(call, memory.id)
     wants_associations = input.is_full and input.include_associations
     return ManageAnswer(
-        exists=True,
+        exists=True if input.response_level is MINIMAL else None,
         memory=ManagedMemory(
             id=memory.id, scope=memory.scope, content_preview=preview(memory.content, 100), **complete(memory)
         ),
         associations=strongest(call, [memory.id], _ASSOCIATIONS)[memory.id] if wants_associations else None,
-        metadata=RecordMetadata(
-            version=memory.version, access_count=usage.access_count, last_accessed_at=usage.last_accessed_at
-        ),
+        metadata=RecordMetadata(access_count=usage.access_count, last_accessed_at=usage.last_accessed_at),
     )
 
 
@@ -154,7 +153,7 @@ def _update(call: Call, input: ManageInput) -> ManageAnswer:
         old = replaced[0].memory if replaced else memory
         changed = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
         answer.change_details = ChangeDetails(
-            changed=changed, before=_shown(old, changed), after=_shown(memory, changed), version=memory.version
+            before=_shown(old, changed), after=_shown(memory, changed), version=memory.version
         )
     return answer
 
@@ -169,7 +168,6 @@ def _delete(call: Call, input: ManageInput) -> ManageAnswer:
         summary=f"Deleted 1 memory from {preview(memory.scope, 50)}.{undo}",
         affected_items=[memory.id],
         change_details=ChangeDetails(
-            changed=["deleted"],
             before=_shown(memory, _EDITED),
             after={},
             version=memory.version,

@@ -5,7 +5,7 @@ from pydantic import Field
 from ...engine import move as moving
 from ...engine.call import Call
 from ..fields import MemoryIds, Scope
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Full, Levelled, LevelledInput, Long, Minimal, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 
 
@@ -23,12 +23,14 @@ class MoveFailure(Levelled):
 
 
 class MoveAnswer(Succeeded):
-    """`failed_count` and `failed` are set only if some memories could not be moved. If none could, the call fails."""
+    """`failed_count` or `failed` is set only if some memories could not be moved. If none could, the call fails."""
 
-    failed_count: int | None = None
+    ids = ("moved_items",)
+
+    failed_count: Minimal[int] = None
     moved_count: Standard[int] = None
-    target_scope: Standard[str] = None
-    failed: Standard[list[MoveFailure]] = None
+    target_scope: Long[str] = None
+    failed: Long[list[MoveFailure]] = None
     moved_items: Full[list[str]] = None
     source_scope: Full[str | list[str]] = Field(
         None, description="One scope as a string, or a list if there were several."
@@ -61,4 +63,4 @@ def memory_move(call: Call, input: MoveInput) -> MoveAnswer:
         answer.failed = [
             MoveFailure(memory_id=id, code=error.code, message=error.message) for id, error in moved.failures.items()
         ]
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)

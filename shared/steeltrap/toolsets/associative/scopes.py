@@ -12,8 +12,8 @@ from ...engine.call import Call
 from ...engine.suggest_scope import ScopeGuess, ScopeSuggestion
 from ...model import ScopeUse
 from ...rules.limits import check_scope
-from ..fields import Content, Scope
-from .levels import Brief, Full, Levelled, LevelledInput, Standard, Succeeded, at
+from ..fields import Content, Moment, Scope
+from .levels import Full, Levelled, LevelledInput, Long, Minimal, Short, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 
 _ALTERNATIVES: Final = 3
@@ -35,12 +35,13 @@ class ScopeItem(Levelled):
     parent: Full[str] = None
     depth: Full[int] = None
     child_scopes: Full[list[str]] = None
-    last_written_at: Full[datetime] = None
+    last_written_at: Full[Moment] = None
 
 
 class ScopeStatistics(Levelled):
     """Statistics over the scopes in this answer."""
 
+    scope_count: int
     top_scopes: int = Field(description="Number of scopes whose parent is not in this answer.")
     max_depth: int
     total_memories: int | None = None
@@ -49,8 +50,8 @@ class ScopeStatistics(Levelled):
 class ScopeListAnswer(Succeeded):
     """The scopes with memories in or below them, by name."""
 
-    scope_count: int
-    scopes: Standard[list[ScopeItem]] = None
+    scope_count: Minimal[int] = None
+    scopes: Long[list[ScopeItem]] = None
     statistics: Full[ScopeStatistics] = None
 
 
@@ -64,12 +65,13 @@ def scope_list(call: Call, input: ScopeListInput) -> ScopeListAnswer:
         scope_count=len(items),
         scopes=list(items.values()),
         statistics=ScopeStatistics(
+            scope_count=len(items),
             top_scopes=sum(item.parent not in items for item in items.values()),
             max_depth=max((name.count("/") + 1 for name in items), default=0),
             total_memories=sum(use.memories for use in used.values()) if input.include_memory_counts else None,
         ),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _hierarchy(used: dict[str, ScopeUse], top: str | None, *, counts: bool) -> dict[str, ScopeItem]:
@@ -123,6 +125,8 @@ class SuggestionAnalysis(Levelled):
     """`basis` is stored_memories, described_scopes (common scopes, if no similar text is stored), current_scope or
     default. `compared_memories` is the number of similar memories compared."""
 
+    suggested_scope: str
+    confidence: float
     basis: str
     compared_memories: int
 
@@ -130,9 +134,9 @@ class SuggestionAnalysis(Levelled):
 class ScopeSuggestAnswer(Succeeded):
     """`confidence` is 0 to 1."""
 
-    suggested_scope: str
+    suggested_scope: Short[str] = None
     confidence: Standard[float] = None
-    alternatives: Brief[list[Alternative]] = None
+    alternatives: Standard[list[Alternative]] = None
     suggestion_analysis: Full[SuggestionAnalysis] = None
     all_alternatives: Full[list[Alternative]] = None
     reasoning: Full[str] = None
@@ -154,11 +158,16 @@ def scope_suggest(call: Call, input: ScopeSuggestInput) -> ScopeSuggestAnswer:
         suggested_scope=suggested.scope,
         confidence=round(suggested.confidence, 2),
         alternatives=[_alternative(guess) for guess in suggested.others[:_ALTERNATIVES]],
-        suggestion_analysis=SuggestionAnalysis(basis=suggested.basis, compared_memories=suggested.compared),
+        suggestion_analysis=SuggestionAnalysis(
+            suggested_scope=suggested.scope,
+            confidence=round(suggested.confidence, 2),
+            basis=suggested.basis,
+            compared_memories=suggested.compared,
+        ),
         all_alternatives=[_alternative(guess) for guess in suggested.others],
         reasoning=_reasoning(suggested),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _alternative(guess: ScopeGuess) -> Alternative:

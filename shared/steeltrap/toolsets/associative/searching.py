@@ -10,7 +10,7 @@ from ...model import Filter, Hit
 from ...rules.diversity import Diversity
 from ...rules.limits import check_scope
 from ..fields import Query, Scope
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at, preview
+from .levels import Full, Levelled, LevelledInput, Long, Succeeded, answered, preview
 from .toolset import ASSOCIATIVE
 from .views import AssociationItem, CompleteMemory, Previewed, Threshold, complete, strongest
 
@@ -67,7 +67,7 @@ class SearchAnswer(Succeeded):
     """`total_count` counts the matches that the search examined; `results` are the best of them."""
 
     total_count: int
-    results: Standard[list[SearchResult]] = None
+    results: Long[list[SearchResult]] = None
     search_metadata: Full[SearchMetadata] = None
 
 
@@ -117,7 +117,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
             outcome=outcome.kind.value, message=outcome.message, threshold=threshold, best_score=outcome.best_score
         ),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _said_once(linked: dict[str, list[AssociationItem]]) -> dict[str, list[AssociationItem]]:

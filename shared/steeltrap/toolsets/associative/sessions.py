@@ -8,7 +8,8 @@ from pydantic import AliasChoices, Field
 from ...engine import sessions
 from ...engine.call import Call
 from ...engine.sessions import CleanedUp, SessionUse
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from ..fields import Moment
+from .levels import Full, Levelled, LevelledInput, Minimal, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 
 
@@ -43,8 +44,8 @@ class SessionDetails(SessionInfo):
 
     scope: str
     total_memory_count: int
-    created_at: datetime | None = None
-    last_activity: datetime
+    created_at: Moment | None = None
+    last_activity: Moment
 
 
 class CleanupStats(Levelled):
@@ -60,7 +61,9 @@ class SessionAnswer(Succeeded):
     """`session_info` and `session_details` are one session for create, all sessions for list, and the ended sessions
     for cleanup. `affected_memories` are the ids of the deleted memories."""
 
-    session_id: str | None = None
+    ids = ("affected_memories",)
+
+    session_id: Minimal[str] = None
     session_info: Standard[SessionInfo | list[SessionInfo]] = None
     action_summary: Standard[str] = None
     session_details: Full[SessionDetails | list[SessionDetails]] = None
@@ -91,7 +94,7 @@ def session_manage(call: Call, input: SessionManageInput) -> SessionAnswer:
             answer = _list(call)
         case "cleanup":
             answer = _cleanup(call, input)
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _create(call: Call, id: str | None) -> SessionAnswer:

@@ -10,7 +10,7 @@ from ...errors import Duplicate
 from ...model import DEFAULT_SCOPE
 from ...ports import Guard
 from ..fields import Content, Scope
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Full, Levelled, LevelledInput, Long, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 from .views import AssociationItem, Category, MemoryObject, Metadata, Tags, Threshold, memory_object, strongest
 
@@ -40,6 +40,8 @@ class DuplicateAnalysis(Levelled):
     """The nearest older memory in any scope, and its similarity; both are left out if there is none."""
 
     is_duplicate: bool
+    ids = ("nearest_id",)
+
     nearest_id: str | None = None
     similarity: float | None = Field(None, description="Cosine, -1 to 1.")
 
@@ -47,8 +49,10 @@ class DuplicateAnalysis(Levelled):
 class StoreAnswer(Succeeded):
     """If nothing was stored, `duplicate_of` and `memory_id` name the memory that already has the text."""
 
+    ids = ("memory_id", "duplicate_of")
+
     memory_id: str
-    scope: Standard[str] = None
+    scope: Long[str] = None
     associations_count: Standard[int] = None
     duplicate_of: Standard[str] = None
     memory_object: Full[MemoryObject] = None
@@ -89,10 +93,12 @@ def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
         memory_object=memory_object(memory),
         associations_details=details,
         duplicate_analysis=DuplicateAnalysis(
-            is_duplicate=is_duplicate, nearest_id=saved.nearest_id, similarity=saved.similarity
+            is_duplicate=is_duplicate,
+            nearest_id=saved.nearest_id,
+            similarity=saved.similarity,
         ),
     )
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _save(call: Call, draft: Draft, input: StoreInput) -> tuple[Saved, bool]:

@@ -11,7 +11,7 @@ from ...engine.transfer.sync_fates import Strategy
 from ...engine.transfer.sync_file import FORMAT_VERSION
 from ...errors import InvalidInput
 from ...rules.limits import MAX_FILE_NAME_CHARACTERS
-from .levels import Full, Levelled, LevelledInput, Standard, Succeeded, at
+from .levels import Full, Levelled, LevelledInput, Short, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 
 _SHOWN_FAILURES = 100
@@ -62,19 +62,18 @@ class SyncSummary(Levelled):
 
 
 class FileInfo(Levelled):
-    """The file. `size` and `uncompressed_size` are in bytes."""
+    """The file. `size` and `uncompressed_size` are in bytes; the latter is set if the file is compressed."""
 
     file_path: str
     format_version: str
     size: int
-    uncompressed_size: int
+    uncompressed_size: int | None = None
     compressed: bool
 
 
 class ProcessingStats(Levelled):
-    """The number of memories processed, and the seconds it took."""
+    """The seconds it took."""
 
-    total: int
     seconds: float
 
 
@@ -83,7 +82,7 @@ class SyncAnswer(Succeeded):
     not be imported."""
 
     operation_type: Literal["export", "import"]
-    failed_count: int | None = None
+    failed_count: Short[int] = None
     item_count: Standard[int] = None
     file_path: Standard[str] = None
     detailed_summary: Full[SyncSummary] = None
@@ -112,7 +111,7 @@ def memory_sync(call: Call, input: SyncInput) -> SyncAnswer:
     answer = _export(call, input) if input.operation == "export" else _import(call, input)
     if answer.processing_stats is not None:
         answer.processing_stats.seconds = round((call.now() - began).total_seconds(), 3)
-    return at(input.response_level, answer)
+    return answered(call, input.response_level, answer)
 
 
 def _export(call: Call, input: SyncInput) -> SyncAnswer:
@@ -129,7 +128,7 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
         file_path=done.name,
         detailed_summary=SyncSummary(exported=done.memories, associations=done.associations),
         file_info=_file_info(done.name, done.size, done.plain_size),
-        processing_stats=ProcessingStats(total=done.memories, seconds=0),
+        processing_stats=ProcessingStats(seconds=0),
     )
 
 
@@ -162,7 +161,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         file_path=done.name,
         detailed_summary=summary,
         file_info=_file_info(done.name, done.size, done.plain_size),
-        processing_stats=ProcessingStats(total=done.total, seconds=0),
+        processing_stats=ProcessingStats(seconds=0),
     )
 
 
@@ -171,6 +170,6 @@ def _file_info(name: str, size: int, plain_size: int) -> FileInfo:
         file_path=name,
         format_version=FORMAT_VERSION,
         size=size,
-        uncompressed_size=plain_size,
+        uncompressed_size=plain_size if size != plain_size else None,
         compressed=size != plain_size,
     )

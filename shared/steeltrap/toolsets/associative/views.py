@@ -1,7 +1,6 @@
 """How `associative` shows a memory and its associations."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from pydantic import Field
@@ -10,8 +9,8 @@ from ...engine import associate as associating
 from ...engine.call import Call
 from ...model import Association, JsonObject, Memory, When
 from .. import fields
-from ..fields import MemoryId, TagList
-from .levels import Brief, Full, Levelled, preview
+from ..fields import MemoryId, Moment, TagList
+from .levels import Full, Levelled, Standard, preview
 
 TOP_ASSOCIATIONS: Final = 3
 
@@ -40,21 +39,23 @@ class CompleteMemory(Levelled):
     agent_id: Full[str] = None
     conversation_id: Full[str] = None
     occurred_at: Full[When] = None
-    created_at: Full[datetime] = None
-    updated_at: Full[datetime] = None
-    expires_at: Full[datetime] = None
+    created_at: Full[Moment] = None
+    updated_at: Full[Moment] = None
+    expires_at: Full[Moment] = None
     version: Full[int] = None
 
 
 class Placed(Levelled):
     """The fields that every memory object has."""
 
+    ids = ("id",)
+
     id: str
     scope: str
 
 
 class Previewed(Placed):
-    content_preview: Brief[str] = None
+    content_preview: Standard[str] = None
 
 
 class MemoryObject(CompleteMemory, Placed):
@@ -63,6 +64,8 @@ class MemoryObject(CompleteMemory, Placed):
 
 class AssociationItem(Levelled):
     """An associated memory. `preview` is left out if the answer has its whole text."""
+
+    ids = ("target_id",)
 
     target_id: str
     strength: float = Field(description="0 to 1: the cosine, or the strength given for a manual link.")
