@@ -256,20 +256,21 @@ def test_a_casual_query_has_five_summaries_and_no_details(ana: Ask) -> None:
     assert (len(blocks(text)), detailed(text)) == (5, set())
 
 
-def test_a_casual_query_has_no_details_of_key_moments_that_it_has_nothing_to_do_with(ana: Ask) -> None:
+def test_rank_and_surprise_alone_decide_on_details(ana: Ask) -> None:
+    """The table of "Default Behavior" has no other condition."""
     five(ana, [0.9] * 5)
-    for casual in ("how are you", "hi", "how are you?"):
-        text = told(ana("episodic.retrieve_memory", query=casual))
-        assert (len(blocks(text)), detailed(text)) == (5, set())
-        assert "key moment" in text
-    assert detailed(told(ana("episodic.retrieve_memory", query="how are you", detail_limit=3))) == {1, 2, 3}
+    for query in ("how are you", "alpha"):
+        assert detailed(told(ana("episodic.retrieve_memory", query=query))) == {1, 2}
 
 
-def test_a_short_conversation_is_answered_once(ana: Ask, clock: SettableClock) -> None:
+def test_details_are_all_messages_and_the_summary_is_not_the_transcript(ana: Ask, clock: SettableClock) -> None:
     say(ana, "The trading system needs microsecond latency", "Python is too slow for that")
     assert len(closed(ana, clock)) == 1
-    text = told(ana("episodic.retrieve_memory", query="trading latency", detail="high"))
-    assert text.count("microsecond latency") == text.count("too slow") == 1
+    for asked, details in (({"detail": "high"}, True), ({"detail_limit": 5}, True), ({"detail_limit": 0}, False)):
+        text = told(ana("episodic.retrieve_memory", query="trading latency", **asked))
+        assert summaries(text) == ["User: The trading system needs microsecond latency."]
+        assert ('- user: "Python is too slow for that"' in text) is details
+        assert ('- user: "The trading system needs microsecond latency"' in text) is details
 
 
 def test_two_long_conversations_are_answered_within_a_budget(ana: Ask) -> None:

@@ -13,6 +13,72 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Candidates, Matches, UserRef
 
+CAREER = (
+    "I've been doing Python for 5 years but my new team is all Rust",
+    "That's a big shift. What prompted it?",
+    "The trading system needs microsecond latency, Python can't cut it",
+    "Also I need to learn it within 3 months or I'm screwed",
+)
+"""The document's conversation."""
+OTHERS = (
+    ("Could you use dark mode in the screenshots?", "Sure.", "I prefer dark interfaces, light mode strains my eyes."),
+    ("I lived in Tokyo for 3 years before I moved to Singapore.", "How do you like it?", "It is hot, but I like it."),
+)
+EVERYDAY = (
+    ("What's the weather like today?", "Sunny, about 22 degrees.", "Great, I'll go for a walk then."),
+    ("Can you remind me to buy milk?", "Sure, I'll remind you at six.", "Thanks!"),
+    ("How do I boil an egg?", "Put it in boiling water for eight minutes.", "Perfect, thank you."),
+    ("I went to the gym this morning.", "How far did you run?", "About 5 km. My legs are tired now."),
+    ("I need to buy groceries: milk, eggs, bread and cheese.", "I added them.", "Great, remind me at five please."),
+    ("We watched a detective film last night.", "Did you like it?", "It was fun, but the ending was a little slow."),
+    ("今日の天気はどうですか？", "晴れです。", "ありがとう、散歩に行きます。"),
+)
+
+
+def talked(door: Door, clock: SettableClock, *conversations: tuple[str, ...]) -> Ask:
+    """The agent of a new user with whom these conversations were held, one after the other."""
+
+    def ask(tool: str, **arguments: Any) -> Any:
+        return door.invoke(tool, arguments, Caller(UserRef("new"), "assistant"))
+
+    for number, said in enumerate(conversations):
+        for place, content in enumerate(said):
+            message = {"role": "assistant" if place == 1 else "user", "content": content}
+            told(ask("episodic.add_message", conversation_id=f"chat {number}", message=message))
+        clock.advance(hours=1)
+    return ask
+
+
+def test_the_documents_conversation_is_a_key_moment_with_details_as_the_first_of_a_space(
+    own_door: Door, clock: SettableClock
+) -> None:
+    ask = talked(own_door, clock, CAREER, *OTHERS)
+    text = told(ask("episodic.retrieve_memory", query="why did the user switch to Rust?"))
+    first = text.split("\n\n## ")[0].splitlines()
+    assert first[0].startswith("## Memory 1 [rank: 1, score: ")
+    assert first[0].endswith(", key moment]")
+    assert first[2] == (
+        "**Summary:** User: I've been doing Python for 5 years but my new team is all Rust. "
+        "Also I need to learn it within 3 months or I'm screwed."
+    )
+    assert first[3:] == [
+        "",
+        "**Details:**",
+        f'- user: "{CAREER[0]}"',
+        f'- assistant: "{CAREER[1]}"',
+        f'- user: "{CAREER[2]}"',
+        f'- user: "{CAREER[3]}"',
+    ]
+    assert text.count("key moment") == 1
+    assert "**Details:**" not in told(ask("episodic.retrieve_memory", query="Rust", detail_limit=0))
+
+
+def test_everyday_chats_are_no_key_moments_in_a_new_space(own_door: Door, clock: SettableClock) -> None:
+    ask = talked(own_door, clock, *EVERYDAY)
+    found = told(ask("episodic.retrieve_memory_raw", query="what did we talk about", limit=20))
+    assert len(found) == len(EVERYDAY)
+    assert [each["content"] for each in found if each["surprise"] >= 0.7] == []
+
 
 def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: SettableClock) -> None:
     sent = [
@@ -27,7 +93,7 @@ def test_a_message_is_added_as_the_documents_clients_send_it(ana: Ask, clock: Se
         )
         assert answer == {"accepted": True}
     [found] = told(ana("episodic.retrieve_memory_raw", query="Lisbon"))
-    assert found["content"] == "User: I moved to Lisbon. Assistant: How is it? User: Sunny."
+    assert found["content"] == "User: I moved to Lisbon."
     assert (found["start_at"], found["end_at"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:02:00Z")
     assert [message["timestamp"] for message in found["messages"]] == [
         "2026-01-01T00:00:00Z",
@@ -167,7 +233,7 @@ def test_an_episode_knows_who_when_where_and_how_new(ana: Ask, clock: SettableCl
     assert (memory["agent_id"], memory["conversation_id"]) == ("assistant", "chat")
     assert (memory["occurred_at"], memory["occurred_until"]) == ("2025-05-01T10:00:00Z", "2025-05-01T10:01:00Z")
     assert memory["messages"][0]["speaker"] == "Ana"
-    assert memory["surprise"] >= 0.7
+    assert 0.3 < memory["surprise"] < 0.7
     assert told(ana("episodic.retrieve_memory", query="京都")).startswith("## Memory 1 [rank: 1, score: ")
 
 
@@ -184,10 +250,10 @@ def test_an_episode_begins_with_the_earliest_and_ends_with_the_latest_of_its_tim
 
 def test_what_was_said_before_is_no_key_moment(ana: Ask, clock: SettableClock) -> None:
     for _ in range(2):
-        say(ana, "The heron fishes in the pond.", "Herons fish at the pond.")
+        say(ana, *CAREER)
         closed(ana, clock)
     surprises = [item["surprise"] for item in told(ana("core.list"))["memories"]]
-    assert surprises == [0.0, 0.5]
+    assert surprises == [0.0, 0.7773]
 
 
 def test_agents_that_share_a_conversation_id_have_their_own_episodes(

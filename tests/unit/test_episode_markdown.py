@@ -1,6 +1,5 @@
 """Memories as Markdown: how long ago in words, which come with details, and no text that can forge the frame."""
 
-from dataclasses import replace
 from datetime import UTC, timedelta
 
 import pytest
@@ -75,7 +74,6 @@ def test_what_is_stored_forges_no_heading_and_no_item(content: str, said: list[s
     lines = text.splitlines()
     assert [line for line in lines if line.startswith("#")] == ["## Memory 1 [rank: 1, score: 0.50, key moment]"]
     assert sum(line.startswith("**Summary:**") for line in lines) == 1
-    # What the summary holds is not said again.
     assert sum(line.startswith("- ") for line in lines) <= len(said)
     assert text == text.rstrip()
 
@@ -114,26 +112,6 @@ def test_details_come_for_the_ranks_that_were_asked_for(
     wanted = details(detail, detail_limit, limit)  # type: ignore[arg-type]
     blocks = render(items, wanted, NOON).split("\n\n## ")
     assert {i for i, block in enumerate(blocks, 1) if "**Details:**" in block} == with_details
-
-
-def test_unasked_details_come_only_for_what_has_to_do_with_the_query() -> None:
-    beside = replace(_retrieved("m", "said"), is_relevant=False)
-    assert "Details" not in render([beside], details(None, None, 5), NOON)
-    assert "Details" not in render([beside], details("auto", None, 5), NOON)
-    for asked in (details(None, 1, 5), details("low", None, 5), details("high", None, 5)):
-        assert "Details" in render([beside], asked, NOON)
-
-
-def test_what_the_summary_holds_is_not_said_again() -> None:
-    moved = _retrieved("User: I moved to Faro in May. User: Yes.", "I moved to\nFaro in May.", "Yes.", "So nice.")
-    told = render([moved], details("high", None, 5), NOON)
-    assert told.count("I moved to Faro in May.") == 1
-    # Short words may be there by chance.
-    assert told.endswith('**Details:**\n- user: "Yes."\n- user: "So nice."')
-
-
-def test_a_summary_that_is_the_whole_conversation_needs_no_details() -> None:
-    assert "Details" not in render([_retrieved("User: Hi. Bye.", "Hi.", "Bye.")], details("high", None, 5), NOON)
 
 
 @pytest.mark.slow

@@ -128,10 +128,12 @@ def test_confidence_has_four_places(suggest: Suggest) -> None:
 
 def test_a_scope_tells_how_near_its_nearest_memory_is_and_how_many_are_near(suggest: Suggest) -> None:
     body = suggest({"home": [0.123456, 0.1], "work": [0.9]}, {"personal/health": 0.123456}, response_level="full")
-    assert (body["confidence"], body["suggestion_analysis"]) == (
-        0.9,
-        {"basis": "stored_memories", "compared_memories": 3},
-    )
+    assert body["suggestion_analysis"] == {
+        "suggested_scope": "work",
+        "confidence": 0.9,
+        "basis": "stored_memories",
+        "compared_memories": 3,
+    }
     told = [tuple(guess[key] for key in ("similarity", "similar_memories")) for guess in body["all_alternatives"]]
     # A cosine: 0.2 + 0.8 x 0.123456.
     assert told == [(0.2988, 2), (0.2988, 0)]

@@ -196,7 +196,7 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
         return memory if memory.source == "conversation" else replace(memory, lookaround_pending=True)
     surprise = draft.surprise
     if surprise is None:
-        surprise = novelty.surprise(memory.content, around, call.embedder)
+        surprise = novelty.surprise_of(memory, around, call.embedder)
     links = [link for link in novelty.links(around) if link.target_id not in memory.supersedes]
     return replace(memory, surprise=surprise, links=tuple(links) if draft.associate else ())
 

@@ -5,8 +5,9 @@ from collections.abc import Collection
 from itertools import pairwise
 from typing import Final
 
-from ..model import Link, Neighbour, Surroundings
+from ..model import Link, Memory, Neighbour, Surroundings
 from ..ports import Scale
+from .telling import telling
 from .traits import label_of
 from .vectors import calibrated
 
@@ -52,6 +53,14 @@ def surprise(text: str, around: Surroundings, scale: Scale) -> float:
         if low < near <= high:
             return round(above + (below - above) * (near - low) / (high - low), 4)
     return 1.0 if near <= 0 else 0.0
+
+
+def surprise_of(memory: Memory, around: Surroundings, scale: Scale) -> float:
+    """The surprise of a memory; an episode's is how new it is, and at most how telling. The first of a space is new."""
+    if not memory.messages:
+        return surprise(memory.content, around, scale)
+    new = 1.0 if around.nearest is None else surprise(memory.content, around, scale)
+    return min(new, telling(memory.messages))
 
 
 def is_japanese(text: str) -> bool:

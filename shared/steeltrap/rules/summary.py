@@ -11,7 +11,8 @@ from .analysis import STOP_WORDS, tokens
 from .sentences import cut, sentences
 
 SUMMARY_CHARACTERS: Final = 400
-_BY_CHANCE: Final = 4
+_SHORT: Final = 4
+_LONGER: Final = 2
 _QUESTION: Final = 0.5
 _ASSISTANT: Final = 0.7
 _FIGURES: Final = 1.2
@@ -44,20 +45,29 @@ def summary(messages: Sequence[Message], budget: int = SUMMARY_CHARACTERS) -> st
     return _joined(parts, chosen) if chosen else cut(_joined(parts, [0]), budget)
 
 
-def left_out(text: str, messages: Sequence[Message]) -> list[Message]:
-    """The messages that a summary doesn't hold already, letter by letter but for white space.
+def gist(text: str, messages: Sequence[Message]) -> str:
+    """The one or two sentences that say most of a conversation, never all of it; a summary that somebody wrote stays.
 
-    Of a summary of some sentences a short message such as "Yes." may be there by chance, and stays.
+    A conversation of fewer than four sentences has one, and one of a single sentence has that. Each is behind its
+    speaker's name, and ends with a full stop if another follows.
     """
-    parts = _sentences(messages)
-    if text == _joined(parts, range(len(parts))):
-        return []
-    held = f" {_on_one_line(text)} "
-    return [m for m in messages if len(m.content.split()) < _BY_CHANCE or f" {_on_one_line(m.content)} " not in held]
+    if not text or not messages or text != summary(messages):
+        return text
+    parts = [part._replace(text=_whole(part.text)) for part in _sentences(messages)]
+    most = _LONGER if len({part.text for part in parts}) >= _SHORT else 1
+    chosen: list[int] = []
+    for i in _by_worth(parts, chosen):
+        if len(_joined(parts, [*chosen, i])) <= SUMMARY_CHARACTERS or not chosen:
+            chosen.append(i)
+        if len(chosen) == most:
+            break
+    return cut(_joined(parts, chosen or [0]), SUMMARY_CHARACTERS)
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+def _whole(sentence: str) -> str:
+    if sentence[-1].isalnum():
+        return sentence + ("。" if "\u3040" <= sentence[-1] <= "\u9fff" else ".")
+    return sentence
 
 
 def _sentences(messages: Sequence[Message]) -> list[_Sentence]:

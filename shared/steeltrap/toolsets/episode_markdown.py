@@ -9,7 +9,7 @@ from ..errors import InvalidInput
 from ..model import Memory, When
 from ..rules.budget import estimate_tokens
 from ..rules.days import age
-from ..rules.summary import left_out
+from ..rules.summary import gist
 from .lines import one_line
 
 NOTHING: Final = "No memories found."
@@ -27,16 +27,17 @@ Wanted = Callable[[int, Retrieved], bool]
 def details(detail: Detail | None, detail_limit: int | None, limit: int) -> Wanted:
     """Which memories are shown with details, by `detail` or by `detail_limit`.
 
-    A number n means ranks up to n if surprising; 0 means none; `limit` or more means all. Without either, the memory
-    must also be relevant to the query. Raises InvalidInput if both are given.
+    A number n means ranks up to n if surprising; 0 means none; `limit` or more means all. Without either, ranks 1 and 2
+    are, if surprising. Raises InvalidInput if both are given.
     """
     if detail is not None and detail_limit is not None:
         raise InvalidInput("Give `detail` or `detail_limit`, not both.")
     if detail == "high" or (detail_limit is not None and detail_limit >= limit):
         return lambda rank, item: True
     if detail_limit is None and detail in (None, "auto"):
-        return lambda rank, item: item.is_key_moment and item.is_relevant and rank <= _AUTOMATIC_DETAILS
-    last = detail_limit if detail_limit is not None else {"low": 1}.get(detail or "", 0)
+        last = _AUTOMATIC_DETAILS
+    else:
+        last = detail_limit if detail_limit is not None else {"low": 1}.get(detail or "", 0)
     return lambda rank, item: item.is_key_moment and rank <= last
 
 
@@ -52,10 +53,8 @@ def render(retrieved: list[Retrieved], wanted: Wanted, now: datetime, zone: tzin
 
 
 def _details(memory: Memory, room: int) -> list[str]:
-    """The messages that the summary leaves out, as many as fit, and how many more there are."""
-    lines = [
-        f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in left_out(memory.content, memory.messages)
-    ]
+    """The messages, as many as fit, and how many more there are."""
+    lines = [f'- {one_line(said.role)}: "{one_line(said.content)}"' for said in memory.messages]
     shown = []
     for line in lines:
         if (cost := estimate_tokens(line)) <= room:
@@ -72,7 +71,7 @@ def _block(rank: int, item: Retrieved, said: list[str], when: str) -> str:
     lines = [
         f"## Memory {rank} [rank: {rank}, score: {item.hit.score:.2f}{moment}]",
         f"**When:** {when}",
-        f"**Summary:** {one_line(memory.content)}",
+        f"**Summary:** {one_line(gist(memory.content, memory.messages))}",
     ]
     if said:
         lines += ["", "**Details:**", *said]

@@ -16,6 +16,7 @@ from ..engine.conversations.retrieve_memory import Retrieved
 from ..engine.search import Search
 from ..model import Message, When, from_micros
 from ..record import read_time
+from ..rules.summary import gist
 from ..tools import Answer, Input, Toolset
 from . import episode_markdown
 from .core.toolset import error_body
@@ -40,12 +41,12 @@ class RetrieveInput(Input):
     detail_limit: int | None = Field(
         None,
         ge=0,
-        description="Maximum memories to include full details for; left out: ranks 1-2 if surprising and relevant",
+        description="Maximum memories to include full details for; left out: ranks 1-2 if surprising",
     )
     detail: Detail | None = Field(
         None,
-        description="Instead of `detail_limit`: auto (ranks 1-2 if surprising and relevant), none, low (rank 1 if "
-        "surprising), high (all)",
+        description="Instead of `detail_limit`: auto (ranks 1-2 if surprising), none, low (rank 1 if surprising), "
+        "high (all)",
     )
 
 
@@ -177,7 +178,7 @@ def _view(item: Retrieved) -> EpisodeView:
     start = memory.occurred_at or memory.created_at
     return EpisodeView(
         id=memory.id,
-        content=memory.content,
+        content=gist(memory.content, memory.messages),
         messages=[
             MessageView(role=m.role, content=m.content, timestamp=m.time, speaker=m.speaker) for m in memory.messages
         ],

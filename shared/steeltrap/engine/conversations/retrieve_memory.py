@@ -8,43 +8,26 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ...model import Hit, Usage, from_micros
 from ...model.frozen import frozen
-from ...rules.analysis import STOP_WORDS, query_tokens, tokens
 from ...rules.novelty import KEY_MOMENT
 from ...rules.retrievability import retrievability, reviewed
 from ..call import Call
-from ..entry import searchable_text
 from ..search import Found, Search, search
 from .close_conversations import close_idle_conversations
 
 if TYPE_CHECKING:
     from ...rules.fusion import Fused
 
-RELEVANT: Final = 0.2
-"""How near a query a memory must be for its details to come along unasked: this share of the way from the level of
-unrelated texts to a cosine of 1. Of small talk 2% gets there, of questions about what is stored 71%."""
-_SMALL_TALK: Final = frozenset(
-    tokens(
-        "hi hello hey ok okay thank thanks please bye goodbye yes no sure great nice good fine well morning evening "
-        "night today hola gracias favor adios si vale buenos buenas dias tardes noches bien hoy"
-    )
-)
-"""Words that tell nothing of what is asked, though many conversations have them."""
 _FIRST_PER_RESULT: Final = 4
 """How many candidates a result have their usage read first; where they don't decide it, all others have."""
 
 
 @frozen
 class Retrieved:
-    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1.
-
-    `is_relevant` says whether query and memory have anything to do with each other, which the score, fused with the
-    best match's, doesn't tell.
-    """
+    """A hit whose score is relevance (the fused score, 0 to 1) times retrievability, 0 to 1."""
 
     hit: Hit
     relevance: float
     retrievability: float
-    is_relevant: bool = True
 
     @property
     def is_key_moment(self) -> bool:
@@ -80,18 +63,9 @@ def retrieve_memory(call: Call, request: Search) -> tuple[list[Retrieved], Found
                 hit=hit,
                 relevance=round(relevance, 4),
                 retrievability=round(factor, 4),
-                is_relevant=_is_relevant(request.query, hit),
             )
         )
     return retrieved, found
-
-
-def _is_relevant(query: str, hit: Hit) -> bool:
-    if hit.semantic_score >= RELEVANT:
-        return True
-    # A long conversation is near to nothing in particular, and still has the words.
-    asked = set(query_tokens(query)) - STOP_WORDS - _SMALL_TALK
-    return bool(asked) and asked.issubset(tokens(searchable_text(hit.memory)))
 
 
 class _Weighing:

@@ -42,7 +42,7 @@ def _complete(call: Call, memories: list[Memory]) -> int:
             lookaround_pending=False,
             surprise=memory.surprise
             if memory.surprise is not None
-            else novelty.surprise(memory.content, around, call.embedder),
+            else novelty.surprise_of(memory, around, call.embedder),
             links=links[: max(MAX_LINKS, len(memory.links))],
         )
         try:

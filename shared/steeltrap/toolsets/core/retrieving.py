@@ -19,12 +19,12 @@ class RetrieveInput(FilterInput):
     detail_limit: int | None = Field(
         None,
         ge=0,
-        description="How many memories to show with messages. Default: the first two, if surprising and relevant.",
+        description="How many memories to show with messages. Default: the first two, if surprising.",
     )
     detail: Detail | None = Field(
         None,
-        description="Instead of `detail_limit`: auto (the first two if surprising and relevant), none, low (the first "
-        "if surprising), high (all).",
+        description="Instead of `detail_limit`: auto (the first two if surprising), none, low (the first if "
+        "surprising), high (all).",
     )
 
 
