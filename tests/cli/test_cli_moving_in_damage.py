@@ -49,7 +49,7 @@ def test_a_format_decides_where_a_text_could_be_any(run, tmp_path):
         ("a.json", b'{"a": 1}', "a.json is of no known format. import takes a ChatGPT export, a Claude.ai export"),
         ("a.json", b'[{"mapping": {"x"', "a.json:1: the file ends in the middle of this item."),
         ("a.zip", b"PK\x03\x04 cut off", "a.zip is a damaged or incomplete ZIP archive. Download it again."),
-        ("a.db", b"SQLite format 3\x00" + bytes(200), "a.db is of no known format."),
+        ("a.db", b"SQLite format 3\x00" + bytes(200), "a.db can't be read further: it is no SQLite database, or it is"),
         ("a.exe", b"MZ\x00\x00", "a.exe is of no known format."),
         ("a.txt", b"text \x00 text", "the file is no text."),
         ("a.txt", "\ufeffodd".encode("utf-16-le") + b"\x00", "is not valid UTF-16 behind that. Save it as UTF-8."),

@@ -46,7 +46,7 @@ _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
 
 @frozen
 class Draft:
-    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now.
+    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now; an `expires_at` goes first.
 
     `untrusted` says that its text comes from one that is marked so, whoever saves it.
     """
@@ -67,6 +67,7 @@ class Draft:
     occurred_at: When | None = None
     occurred_until: When | None = None
     ttl: timedelta | None = None
+    expires_at: datetime | None = None
     surprise: float | None = None
     pinned: bool = False
     untrusted: bool = False
@@ -74,7 +75,9 @@ class Draft:
     associate: bool = True
 
 
-_TAKEN_OVER: Final = tuple(f.name for f in fields(Draft) if f.name in Memory.__dataclass_fields__)
+_TAKEN_OVER: Final = tuple(
+    f.name for f in fields(Draft) if f.name in Memory.__dataclass_fields__ and f.name != "expires_at"
+)
 
 
 @frozen
@@ -152,7 +155,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
         agent_id=call.caller.agent_id,
         created_at=now,
         updated_at=now,
-        expires_at=_expiry(now, ttl),
+        expires_at=draft.expires_at or _expiry(now, ttl),
     )
 
 

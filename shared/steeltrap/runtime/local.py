@@ -1,6 +1,7 @@
 """The only composition root: settings in, a door over the chosen adapters out."""
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..toolsets import CATALOGUE
 from .clock import SystemClock
 
 if TYPE_CHECKING:
+    from ..adapters.sqlite.foreign import ForeignDatabase
     from ..adapters.sqlite.manifest import Manifest
     from ..adapters.sqlite.restoring import Restored
     from .aws import Following, Upkeep
@@ -234,3 +236,12 @@ def _small() -> Path:
             'STEELTRAP_EMBEDDER=small needs its model: run `pip install "steeltrap[small]"`, or choose another.'
         ) from None
     return Path(FOLDER)
+
+
+def open_foreign_database(
+    path: Path, name: str, going_on: Callable[[], None] = lambda: None
+) -> "AbstractContextManager[ForeignDatabase]":
+    """A SQLite database that another program made, to read its tables. Raises as `adapters.sqlite.foreign.opened`."""
+    from ..adapters.sqlite.foreign import opened
+
+    return opened(path, name, going_on)

@@ -63,6 +63,9 @@ def import_(
     look_around: Annotated[
         bool, typer.Option("--look-around", help="Compute links and surprise for imported memories; slower.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing: show the first five as they would be stored.")
+    ] = False,
     as_json: options.Json = False,
     data: options.Data = None,
     user: options.User = None,
@@ -100,6 +103,10 @@ def import_(
             split=split,
         )
         surveyed = imports.survey(path, filing, format)
+
+        if dry_run:
+            write_json(running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing))
+            return
 
         def new_call() -> "Call":
             call = memory.call(_BLOCK_SECONDS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Literal
 
 from ...model.frozen import frozen
@@ -16,7 +16,8 @@ class Filing:
 
     With `by_project`, what was said in a git repository is filed under the repository's own scope instead. `zone` is
     that of times without one; None is this machine's own. `columns` tells a table's column by the field that it holds,
-    and `split` what becomes one memory of a text (None: what suits the format).
+    and `split` what becomes one memory of a text (None: what suits the format). What has ended before `now` is left
+    out; None is this machine's own time.
     """
 
     scope: str
@@ -25,3 +26,4 @@ class Filing:
     zone: tzinfo | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     split: Split | None = None
+    now: datetime | None = None

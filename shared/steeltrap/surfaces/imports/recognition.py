@@ -10,7 +10,7 @@ from ...model import JsonObject
 from ...model.frozen import frozen
 from . import json_document, json_lines
 from .documents import Document
-from .formats import chatgpt, claude_ai, claude_code, knowledge_graph, mem0, memory_service, transcript
+from .formats import chatgpt, claude_ai, claude_code, knowledge_graph, mem0, memory_service, objects, transcript
 from .json_value import Damage, Value
 
 HEAD: Final = 256 * 1024
@@ -39,6 +39,7 @@ FORMATS: Final = {
         Format(name="server-memory", title="a knowledge graph of server-memory", is_value=knowledge_graph.is_value),
         Format(name="claude-code", title="a Claude Code transcript", is_value=claude_code.is_value),
         Format(name="messages", title="messages, or a steeltrap export", is_value=transcript.is_value),
+        Format(name="json", title="memories as JSON", is_value=objects.is_value),
         Format(name="mcp-memory-service", title="a database of mcp-memory-service"),
         Format(name="markdown", title="Markdown"),
         Format(name="csv", title="a table (CSV)"),
@@ -54,13 +55,17 @@ def recognised(document: Document) -> Format | None:
     with document.text() as file:
         head = file.read(HEAD)
     if head.startswith(memory_service.SIGNATURE):
-        there = not document.member and memory_service.is_file(document.path)
+        there = not document.member and memory_service.is_file(document.path, document.name)
         return FORMATS["mcp-memory-service"] if there else None
     if b"\x00" in head:
         if document.suffix in _BY_SUFFIX:
             raise InvalidInput("the file is no text.")
         return None
-    if is_json(head) and document.suffix not in _MARKDOWN and (found := _of_values(document)):
+    if (
+        (is_json(head) or document.suffix in _LINES)
+        and document.suffix not in _MARKDOWN
+        and (found := _of_values(document))
+    ):
         return found
     by_suffix = _BY_SUFFIX.get(document.suffix)
     return FORMATS[by_suffix] if by_suffix else None
@@ -85,9 +90,13 @@ def _has_lines(document: Document) -> bool:
         return True
     with document.text() as file:
         head = file.read(HEAD)
-    first, _, rest = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
-    parsed = next(json_lines.read(BytesIO(first)), None)
-    return isinstance(parsed, Value) and isinstance(parsed.value, dict) and bool(rest.strip())
+    lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n")
+    if len(lines) < 2 or not lines[0].startswith(b"{"):
+        return False
+    # The last of so many lines may be cut, and one of the others damaged.
+    first = [next(json_lines.read(BytesIO(line)), None) for line in lines[:_FIRST]]
+    whole = [isinstance(each, Value) and isinstance(each.value, dict) for each in first if each is not None]
+    return len(whole) > 1 and (whole[0] or 2 * sum(whole) >= len(whole))
 
 
 def _of_values(document: Document) -> Format | None:

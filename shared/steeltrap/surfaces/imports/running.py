@@ -5,13 +5,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from ... import record
 from ...engine.call import Call
 from ...engine.conversations.close_conversations import close_conversation
 from ...engine.conversations.import_ import import_conversations
+from ...engine.redact import redacted_text
+from ...engine.save import compose
 from ...engine.transfer import import_ as importing
+from ...errors import SteeltrapError
+from ...model import JsonObject
 from ...ports import TextKey
+from .filing import Filing
 from .parts import Flaw, Item, Kept, LeftOut, Part
+from .source import Survey, parts
 
+_PREVIEWED: Final = 5
+_SHOWN_FLAWS: Final = 200
 BLOCK_ITEMS: Final = 500
 BLOCK_BYTES: Final = 4 * 1024 * 1024
 
@@ -140,3 +149,48 @@ def _blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         memories += len(item.conversation.messages) if item.conversation is not None else 1
     if block:
         yield block
+
+
+def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
+    """What an import would do, without doing it: the first five as they would be stored, and how many there are."""
+    first: list[JsonObject] = []
+    tally = Tally()
+    flaws: list[Flaw] = []
+    found = 0
+    for item in _sorted_out(parts(surveyed, filing), tally, flaws.append):
+        try:
+            shown = _as_stored(call, item) if len(first) < _PREVIEWED else None
+        except SteeltrapError as error:
+            flaws.append(Flaw(where=item.where, at=item.at, sentence=error.message))
+            continue
+        found += 1
+        if shown is not None:
+            first.append({"where": item.where, **shown})
+    return {
+        "dry_run": True,
+        "formats": surveyed.formats,
+        "found": found,
+        "first": first,
+        "left_out": dict(sorted(tally.left_out.items())),
+        "kept_as_metadata": list(tally.kept),
+        "errors": [{"where": flaw.where, "message": flaw.sentence} for flaw in flaws[:_SHOWN_FLAWS]],
+        "failed": len(flaws),
+    }
+
+
+def _as_stored(call: Call, item: Item) -> JsonObject:
+    if item.draft is not None:
+        return record.encode(compose(call, item.draft))
+    if item.conversation is None:
+        return item.record or {}
+    conversation = item.conversation
+    said = [redacted_text(call, "content", said.message.content) for said in conversation.messages[:2]]
+    return {
+        "conversation_id": conversation.id,
+        "context": conversation.context,
+        "scope": conversation.scope,
+        "tags": list(conversation.tags),
+        "metadata": conversation.metadata,
+        "messages": len(conversation.messages),
+        "begins": said,
+    }

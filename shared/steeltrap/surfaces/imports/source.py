@@ -11,7 +11,18 @@ from ...rules.limits import check_json
 from . import recognition
 from .documents import Document, documents
 from .filing import Filing
-from .formats import chatgpt, claude_ai, claude_code, knowledge_graph, lines, markdown, mem0, memory_service, table
+from .formats import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    knowledge_graph,
+    lines,
+    markdown,
+    mem0,
+    memory_service,
+    objects,
+    table,
+)
 from .formats.transcript import Transcript
 from .parts import Flaw, Item, LeftOut, Part
 from .recognition import FORMATS, TEXTS, Format
@@ -22,6 +33,7 @@ _CHATS: Final = {
     "claude-ai": claude_ai.parts,
     "server-memory": knowledge_graph.parts,
     "mem0": mem0.parts,
+    "json": objects.parts,
 }
 
 
@@ -86,7 +98,7 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
     before = 0
     for document, format in surveyed.found:
         try:
-            for part in _of_document(document, format, before, filing):
+            for part in _of_document(document, format, before, filing, surveyed.going_on):
                 surveyed.going_on()
                 yield _checked(part)
         except SteeltrapError as error:
@@ -124,14 +136,16 @@ def _is_text(document: Document) -> bool:
         return b"\x00" not in file.read(recognition.HEAD)
 
 
-def _of_document(document: Document, format: Format, before: int, filing: Filing) -> Iterator[Part]:
+def _of_document(
+    document: Document, format: Format, before: int, filing: Filing, going_on: Callable[[], None]
+) -> Iterator[Part]:
     name = document.name
     if format.name in _CHATS:
         yield from _CHATS[format.name](recognition.values(document), name, before, filing)
     elif format.name == "messages":
         yield from _transcript(document, before, filing).parts(recognition.values(document))
     elif format.name == "mcp-memory-service":
-        yield from memory_service.parts(document.path, name, before, document.size, filing)
+        yield from memory_service.parts(document.path, name, before, document.size, filing, going_on)
     elif format.name == "markdown":
         yield from markdown.parts(_text(document), name, before + document.size, document.size, filing)
     else:

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ....engine.save import Draft
+from ....errors import InvalidInput
 from ....model import JsonObject
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
-from ..parts import Flaw, Item, Part
+from ..parts import Flaw, Item, LeftOut, Part
+from ..validity import validity_of
 from .chats import flaw
 
 _FORMS = (
@@ -38,12 +40,22 @@ def parts(values: Iterable[Value | Damage], name: str, before: int, filing: Fili
             continue
         where, at = f"{name}:{value.line}", before + value.at
         found = list(_facts(value.value))
+        body = value.value if isinstance(value.value, dict) else {}
+        try:
+            validity = validity_of(body, filing)
+        except InvalidInput as error:
+            yield Flaw(where=where, at=at, sentence=error.message)
+            continue
+        if validity.ended and found:
+            yield LeftOut(what=validity.ended, count=len(found))
+            continue
         for content, metadata in found:
             draft = Draft(
                 content=cleaned(content),
                 scope=filing.scope,
                 tags=filing.tags,
                 metadata={"imported_from": "server-memory", **metadata},
+                expires_at=validity.until,
             )
             yield Item(where=where, at=at, size=value.size // len(found), draft=draft)
         if not found:

@@ -6,6 +6,7 @@ Each is `{"id", "memory", "hash", "metadata", "categories", "created_at", "updat
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from ....engine.save import Draft
@@ -16,6 +17,7 @@ from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part
 from ..times import moment
+from ..validity import validity_of
 from .chats import flaw
 
 _KEPT: Final = ("user_id", "agent_id", "run_id", "app_id")
@@ -39,14 +41,24 @@ def parts(values: Iterable[Value | Damage], name: str, before: int, filing: Fili
             yield Flaw(where=where, at=at, sentence='a memory of mem0 must look like {"id": "...", "memory": "..."}.')
         else:
             try:
-                yield Item(where=where, at=at, size=value.size, draft=_draft(body, filing))
+                validity = validity_of({**_metadata(body), **body}, filing)
+                if validity.ended:
+                    yield LeftOut(what=validity.ended)
+                    continue
+                draft = replace(_draft(body, filing), expires_at=validity.until)
+                yield Item(where=where, at=at, size=value.size, draft=draft)
             except InvalidInput as error:
                 yield Flaw(where=where, at=at, sentence=error.message)
 
 
+def _metadata(body: JsonObject) -> JsonObject:
+    given = body.get("metadata")
+    return given if isinstance(given, dict) else {}
+
+
 def _draft(body: JsonObject, filing: Filing) -> Draft:
-    given, categories = body.get("metadata"), body.get("categories")
-    metadata: JsonObject = {"imported_from": "mem0", **(given if isinstance(given, dict) else {})}
+    categories = body.get("categories")
+    metadata: JsonObject = {"imported_from": "mem0", **_metadata(body)}
     metadata |= {key: body[key] for key in _KEPT if isinstance(body.get(key), str)}
     tags = [tag for tag in categories if isinstance(tag, str)] if isinstance(categories, list) else []
     return Draft(
