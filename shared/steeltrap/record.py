@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from .errors import InvalidInput
-from .model import Importance, JsonObject, Link, Memory, Message, When
+from .model import Import, Importance, JsonObject, Link, Memory, Message, When
 
 _TIMES: Final = (
     "created_at",
@@ -106,6 +106,20 @@ def from_image(image: str | bytes) -> Memory:
     return decode(from_json(image))
 
 
+def import_to_image(run: Import) -> str:
+    """An import as JSON text."""
+    values = {f.name: getattr(run, f.name) for f in fields(Import) if getattr(run, f.name) != f.default}
+    return _encoder.encode({k: v.isoformat() if isinstance(v, datetime) else v for k, v in values.items()})
+
+
+def import_from_image(image: str | bytes) -> Import:
+    """The import of `import_to_image`'s text."""
+    values = from_json(image)
+    times = {name: datetime.fromisoformat(values[name]) for name in _IMPORT_TIMES if name in values}
+    return Import(**{**values, **times, "formats": tuple(values.get("formats", ()))})
+
+
+_IMPORT_TIMES: Final = ("started_at", "busy_until", "finished_at", "undone_at")
 _encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _adapter: TypeAdapter[list[Memory]] | None = None
 

@@ -46,6 +46,7 @@ from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound,
 from steeltrap.model import (
     Association,
     Filter,
+    Import,
     Importance,
     Link,
     Memory,
@@ -521,6 +522,36 @@ def test_a_session_is_added_once_and_sessions_come_oldest_first(space: Space) ->
     assert space.sessions() == sessions
 
 
+def test_imports_come_the_latest_first_and_are_written_again(space: Space) -> None:
+    runs = [
+        Import(id=id, name=f"{id} 寿司.zip", formats=("Markdown",), started_at=later(s), busy_until=later(600))
+        for id, s in (("a", 60.000001), ("b", 0), ("c", 0))
+    ]
+    for run in reversed(runs):
+        space.put_import(run)
+    assert space.imports() == runs
+    done = replace(runs[1], written=3, busy_until=None, finished_at=later(7), agent_id="cli")
+    space.put_import(done)
+    assert space.imports() == [runs[0], done, runs[2]]
+
+
+def test_what_an_import_brought_is_known_deleted_expired_and_turns_too(space: Space) -> None:
+    mine = [save(space, f"the heron {n}", import_id="i", import_version=1) for n in range(3)]
+    said = turn("the heron said", "talk", import_id="i", import_version=1)
+    commit(space, Create(entry=entry(said)))
+    save(space, "the otter", import_id="other", import_version=1)
+    save(space, "the owl")
+    update(space, mine[0], content="the heron edited")
+    gone = replace(mine[1], deleted_at=NOON, updated_at=NOON, version=2)
+    commit(space, Replace(entry=replace(entry(gone), embeddings=(), tokens=()), expected=1))
+    assert sorted(space.brought_by("i")) == sorted([said.id, *(each.id for each in mine)])
+    assert space.brought_by("nothing") == []
+    listed = space.page(Filter(import_id="i"), limit=10)
+    assert {each.id for each in listed.memories} == {mine[0].id, mine[2].id}
+    space.purge([mine[0].id, said.id])
+    assert sorted(space.brought_by("i")) == sorted([mine[1].id, mine[2].id])
+
+
 def test_a_removed_session_is_gone_and_its_memories_are_not(space: Space) -> None:
     space.add_session(Session(id="s", created_at=NOON))
     note = save(space, "note", scope="session/s")
@@ -615,6 +646,9 @@ _OPERATIONS: dict[str, Callable[[Space, Memory], object]] = {
     "scopes": lambda space, one: space.scopes(),
     "sessions": lambda space, one: space.sessions(),
     "add session": lambda space, one: space.add_session(Session(id="s", created_at=NOON)),
+    "imports": lambda space, one: space.imports(),
+    "put import": lambda space, one: space.put_import(Import(id="i", name="notes.md", started_at=NOON)),
+    "brought by": lambda space, one: space.brought_by("i"),
     "remove session": lambda space, one: space.remove_session("s"),
     "revisions": lambda space, one: space.revisions(one.id),
     "usage": lambda space, one: space.usage([one.id]),
@@ -1378,9 +1412,10 @@ def test_forgetting_a_user_leaves_nothing_and_nobody_else_behind(opened: MemoryS
     space.note_access([mine.id], NOON)
     commit(space, Create(entry=entry(turn("the heron", "talk"))))
     space.add_session(Session(id="s", created_at=NOON))
+    space.put_import(Import(id="i", name="notes.md", started_at=NOON))
     other = save(space_of(opened, "bob"), "the otter")
     assert opened.forget_user(UserRef("ana")) is True
-    assert (space.sessions(), space.open_turns("talk")) == ([], [])
+    assert (space.sessions(), space.open_turns("talk"), space.imports()) == ([], [], [])
     assert list(opened.users()) == [UserRef("bob")]
     matches = search(space, "heron", near=vector(1))
     assert (list(matches.candidates), matches.stored, list(space.walk()), space.scopes()) == ([], 0, [], {})

@@ -528,3 +528,60 @@ def test_without_a_place_for_files_it_says_what_to_use_instead(door: Door) -> No
         body = without.invoke("associative.memory_sync", arguments, Caller(UserRef("ana"))).body
         assert body["error"]["code"] == "unavailable"
         assert "core.export" in body["error"]["message"]
+
+
+def told_by_core(ask: Callable[..., Any], tool: str, **arguments: Any) -> Any:
+    result = ask(f"core.{tool}", **arguments)
+    assert result.error is None, result.error
+    return result.body
+
+
+@pytest.mark.parametrize("strategy", ["overwrite", "merge_metadata"])
+def test_an_undone_import_gives_what_it_changed_its_earlier_text_again(ana: Callable[..., Any], strategy: str) -> None:
+    kept = told_by_core(ana, "save", content="The heron fishes at dawn.", scope="work", tags=["old"])["id"]
+    also = told_by_core(ana, "save", content="The otter swims.", scope="work", tags=["old"])["id"]
+    exported(ana, file_path="a.json", scope="work")
+    for id, text in ((kept, "The heron fishes at noon."), (also, "The otter dives.")):
+        told_by_core(ana, "update", id=id, content=text, tags=["new"])
+    before = {id: told_by_core(ana, "get", id=id) for id in (kept, also)}
+    imported(ana, "a.json", merge_strategy=strategy)
+    [run] = told_by_core(ana, "list_imports")["imports"]
+    assert (run["name"], run["written"], run["updated"]) == ("a.json", 0, 2)
+    told_by_core(ana, "update", id=also, content="The otter sleeps.")
+    undone = told_by_core(ana, "undo_import", id=run["id"])
+    assert (undone["removed"], undone["restored"], [left["id"] for left in undone["left"]]) == (0, 1, [also])
+    after = told_by_core(ana, "get", id=kept)
+    assert [after[name] for name in ("content", "tags")] == [before[kept][name] for name in ("content", "tags")]
+    assert "import_id" not in after
+    assert told_by_core(ana, "get", id=also)["content"] == "The otter sleeps."
+    assert ana("core.undo_import", id=run["id"]).error.code == "conflict"
+
+
+def test_an_undone_import_takes_versions_and_new_memories_away(ana: Callable[..., Any]) -> None:
+    kept = told_by_core(ana, "save", content="The heron fishes at dawn.", scope="work")["id"]
+    exported(ana, file_path="a.json", scope="work")
+    told_by_core(ana, "update", id=kept, content="The heron fishes at noon.")
+    imported(ana, "a.json", merge_strategy="create_versions")
+    imported(ana, "a.json", scope="copies")
+    assert told_by_core(ana, "stats")["memories"] == 3
+    for run in told_by_core(ana, "list_imports")["imports"]:
+        assert told_by_core(ana, "undo_import", id=run["id"])["removed"] == 1
+    [left] = told_by_core(ana, "list")["memories"]
+    assert (left["id"], left.get("links")) == (kept, None)
+
+
+def test_calls_of_one_import_id_are_one_import(ana: Callable[..., Any]) -> None:
+    id = "00000000-0000-4000-8000-0000000000aa"
+    for text in ("one", "two"):
+        saved = told_by_core(ana, "save", content=f"Record {text}.")["id"]
+        records = told_by_core(ana, "export")["records"]
+        told_by_core(ana, "forget", id=saved)
+        told_by_core(ana, "import", records=records, import_id=id)
+    [run] = told_by_core(ana, "list_imports")["imports"]
+    assert (run["id"], run["written"], run["skipped"], run["state"]) == (id, 2, 1, "complete")
+    assert told_by_core(ana, "undo_import", id=id[:9])["removed"] == 2
+    refused = (
+        ana("core.import", records=[], import_id=id).error or ana("core.import", records=records, import_id=id).error
+    )
+    assert refused.code in ("conflict", "invalid_input")
+    assert ana("core.import", records=records, import_id="notes-of-ana").error.code == "invalid_input"

@@ -66,9 +66,18 @@ def core(run: Run) -> None:
     records = run("core.export")["records"]
     assert run("core.forget", id=dark)["verified"] is True
     assert run("core.search", query="dark", mode="keyword")["results"] == []
-    assert run("core.import", records=records)["written"] == 1
+    _import_twice(run, records)
     assert run("core.get", id=dark)["content"] == "User prefers dark mode."
     assert run("core.stats")["memories"] == before + 4
+
+
+def _import_twice(run: Run, records: list[Any]) -> None:
+    """Import records, one of which is new, take that back, and import them again."""
+    assert run("core.import", records=records)["written"] == 1
+    latest = run("core.list_imports", limit=1)["imports"][0]
+    assert (latest["written"], latest["state"]) == (1, "complete")
+    assert run("core.undo_import", id=latest["id"])["removed"] == 1
+    assert run("core.import", records=records)["written"] == 1
 
 
 def notes(run: Run) -> None:

@@ -858,3 +858,24 @@ def test_an_import_of_records_claims_no_other_author(guarded: Browser, keys: Api
     assert "1 written" in dropped(guarded, "one.jsonl", json.dumps(record).encode()).text
     stored = door.invoke("core.get", {"id": record["id"]}, Caller(UserRef("ana"), "agent-1")).body
     assert (stored["agent_id"], stored["imported_by"], stored["untrusted"]) == ("agent-1", "agent-1", True)
+
+
+def test_an_import_is_listed_and_undone_after_a_question(guarded: Browser, keys: ApiKeys, door: Door) -> None:
+    ana = Caller(UserRef("ana"), "agent-1")
+    sign_in(guarded, keys, "ana")
+    assert "Nothing was imported yet" in guarded.get("/console/imports").text
+    door.invoke("core.save", {"content": "The otter swims."}, ana)
+    dropped(guarded, "notes.txt", b"The heron fishes.\nThe owl sleeps.\n")
+    [run] = door.invoke("core.list_imports", {}, ana).body["imports"]
+    listed = guarded.get("/console/imports").text
+    assert "notes" in listed
+    undo = f"/console/imports/{run['id']}/undo"
+    assert undo in listed
+    assert "Undo this import?" in guarded.get(undo).text
+    assert door.invoke("core.stats", {}, ana).body["memories"] == 3
+    assert "2 memories and messages were erased" in guarded.post(undo, {}).text
+    assert door.invoke("core.stats", {}, ana).body["memories"] == 1
+    assert guarded.post(undo, {}).status_code == 409
+    assert undo not in guarded.get("/console/imports").text
+    sign_in(guarded, keys, "ana", read_only=True)
+    assert guarded.post(undo, {}).status_code == 403

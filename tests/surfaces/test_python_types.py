@@ -90,7 +90,7 @@ def test_every_answer_is_of_the_type_that_the_types_say(declared: Any, tmp_path:
     with open_memory(tmp_path, conversation="chat-1", embedder=HashedWords()) as memory:
 
         def run(tool: str, **arguments: Any) -> Any:
-            name = CATALOGUE.tool(tool).name.replace("import", "import_")
+            name = "import_" if CATALOGUE.tool(tool).name == "import" else CATALOGUE.tool(tool).name
             answer = getattr(getattr(memory, toolset), name)(**arguments)
             hints = get_type_hints(getattr(getattr(declared, toolset.title()), name))
             TypeAdapter(hints["return"]).validate_python(answer)

@@ -44,6 +44,7 @@ class Call:
 
     `zone` is where the caller's days are, None for this machine's. `measure` takes the time of the stages. With a
     `background` no append waits for episodes to be made.
+    What is written belongs to the import `import_id`, if there is one.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a
     header or `_meta`. `redacted` has the kind and the hash of each secret that was replaced.
@@ -63,6 +64,7 @@ class Call:
     zone: tzinfo | None = None
     redacted: set[tuple[str, int]] = field(default_factory=set, repr=False)
     measure: Measure = field(default_factory=Measure)
+    import_id: str | None = None
     background: Background | None = None
 
     @property

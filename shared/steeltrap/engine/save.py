@@ -155,6 +155,8 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
         agent_id=call.caller.agent_id,
         created_at=now,
         updated_at=now,
+        import_id=call.import_id,
+        import_version=1 if call.import_id else None,
         expires_at=draft.expires_at or _expiry(now, ttl),
     )
 

@@ -130,8 +130,7 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         # A new text is as trusted as who writes it; other changes make nothing more trusted.
         "untrusted": call.caller.permissions.untrusted or (old.untrusted and edit.content in (None, old.content)),
     }
-    if edit.imported:
-        new |= {"imported_by": call.caller.agent_id, "imported_at": now}
+    new |= _imported(call, old, edit)
     for name in _PLAIN:
         if (value := getattr(edit, name)) is not None:
             new[name] = value
@@ -158,6 +157,12 @@ def edited(call: Call, old: Memory, edit: Edit) -> Memory:
         new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
         limits.check_manual_links(new["links"])
     return replace(old, **new)
+
+
+def _imported(call: Call, old: Memory, edit: Edit) -> dict[str, Any]:
+    mark = {"imported_by": call.caller.agent_id, "imported_at": call.now()} if edit.imported else {}
+    # Everything that an import's call changes is the import's.
+    return mark | ({"import_id": call.import_id, "import_version": old.version + 1} if call.import_id else {})
 
 
 def _messages_for(content: str, old: Memory) -> tuple[Message, ...]:

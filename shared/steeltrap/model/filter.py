@@ -19,6 +19,7 @@ FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
         "agent_id": "text",
         "agent_label": "text",
         "conversation_id": "text",
+        "import_id": "text",
         "untrusted": "flag",
         "created_at": "time",
         "occurred_at": "time",
@@ -65,6 +66,7 @@ class Filter:
     agent_id: str | None = None
     agent_label: str | None = None
     conversation_id: str | None = None
+    import_id: str | None = None
     untrusted: bool | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

@@ -74,7 +74,8 @@ class Memory:
 
     `agent_id` wrote it, `updated_by` changed it last: both are the calling agent, never an argument.
     `imported_at` is when a tool's import wrote it, `imported_by` for which agent: the times and the
-    history of such a memory are as the import told them.
+    history of such a memory are as the import told them. `import_id` is the import that brought it or changed it last,
+    and `import_version` the version that the import wrote.
 
     `superseded_by` is the memory that was saved in its place, `superseded_at` when that one was created: from then on
     it is shown only on request. `supersedes` are the memories that it was itself saved in place of.
@@ -100,6 +101,8 @@ class Memory:
     updated_by: str | None = None
     imported_by: str | None = None
     imported_at: datetime | None = None
+    import_id: str | None = None
+    import_version: int | None = None
     conversation_id: str | None = None
     occurred_at: When | None = None
     occurred_until: When | None = None
@@ -174,6 +177,31 @@ class Session:
 
     id: str
     created_at: datetime
+
+
+@frozen
+class Import:
+    """One import: what it was of, who made it, and what it did so far. Memories that it brought have its id.
+
+    `busy_until` is the time until which it may still write, `process` names the process that does. Without
+    `finished_at` it is running, or was stopped. `kept` counts what an undo left because it was changed since.
+    """
+
+    id: str
+    name: str
+    started_at: datetime
+    formats: tuple[str, ...] = ()
+    agent_id: str | None = None
+    written: int = 0
+    updated: int = 0
+    skipped: int = 0
+    failed: int = 0
+    episodes: int = 0
+    busy_until: datetime | None = None
+    process: str | None = None
+    finished_at: datetime | None = None
+    undone_at: datetime | None = None
+    kept: int = 0
 
 
 MICROS_PER_DAY: Final = 86_400_000_000

@@ -9,6 +9,7 @@ from ..model import (
     Association,
     Embedding,
     Filter,
+    Import,
     Matches,
     Memory,
     Page,
@@ -181,6 +182,19 @@ class Space(Protocol):
 
     def remove_session(self, id: str) -> bool:
         """Remove a session, but not its memories. False if there is none."""
+        ...
+
+    def imports(self) -> list[Import]:
+        """The imports, the latest begun first, then by id."""
+        ...
+
+    def put_import(self, run: Import) -> None:
+        """Write an import durably, in place of the one of its id."""
+        ...
+
+    def brought_by(self, import_id: str) -> list[str]:
+        """The ids of the memories and turns that have the id of this import, deleted, expired and superseded ones
+        too, in no order."""
         ...
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:

@@ -173,6 +173,7 @@ class CoreMemoryView(TypedDict):
     updated_by: NotRequired[str]
     imported_by: NotRequired[str]
     imported_at: NotRequired[str]
+    import_id: NotRequired[str]
     conversation_id: NotRequired[str]
     occurred_at: NotRequired[str]
     occurred_until: NotRequired[str]
@@ -224,6 +225,7 @@ class CoreHitView(TypedDict):
     updated_by: NotRequired[str]
     imported_by: NotRequired[str]
     imported_at: NotRequired[str]
+    import_id: NotRequired[str]
     conversation_id: NotRequired[str]
     occurred_at: NotRequired[str]
     occurred_until: NotRequired[str]
@@ -505,6 +507,51 @@ class CoreImportView(TypedDict):
     skipped: int
     errors: builtins.list[CoreItemError]
 
+class CoreImportRunView(TypedDict):
+    """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
+    left because it was changed since.
+    """
+
+    id: str
+    name: str
+    state: str
+    started_at: str
+    formats: NotRequired[builtins.list[str]]
+    agent_id: NotRequired[str]
+    written: int
+    updated: NotRequired[int]
+    skipped: int
+    failed: int
+    episodes: NotRequired[int]
+    finished_at: NotRequired[str]
+    undone_at: NotRequired[str]
+    kept: NotRequired[int]
+
+class CoreImportsView(TypedDict):
+    """The imports, the latest first, and how many there are in all."""
+
+    imports: builtins.list[CoreImportRunView]
+    total: int
+
+class CoreChangedView(TypedDict):
+    """A memory that was changed since the import."""
+
+    id: str
+    content: str
+
+class CoreImportUndoneView(TypedDict):
+    """The numbers of memories and messages that were removed and of memories that have their earlier text again. `left`
+    has up to 100 of the memories that were changed since and stay, `left_total` counts them. `more` is true if time
+    ran out: call again to continue.
+    """
+
+    id: str
+    removed: int
+    restored: int
+    left: builtins.list[CoreChangedView]
+    left_total: int
+    more: NotRequired[bool]
+
 class CoreStatsView(TypedDict):
     """How much is stored. `bytes` is the size on disk; `record_bytes` is the size that counts towards a quota."""
 
@@ -566,6 +613,7 @@ class Core:
         agent_label: str | None = None,
         written_by: str | None = None,
         of_conversation: str | None = None,
+        import_id: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
@@ -591,6 +639,7 @@ class Core:
         agent_label: str | None = None,
         written_by: str | None = None,
         of_conversation: str | None = None,
+        import_id: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
@@ -681,6 +730,7 @@ class Core:
         agent_label: str | None = None,
         written_by: str | None = None,
         of_conversation: str | None = None,
+        import_id: str | None = None,
         untrusted: bool | None = None,
         created_after: str | datetime | None = None,
         created_before: str | datetime | None = None,
@@ -833,11 +883,24 @@ class Core:
         A record keeps the latest 32 MiB of its history; `history_from` is the first version then.
         """
 
-    def import_(self, *, records: Sequence[Mapping[str, Any]]) -> CoreImportView:
+    def import_(self, *, records: Sequence[Mapping[str, Any]], import_id: str | None = None) -> CoreImportView:
         """Import records from an export, under their own ids. Records that already exist are skipped.
 
         The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
-        agent's name in a record is kept as `agent_label`.
+        agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
+        """
+
+    def list_imports(self, *, limit: int = 20, offset: int = 0) -> CoreImportsView:
+        """List the imports, the latest first: from which file, when, and what each wrote.
+
+        `list` with `import_id` lists the memories that one brought; undo_import takes one back.
+        """
+
+    def undo_import(self, *, id: str) -> CoreImportUndoneView:
+        """Take back an import: erase what it created, and give what it changed its earlier text again.
+
+        What was changed since is left and listed, and what was there before the import stays. The erased memories can't be
+        restored, but the file can be imported again.
         """
 
     def stats(self) -> CoreStatsView:

@@ -43,6 +43,7 @@ Content = Annotated[
 ]
 AnyId = Annotated[str, AfterValidator(GivenId), Field(max_length=64)]
 MemoryId = Annotated[AnyId, Field(min_length=1, description="The memory's id, from save or search.")]
+ImportId = Annotated[str, Field(min_length=8, max_length=64, description="The import's id, from list_imports.")]
 MemoryIds = Annotated[list[MemoryId], Field(min_length=1, max_length=1000, description="Ids of the memories.")]
 Query = Annotated[str, Field(min_length=1, max_length=8192, description="What to look for, in plain language.")]
 LongText = Annotated[str, Field(max_length=4 * 1024 * 1024)]

@@ -9,6 +9,7 @@ from ...model import (
     Association,
     Embedding,
     Filter,
+    Import,
     Matches,
     Memory,
     Page,
@@ -161,6 +162,15 @@ class DynamoSpace:
 
     def remove_session(self, id: str) -> bool:
         return sessions.remove(self._partition, id)
+
+    def imports(self) -> list[Import]:
+        return sessions.imports(self._reading)
+
+    def put_import(self, run: Import) -> None:
+        sessions.put_import(self._partition, run)
+
+    def brought_by(self, import_id: str) -> list[str]:
+        return sessions.brought_by(self._partition, import_id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         known = canonical(id)

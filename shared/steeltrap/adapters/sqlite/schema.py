@@ -124,6 +124,7 @@ MIGRATIONS: Final = (
     WHERE category IS NOT NULL AND fold_category(category) <> category;
     """,
     "",  # what `_note_days` does once the traits have their column
+    "CREATE TABLE imports (id TEXT PRIMARY KEY, image TEXT NOT NULL) WITHOUT ROWID;",
 )
 _NOTES_DAYS: Final = 7
 """The version from which on the traits say what happened on a day without a time."""
@@ -138,6 +139,7 @@ TABLES: Final = (
     "purge",
     "open_turn",
     "session",
+    "imports",
     "staged",
     "meta",
 )

@@ -13,6 +13,7 @@ from ...model import (
     Candidates,
     Embedding,
     Filter,
+    Import,
     Matches,
     Memory,
     Page,
@@ -252,6 +253,18 @@ class SqliteSpace:
             return False
         with file.writing(self._deadline) as (connection, _):
             return sessions.remove(connection, id)
+
+    def imports(self) -> list[Import]:
+        with self._file.reading() as connection:
+            return [] if connection is None else sessions.imports(connection)
+
+    def put_import(self, run: Import) -> None:
+        with self._file.writing(self._deadline) as (connection, _):
+            sessions.put_import(connection, run)
+
+    def brought_by(self, import_id: str) -> list[str]:
+        with self._file.reading() as connection:
+            return [] if connection is None else sessions.brought_by(connection, import_id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         with self._file.reading() as connection:

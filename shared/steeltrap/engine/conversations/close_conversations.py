@@ -101,10 +101,15 @@ def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
 
 def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
     """The turns of each episode that is over; of a very long conversation the first of them."""
-    apart: dict[tuple[str | None, str], list[Memory]] = {}
+    apart: dict[tuple[str | None, str, str | None], list[Memory]] = {}
     for turn in call.space.open_turns(conversation_id):
-        apart.setdefault((turn.agent_id, turn.scope), []).append(turn)
+        apart.setdefault(_group(turn), []).append(turn)
     return [episode for turns in apart.values() for episode in _split(call, turns, ended)]
+
+
+def _group(turn: Memory) -> tuple[str | None, str, str | None]:
+    """What the turns of one episode have in common; an import's own, so that it can be taken back."""
+    return turn.agent_id, turn.scope, turn.import_id
 
 
 def _split(call: Call, turns: list[Memory], ended: bool) -> list[list[Memory]]:
@@ -171,7 +176,9 @@ def episode_of(call: Call, turns: Sequence[Memory]) -> tuple[Draft, Memory]:
     )
     id = str(uuid5(UUID(first.id), "episode"))
     as_said = replace(call, secrets="off")  # its secrets were dealt with when it was said
-    return draft, replace(saving.compose(as_said, draft), id=id, agent_id=first.agent_id)
+    mark = 1 if first.import_id else None
+    episode = saving.compose(as_said, draft)
+    return draft, replace(episode, id=id, agent_id=first.agent_id, import_id=first.import_id, import_version=mark)
 
 
 def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
@@ -179,7 +186,7 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     first = turns[0]
     there = call.space.get([id], deleted=True).get(id)
     open_turns = call.space.open_turns(first.conversation_id or "")
-    still = [turn for turn in open_turns if (turn.agent_id, turn.scope) == (first.agent_id, first.scope)]
+    still = [turn for turn in open_turns if _group(turn) == _group(first)]
     if there is None or not still or still[0].id != first.id:
         return
     pairs = zip(still, there.messages, strict=False)

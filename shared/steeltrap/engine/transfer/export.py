@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from ... import record
@@ -65,14 +66,14 @@ def _record(call: Call, memory: Memory, *, history: bool, most: int | None) -> t
     Of a history that needs more than `most` bytes with it, the latest images are kept: `history_from` names the version
     of the first one. So no writer of many versions keeps the others' memories from being exported.
     """
-    whole = record.encode(memory)
+    whole = _encoded(memory)
     size = size_of(whole)
     images: deque[tuple[JsonObject, int]] = deque()
     left_out = False
     past = earlier(call, memory) if history else iter(())
     for revision in past if most is None else call.in_time(past):
         image = {
-            "memory": record.encode(revision.memory),
+            "memory": _encoded(revision.memory),
             "replaced_at": revision.replaced_at.isoformat(),
             "replaced_by": revision.replaced_by,
         }
@@ -86,3 +87,8 @@ def _record(call: Call, memory: Memory, *, history: bool, most: int | None) -> t
     if images:
         whole["history"] = [image for image, _ in images]
     return whole, size
+
+
+def _encoded(memory: Memory) -> JsonObject:
+    """A memory without the import that brought it, which no other store knows."""
+    return record.encode(replace(memory, import_id=None, import_version=None))

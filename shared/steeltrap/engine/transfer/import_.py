@@ -44,7 +44,8 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     for index, raw in enumerate(call.in_time(records)):
         try:
             memory, past = _parse(call, raw)
-            parsed[index] = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
+            told = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
+            parsed[index] = _marked(call, *told)
         except SteeltrapError as error:
             errors[index] = error
     superseding = fitting(call, [memory for memory, _ in parsed.values()])
@@ -53,6 +54,16 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
+
+
+def _marked(call: Call, memory: Memory, past: Sequence[Revision]) -> _Parsed:
+    """A record as this import's, whatever import of another store it names."""
+    return belonging(call, memory), tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+
+
+def belonging(call: Call, memory: Memory) -> Memory:
+    """A memory as the call's import writes it."""
+    return replace(memory, import_id=call.import_id, import_version=memory.version if call.import_id else None)
 
 
 def stamped(call: Call, memory: Memory) -> Memory:

@@ -23,7 +23,7 @@ from ..entry import embed_memories, entry
 from ..redact import redacted
 from ..save import Draft
 from .export_file import files_of, pages
-from .import_ import stamped
+from .import_ import belonging, stamped
 from .sync_fates import Fate, Strategy, differs, fate_of, merging, overwriting
 from .sync_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
 
@@ -222,7 +222,7 @@ def _overtaken(call: Call, step: _Step, conflict: Conflict) -> dict[int, Steeltr
 
 
 def _create(call: Call, block: Sequence[_Step]) -> None:
-    memories = [stamped(call, replace(step.given, id=step.id, links=_links(step))) for step in block]
+    memories = [belonging(call, stamped(call, replace(step.given, id=step.id, links=_links(step)))) for step in block]
     vectors = embed_memories(call, memories)
     around = saving.look_around(call, memories, vectors)
     changes = []

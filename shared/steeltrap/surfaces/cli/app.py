@@ -23,6 +23,7 @@ from . import (
     memories,
     moving,
     serving,
+    undoing,
     upkeep,
 )
 from .exits import EPILOG, Exit, exit_code
@@ -105,6 +106,7 @@ for register in (
     memories.register,
     browsing.register,
     moving.register,
+    undoing.register,
     upkeep.register,
     configuration.register,
     backups.register,

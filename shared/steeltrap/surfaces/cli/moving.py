@@ -2,19 +2,20 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ...errors import SteeltrapError
+from ...errors import InvalidInput, SteeltrapError
 from ...model import DEFAULT_SCOPE
-from . import options
+from . import options, undoing
 from .exits import Exit
 from .opening import opened
 from .output import complain, say, write_json
 
 if TYPE_CHECKING:
     from ...engine.call import Call
+    from ..imports.running import Tally
 
 Split = Literal["sections", "bullets", "lines"]
 
@@ -29,7 +30,13 @@ def register(app: typer.Typer) -> None:
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder.")],
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder.")
+    ] = None,
+    undo: Annotated[
+        str | None,
+        typer.Option("--undo", metavar="ID", help="Take back the import of this id, as `steeltrap imports` shows it."),
+    ] = None,
     format: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="What the file is, if it isn't recognised.")
     ] = None,
@@ -78,11 +85,15 @@ def import_(
     the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
     after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
     """
-    from ...engine.redact import told
     from .. import imports
     from ..imports import running
     from .progress import shown
 
+    if undo is not None:
+        with opened(data=data, user=user, agent=agent) as memory:
+            return undoing.undo(memory, undo, as_json=as_json)
+    if path is None:
+        raise InvalidInput("Name the file to import: `steeltrap import PATH`. `--undo ID` takes an import back.")
     path = path.expanduser()
     tally = running.Tally()
     listed: list[dict[str, str]] = []
@@ -114,17 +125,18 @@ def import_(
             return call
 
         try:
-            with shown(f"Importing {path.name}", surveyed.size) as advance:
-                running.run(
-                    new_call,
-                    imports.parts(surveyed, filing),
-                    tally=tally,
-                    look_around=look_around,
-                    report=report,
-                    advance=advance,
-                )
-            with shown("Summarising conversations", len(tally.conversations)) as advance:
-                running.close(new_call, tally=tally, advance=advance)
+            with running.recorded(new_call, path.name, surveyed.formats, tally) as call_of_import:
+                with shown(f"Importing {path.name}", surveyed.size) as advance:
+                    running.run(
+                        call_of_import,
+                        imports.parts(surveyed, filing),
+                        tally=tally,
+                        look_around=look_around,
+                        report=report,
+                        advance=advance,
+                    )
+                with shown("Summarising conversations", len(tally.conversations)) as advance:
+                    running.close(call_of_import, tally=tally, advance=advance)
         except (KeyboardInterrupt, SteeltrapError):
             if tally.seen:
                 complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
@@ -132,32 +144,46 @@ def import_(
     if tally.failed > len(listed):
         complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
     if as_json:
-        counts = {"written": tally.written, "skipped": tally.skipped, "failed": tally.failed}
-        left_out = dict(sorted(tally.left_out.items()))
-        write_json(
-            {
-                "formats": surveyed.formats,
-                **counts,
-                "episodes": tally.episodes,
-                "left_out": left_out,
-                "kept_as_metadata": list(tally.kept),
-                "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
-                "errors": listed,
-            }
-        )
+        write_json(_as_json(tally, surveyed.formats, listed, secrets))
     else:
-        say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
-        if tally.episodes:
-            say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
-        if replaced := told(secrets):
-            say(replaced)
-        if tally.kept:
-            say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
-        if tally.left_out:
-            left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
-            say((f"Left out: {left}.", "dim"))
+        _tell(tally, secrets)
     if tally.failed:
         raise typer.Exit(Exit.PARTIAL)
+    return None
+
+
+def _as_json(
+    tally: "Tally", formats: list[str], listed: list[dict[str, str]], secrets: set[tuple[str, int]]
+) -> dict[str, Any]:
+    return {
+        "import": tally.import_id,
+        "formats": formats,
+        "written": tally.written,
+        "skipped": tally.skipped,
+        "failed": tally.failed,
+        "episodes": tally.episodes,
+        "left_out": dict(sorted(tally.left_out.items())),
+        "kept_as_metadata": list(tally.kept),
+        "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
+        "errors": listed,
+    }
+
+
+def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
+    from ...engine.redact import told
+
+    say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
+    if tally.episodes:
+        say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
+    if replaced := told(secrets):
+        say(replaced)
+    if tally.kept:
+        say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
+    if tally.left_out:
+        left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
+        say((f"Left out: {left}.", "dim"))
+    if tally.written:
+        say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
 
 
 def export(

@@ -14,7 +14,7 @@ from ...model import Caller
 from ...rules.bounds import Bounds
 from ..asgi.admission import Admission
 from ..http.reply import FAULT
-from . import changing, finding, merging, reading, signing, transfer
+from . import changing, finding, imports, merging, reading, signing, transfer
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .asked import Asked, Fields, Redirect, Reply, first, own_path
 from .rendering import STATIC, static_answer
@@ -35,6 +35,8 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/new", changing.new_form),
     ("/console/merge", merging.merge_form),
     ("/console/transfer", transfer.transfer_page),
+    ("/console/imports", imports.imports_page),
+    ("/console/imports/{id}/undo", imports.undo_form),
     ("/console/memories/{id}", reading.memory_page),
     ("/console/memories/{id}/edit", changing.edit_form),
     ("/console/memories/{id}/forget", changing.forget_form),
@@ -48,6 +50,7 @@ _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/memories/{id}/restore", changing.restore),
     ("/console/memories/{id}/undo", changing.undo),
     ("/console/memories/{id}/forget", changing.forget),
+    ("/console/imports/{id}/undo", imports.undo),
 )
 
 

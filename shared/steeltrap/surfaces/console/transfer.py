@@ -19,7 +19,7 @@ from ...ports import Deadline
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
-from ..imports.running import Tally, close, run
+from ..imports.running import Tally, close, recorded, run
 from .answering import SECURITY, Console, check_origin, refused, respond, timezone_of
 from .asked import Asked, Page
 from .uploads import Upload, receive
@@ -87,6 +87,7 @@ class Progress:
             "kept": list(tally.kept),
             "flaws": [asdict(flaw) for flaw in self.flaws],
             "error": self.error,
+            "import_id": tally.import_id,
         }
         return Page(template="transfer.html", part="imported.html", values={"result": result})
 
@@ -189,17 +190,18 @@ def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, z
     try:
         surveyed = survey(upload.path, filing, going_on=progress.check)
         progress.formats = surveyed.formats
-        run(
-            new_call,
-            parts(surveyed, filing),
-            tally=progress.tally,
-            restore=False,
-            report=progress.report,
-            advance=partial(progress.advance, surveyed.size),
-        )
-        progress.stage = "Summarising conversations"
-        count = len(progress.tally.conversations)
-        close(new_call, tally=progress.tally, advance=partial(progress.advance, count))
+        with recorded(new_call, progress.name, surveyed.formats, progress.tally) as call_of_import:
+            run(
+                call_of_import,
+                parts(surveyed, filing),
+                tally=progress.tally,
+                restore=False,
+                report=progress.report,
+                advance=partial(progress.advance, surveyed.size),
+            )
+            progress.stage = "Summarising conversations"
+            count = len(progress.tally.conversations)
+            close(call_of_import, tally=progress.tally, advance=partial(progress.advance, count))
     except _Stopped:
         pass
     except SteeltrapError as error:

@@ -1,8 +1,9 @@
 """Import in blocks: each block is embedded together and committed as one, so an interrupted import resumes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ... import record
@@ -12,9 +13,11 @@ from ...engine.conversations.import_ import import_conversations
 from ...engine.redact import redacted_text
 from ...engine.save import compose
 from ...engine.transfer import import_ as importing
+from ...engine.transfer import imports
 from ...errors import SteeltrapError
-from ...model import JsonObject
+from ...model import Import, JsonObject
 from ...ports import TextKey
+from ...processes import this_process
 from .filing import Filing
 from .parts import Flaw, Item, Kept, LeftOut, Part
 from .source import Survey, parts
@@ -29,6 +32,7 @@ BLOCK_BYTES: Final = 4 * 1024 * 1024
 class Tally:
     """What an import did so far. Messages count one each, whatever they are in."""
 
+    import_id: str = ""
     written: int = 0
     skipped: int = 0
     failed: int = 0
@@ -43,6 +47,34 @@ class Tally:
     @property
     def seen(self) -> int:
         return self.written + self.skipped + self.failed
+
+
+@contextmanager
+def recorded(
+    new_call: Callable[[], Call], name: str, formats: Sequence[str], tally: Tally
+) -> Iterator[Callable[[], Call]]:
+    """Record an import while it runs. The calls that are made by what this gives belong to it, and each of them notes
+    how far it is. An import that ends by an exception, or whose process is killed, stays listed as unfinished."""
+    noted = imports.begin(new_call(), name, formats, process=this_process())
+    tally.import_id = noted.id
+
+    def call_of_import() -> Call:
+        call = new_call()
+        imports.note(call, _counted(noted, tally))
+        call.import_id = noted.id
+        return call
+
+    try:
+        yield call_of_import
+    except BaseException:
+        with suppress(SteeltrapError):
+            imports.stop(new_call(), _counted(noted, tally))
+        raise
+    imports.done(new_call(), _counted(noted, tally))
+
+
+def _counted(noted: Import, tally: Tally) -> Import:
+    return replace(noted, written=tally.written, skipped=tally.skipped, failed=tally.failed, episodes=tally.episodes)
 
 
 def run(

@@ -1,5 +1,6 @@
 """associative: memory_sync."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -7,6 +8,7 @@ from pydantic import Field
 from ...engine.call import Call
 from ...engine.transfer import export_file as exporting
 from ...engine.transfer import import_file as importing
+from ...engine.transfer import imports
 from ...engine.transfer.sync_fates import Strategy
 from ...engine.transfer.sync_file import FORMAT_VERSION
 from ...errors import InvalidInput
@@ -135,13 +137,22 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
 def _import(call: Call, input: SyncInput) -> SyncAnswer:
     if input.file_path is None:
         raise InvalidInput("`file_path` is required for an import: give the path from the answer to an export.")
-    done = importing.import_file(
-        call,
-        input.file_path,
-        strategy=input.merge_strategy,
-        prefix=input.scope,
-        associations=input.include_associations,
+    with imports.recorded(call, input.file_path, ("a memory_sync file",)) as run:
+        done = importing.import_file(
+            call,
+            input.file_path,
+            strategy=input.merge_strategy,
+            prefix=input.scope,
+            associations=input.include_associations,
+        )
+    counted = replace(
+        run,
+        written=done.fates["new"] + done.fates["version"],
+        updated=done.fates["overwritten"] + done.fates["merged"],
+        skipped=done.fates["skipped"],
+        failed=len(done.errors),
     )
+    imports.done(call, counted)
     summary = SyncSummary(
         imported=done.fates["new"],
         overwritten=done.fates["overwritten"],

@@ -6,7 +6,7 @@ from ...engine.call import Call
 from ...model import ContentType, Filter, Tier
 from ...rules.limits import check_conditions, check_scope
 from ...tools import Input
-from ..fields import Metadata, Scope, Tags, Time
+from ..fields import ImportId, Metadata, Scope, Tags, Time
 
 
 class FilterInput(Input):
@@ -23,6 +23,7 @@ class FilterInput(Input):
     of_conversation: str | None = Field(
         None, min_length=1, max_length=512, description="Only memories that were saved in this conversation."
     )
+    import_id: ImportId | None = Field(None, description="Only memories that this import brought.")
     untrusted: bool | None = Field(
         None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."
     )

@@ -35,6 +35,8 @@ _TOOLS: Final = {
     "forget": "forgetting",
     "export": "transfer",
     "import": "transfer",
+    "list_imports": "transfer",
+    "undo_import": "transfer",
     "stats": "reading",
 }
 """The module of each tool, in the order in which clients see them: a function imports only those that it serves."""

@@ -1,15 +1,22 @@
-"""core: export, import."""
+"""core: export, import, list_imports, undo_import."""
+
+from dataclasses import replace
+from datetime import datetime
 
 from pydantic import Field
 
 from ...engine.call import Call
 from ...engine.transfer import export as exporting
 from ...engine.transfer import import_ as importing
-from ...model import JsonObject
+from ...engine.transfer import imports
+from ...model import Import, JsonObject
 from ...tools import Answer, Input
-from ..fields import MemoryId
+from ..fields import ImportId, MemoryId
 from .toolset import CORE
 from .writing import ItemError
+
+_LISTED = 100
+_SHOWN = 200
 
 
 class ExportInput(Input):
@@ -45,6 +52,9 @@ def export(call: Call, input: ExportInput) -> ExportView:
 
 class ImportInput(Input):
     records: list[JsonObject] = Field(min_length=1, max_length=1000, description="Records from an export.")
+    import_id: ImportId | None = Field(
+        None, description="A UUID of yours: calls with the same one are one import. Default: an import of its own."
+    )
 
 
 class ImportView(Answer):
@@ -80,8 +90,129 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     """Import records from an export, under their own ids. Records that already exist are skipped.
 
     The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
-    agent's name in a record is kept as `agent_label`.
+    agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
     """
-    done = importing.import_records(call, input.records)
+    with imports.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
+        done = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in done.errors.items()]
+    imports.done(
+        call,
+        replace(
+            run,
+            written=run.written + done.written,
+            skipped=run.skipped + done.skipped,
+            failed=run.failed + len(done.errors),
+        ),
+    )
     return ImportView(written=done.written, skipped=done.skipped, errors=errors)
+
+
+class ListImportsInput(Input):
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of imports.")
+    offset: int = Field(0, ge=0, description="Number of imports to skip.")
+
+
+class ImportRunView(Answer):
+    """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
+    left because it was changed since."""
+
+    id: str
+    name: str
+    state: str
+    started_at: datetime
+    formats: list[str] | None = None
+    agent_id: str | None = None
+    written: int
+    updated: int | None = None
+    skipped: int
+    failed: int
+    episodes: int | None = None
+    finished_at: datetime | None = None
+    undone_at: datetime | None = None
+    kept: int | None = None
+
+
+class ImportsView(Answer):
+    """The imports, the latest first, and how many there are in all."""
+
+    imports: list[ImportRunView]
+    total: int
+
+
+@CORE.tool("list", "read", examples=({}, {"limit": 5}))
+def list_imports(call: Call, input: ListImportsInput) -> ImportsView:
+    """List the imports, the latest first: from which file, when, and what each wrote.
+
+    `list` with `import_id` lists the memories that one brought; undo_import takes one back.
+    """
+    page = imports.list_imports(call, limit=input.limit, offset=input.offset)
+    return ImportsView(imports=[_run_view(call, run) for run in page.imports], total=page.total)
+
+
+class UndoImportInput(Input):
+    id: ImportId = Field(description="The import's id, or the start of it.")
+
+
+class ChangedView(Answer):
+    """A memory that was changed since the import."""
+
+    id: str
+    content: str
+
+
+class ImportUndoneView(Answer):
+    """The numbers of memories and messages that were removed and of memories that have their earlier text again. `left`
+    has up to 100 of the memories that were changed since and stay, `left_total` counts them. `more` is true if time
+    ran out: call again to continue."""
+
+    id: str
+    removed: int
+    restored: int
+    left: list[ChangedView]
+    left_total: int
+    more: bool | None = None
+
+
+@CORE.tool(
+    "forget",
+    "write",
+    needs="embedder",
+    destructive=True,
+    timeout=60.0,
+    examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},),
+)
+def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
+    """Take back an import: erase what it created, and give what it changed its earlier text again.
+
+    What was changed since is left and listed, and what was there before the import stays. The erased memories can't be
+    restored, but the file can be imported again.
+    """
+    undone = imports.undo_import(call, input.id)
+    left = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
+    return ImportUndoneView(
+        id=undone.run.id,
+        removed=undone.removed,
+        restored=undone.restored,
+        left=left,
+        left_total=len(undone.left),
+        more=undone.more or None,
+    )
+
+
+def _run_view(call: Call, run: Import) -> ImportRunView:
+    return ImportRunView(
+        id=run.id,
+        name=run.name,
+        state=imports.state_of(call, run),
+        started_at=run.started_at,
+        formats=list(run.formats) or None,
+        agent_id=run.agent_id,
+        written=run.written,
+        updated=run.updated or None,
+        skipped=run.skipped,
+        failed=run.failed,
+        episodes=run.episodes or None,
+        finished_at=run.finished_at,
+        undone_at=run.undone_at,
+        kept=run.kept or None,
+    )

@@ -58,6 +58,7 @@ class MemoryView(Answer):
     updated_by: str | None = None
     imported_by: str | None = None
     imported_at: datetime | None = None
+    import_id: str | None = Field(None, description="The import that brought it, or changed it last.")
     conversation_id: str | None = None
     occurred_at: When | None = None
     occurred_until: When | None = None

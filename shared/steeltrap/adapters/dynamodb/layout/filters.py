@@ -120,6 +120,11 @@ def _texts(source: Memory | Filter) -> set[str]:
     return {_digest({name: text}) for name in _IN_FACTS if (text := getattr(source, name)) is not None}
 
 
+def of_import(import_id: str) -> str:
+    """The fact of the memories and turns that an import brought."""
+    return _digest({"import_id": import_id})
+
+
 def fact(key: str, value: Any) -> str | None:
     """What stands for a plain value of metadata under a key; None for a list or an object, which nothing equals."""
     if isinstance(value, list | dict):

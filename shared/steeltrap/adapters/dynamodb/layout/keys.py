@@ -1,7 +1,7 @@
 """The sort keys of a user's items, and of the local indexes over them.
 
 One partition per user. Within it: the user's own item, memories, their parts, earlier images, links as seen from
-their target, conversations, sessions.
+their target, conversations, sessions, imports.
 """
 
 from hashlib import blake2b
@@ -84,6 +84,13 @@ def session(id: str) -> str:
 
 
 SESSIONS: Final = "s#"
+
+
+def import_(id: str) -> str:
+    return f"i#{id}"
+
+
+IMPORTS: Final = "i#"
 
 
 def digest(text: str) -> str:

@@ -1,0 +1,243 @@
+"""Imports: each has an id, is listed with what it did, and can be taken back whole.
+
+What an import writes carries its id and the version that it wrote. So an undo knows what the import created, what it
+changed, and what was changed since. What it created is purged, so that the same file can be imported again. What was
+changed since is left and named.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from uuid import uuid4
+
+from ...errors import Conflict, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
+from ...model import Import, Memory, Revision
+from ...model.frozen import frozen
+from ...ports import Replace
+from ...processes import has_died
+from ...rules.ids import canonical, start_of
+from ...rules.limits import check_json
+from ..call import Call
+from ..entry import embed_memories, entry
+
+_BLOCK = 2000
+_READ_AT_ONCE = 500
+_MAX_NAME = 400
+
+
+@frozen
+class ImportPage:
+    """A page of imports, the latest first, and how many there are in all."""
+
+    imports: list[Import]
+    total: int
+
+
+@frozen
+class ImportUndone:
+    """What an undo took back: how many memories and messages went, how many have their earlier text again, and the
+    memories that were left because they were changed since. `more` says that time ran out before all was done."""
+
+    run: Import
+    removed: int
+    restored: int
+    left: list[Memory]
+    more: bool = False
+
+
+@contextmanager
+def recorded(call: Call, name: str, formats: Sequence[str] = (), *, id: str | None = None) -> Iterator[Import]:
+    """Record an import that one call makes, and give the call its id. Calls with the same `id`, a UUID, are one import.
+
+    The caller notes what was done by `done` after the block. Raises InvalidInput for another id, and Conflict for that
+    of an import that was taken back.
+    """
+    run = begin(call, name, formats) if id is None else _continued(call, name, formats, id)
+    call.import_id = run.id
+    try:
+        yield run
+    except BaseException:
+        with suppress(SteeltrapError):
+            stop(call, run)
+        raise
+
+
+def begin(
+    call: Call, name: str, formats: Sequence[str] = (), *, process: str | None = None, id: str | None = None
+) -> Import:
+    """Record an import that begins."""
+    run = Import(
+        id=id or str(uuid4()),
+        name=name.encode(errors="replace").decode().replace("\x00", "\ufffd")[:_MAX_NAME],
+        started_at=call.now(),
+        formats=tuple(formats),
+        agent_id=call.caller.agent_id,
+        process=process,
+    )
+    check_json(run.name, where="the name of the import")
+    return note(call, run)
+
+
+def note(call: Call, run: Import) -> Import:
+    """Record how far an import is. For as long as the call may take, it counts as running."""
+    run = replace(run, busy_until=call.now() + timedelta(seconds=call.deadline.left()), finished_at=None)
+    call.space.put_import(run)
+    return run
+
+
+def done(call: Call, run: Import) -> Import:
+    """Record that an import is complete."""
+    run = replace(run, busy_until=None, process=None, finished_at=call.now())
+    call.space.put_import(run)
+    return run
+
+
+def stop(call: Call, run: Import) -> Import:
+    """Record that an import ended before it was complete."""
+    run = replace(run, busy_until=None, process=None)
+    call.space.put_import(run)
+    return run
+
+
+def list_imports(call: Call, *, limit: int, offset: int = 0) -> ImportPage:
+    """The imports, the latest first."""
+    every = call.space.imports()
+    return ImportPage(imports=every[offset : offset + limit], total=len(every))
+
+
+def find_import(call: Call, id: str) -> Import:
+    """The import of an id, or of the start of one. Raises NotFound, or InvalidInput for a start that several have."""
+    start = start_of(id)
+    found = [run for run in call.space.imports() if start and run.id.startswith(start)]
+    if not found:
+        raise NotFound(f"There is no import {id[:60]}. `steeltrap imports` lists them.")
+    if len(found) > 1:
+        raise InvalidInput(f"{len(found)} imports have ids that begin with {id}; give more of the id.")
+    return found[0]
+
+
+def is_running(call: Call, run: Import) -> bool:
+    """Whether an import may still write."""
+    if run.finished_at is not None or run.undone_at is not None or run.busy_until is None:
+        return False
+    return run.busy_until > call.now() and not (run.process is not None and has_died(run.process))
+
+
+def state_of(call: Call, run: Import) -> str:
+    """running, unfinished (it was stopped or killed), complete, or undone."""
+    if run.undone_at is not None:
+        return "undone"
+    if run.finished_at is not None:
+        return "complete"
+    return "running" if is_running(call, run) else "unfinished"
+
+
+def undo_import(call: Call, id: str) -> ImportUndone:
+    """Take back what an import did: what it created is purged, what it changed gets its earlier image again.
+
+    What was changed since, by whomever, is left. What an import found already there was never its own. Repeated after
+    an interruption, it goes on. Raises NotFound, and Conflict for an import that is running or was taken back before.
+    """
+    run = find_import(call, id)
+    if run.undone_at is not None:
+        raise Conflict(f"Import {run.id} was taken back already, at {run.undone_at:%Y-%m-%d %H:%M} UTC.", id=run.id)
+    if is_running(call, run):
+        raise Conflict(
+            f"Import {run.id} is running. Stop it or wait until it has ended, then take it back. If its process was "
+            f"killed elsewhere, it counts as ended from {run.busy_until:%H:%M:%S} UTC on.",
+            id=run.id,
+        )
+    ids = call.space.brought_by(run.id)
+    removed = restored = 0
+    left: list[Memory] = []
+    try:
+        for start in range(0, len(ids), _BLOCK):
+            created, changed, kept = _sorted_out(call, run, ids[start : start + _BLOCK])
+            left += kept
+            removed += len(call.space.purge(created)) if created else 0
+            for memory, image in changed:
+                if _restore(call, memory, image):
+                    restored += 1
+                else:
+                    left.append(memory)
+    except Unavailable:
+        if not (removed or restored):
+            raise
+        return ImportUndone(run=run, removed=removed, restored=restored, left=left, more=True)
+    run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(left))
+    call.space.put_import(run)
+    return ImportUndone(run=run, removed=removed, restored=restored, left=left)
+
+
+def _continued(call: Call, name: str, formats: Sequence[str], id: str) -> Import:
+    known = canonical(id.lower())
+    if not known:
+        raise InvalidInput("`import_id` must be a UUID, the same one for each call of the import.")
+    run = next((run for run in call.space.imports() if run.id == known), None)
+    if run is None:
+        return begin(call, name, formats, id=known)
+    if run.undone_at is not None:
+        raise Conflict(f"Import {run.id} was taken back; use another `import_id` for another import.", id=run.id)
+    return note(call, run)
+
+
+def _sorted_out(
+    call: Call, run: Import, ids: Sequence[str]
+) -> tuple[list[str], list[tuple[Memory, Memory]], list[Memory]]:
+    """The ids of what the import created, what it changed with the image before, and what was changed since."""
+    created: list[str] = []
+    changed: list[tuple[Memory, Memory]] = []
+    kept: list[Memory] = []
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        for memory in call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True).values():
+            before = _before(call, run, memory)
+            if memory.import_id != run.id or not _is_as_imported(memory):
+                kept.append(memory)
+            elif before is None:
+                created.append(memory.id)
+            elif memory.deleted_at is not None:
+                kept.append(memory)
+            else:
+                changed.append((memory, before))
+    return created, changed, [memory for memory in kept if memory.deleted_at is None]
+
+
+def _is_as_imported(memory: Memory) -> bool:
+    """Whether nobody changed it since; that somebody only deleted it is what the undo does too."""
+    deleted = memory.deleted_at is not None
+    return memory.import_version is not None and memory.version <= memory.import_version + deleted
+
+
+def _before(call: Call, run: Import, memory: Memory) -> Memory | None:
+    """The image that an import changed; None for what the import created."""
+    if memory.version == 1:
+        return None
+    images = [revision.memory for revision in call.space.revisions(memory.id)]
+    others = [image for image in images if image.import_id != run.id]
+    own = [image.version for image in (*images, memory) if image.import_id == run.id]
+    earlier = [image for image in others if image.version < min(own, default=0)]
+    return max(earlier, key=lambda image: image.version, default=None)
+
+
+def _restore(call: Call, memory: Memory, image: Memory) -> bool:
+    """Make the image before an import the new version. False if the memory was changed in between."""
+    now = max(call.now(), memory.updated_at)
+    version = memory.version + 1
+    restored = replace(
+        image,
+        version=version,
+        updated_at=now,
+        updated_by=call.caller.agent_id,
+        import_version=version if image.import_version == image.version else image.import_version,
+        restored_version=image.restored_version or image.version,
+        superseded_by=memory.superseded_by if image.superseded_by else None,
+        superseded_at=memory.superseded_at if image.superseded_by else None,
+    )
+    [embeddings] = embed_memories(call, [restored])
+    revision = Revision(memory=memory, replaced_at=now, replaced_by=call.caller.agent_id)
+    try:
+        call.commit([Replace(entry=entry(restored, embeddings), expected=memory.version, revision=revision)])
+    except VersionConflict:
+        return False
+    return True

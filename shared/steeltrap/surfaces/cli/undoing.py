@@ -1,0 +1,80 @@
+"""imports, and import --undo: the imports that were made, and taking one back."""
+
+from typing import Any, Final
+
+import typer
+
+from . import options
+from .browsing import Limit, Offset
+from .opening import Opened, opened
+from .output import say, write_json
+from .showing import short
+
+_WORDS: Final = {"running": "running", "unfinished": "unfinished", "complete": "", "undone": "undone"}
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(imports)
+
+
+def imports(
+    limit: Limit = 20,
+    offset: Offset = 0,
+    as_json: options.Json = False,
+    data: options.Data = None,
+    user: options.User = None,
+    agent: options.Agent = None,
+) -> None:
+    """List the imports, the latest first: when, from which file, and what each wrote.
+
+    `import --undo ID` takes one back. An unfinished import was stopped or killed; the same command again goes on.
+    """
+    with opened(data=data, user=user, agent=agent) as memory:
+        page = memory.ask("core.list_imports", limit=limit, offset=offset)
+    if as_json:
+        return write_json(page)
+    for run in page["imports"]:
+        say(f"{run['id'][:8]}  {run['started_at'][:16].replace('T', ' ')}  {run['name']}")
+        say((f"          {_what(run)}", "dim"))
+    shown = len(page["imports"])
+    if not page["total"]:
+        say("Nothing was imported yet.")
+    elif offset + shown < page["total"]:
+        say((f"{shown} of {page['total']:,}. More: --offset {offset + shown}", "dim"))
+    return None
+
+
+def undo(memory: Opened, id: str, *, as_json: bool) -> None:
+    """Take an import back, in as many calls as it takes, and say what was left."""
+    undone = _undone(memory, id)
+    while undone.get("more"):
+        further = _undone(memory, id)
+        counts = {name: undone[name] + further[name] for name in ("removed", "restored")}
+        undone = {**further, **counts}
+    if as_json:
+        return write_json(undone)
+    say(f"Import {undone['id'][:8]} is undone: {undone['removed']:,} memories and messages erased.")
+    if undone["restored"]:
+        say(f"{undone['restored']:,} memories have their earlier text again.")
+    if undone["left_total"]:
+        say(f"Changed since, and left ({undone['left_total']:,}):")
+        for left in undone["left"]:
+            say(f"  {left['id']}  {short(left['content'])}")
+    return None
+
+
+def _undone(memory: Opened, id: str) -> dict[str, Any]:
+    result = memory.door.invoke("core.undo_import", {"id": id}, memory.caller)
+    if result.error is not None:
+        raise result.error
+    body: dict[str, Any] = result.body
+    return body
+
+
+def _what(run: dict[str, Any]) -> str:
+    counts = [f"{run['written']:,} written", f"{run['skipped']:,} were there already", f"{run['failed']:,} failed"]
+    counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
+    counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
+    counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
+    words = [", ".join(run.get("formats", ())), _WORDS[run["state"]], ", ".join(counts)]
+    return "; ".join(word for word in words if word)

@@ -1,0 +1,202 @@
+"""imports, import --undo: each import is one thing that is listed and can be taken back whole."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import exports
+import pytest
+
+from steeltrap.processes import has_died
+from steeltrap.surfaces.imports import running
+
+SHARED = Path(__file__).parents[2] / "shared"
+TALK = ("I moved to Lisbon in March.", "How do you like it?", "The light is wonderful.", "Enjoy it!")
+
+
+@pytest.fixture
+def load(run):
+    def load(path, *options, code=0):
+        result = run("import", path, "--json", *options)
+        assert result.exit_code == code, result.stdout + result.stderr
+        return json.loads(result.stdout)
+
+    return load
+
+
+@pytest.fixture
+def listed(run):
+    return lambda: json.loads(run("imports", "--json").stdout)["imports"]
+
+
+@pytest.fixture
+def undo(run):
+    def undo(id, code=0):
+        result = run("import", "--undo", id, "--json")
+        assert result.exit_code == code, result.stdout + result.stderr
+        return json.loads(result.stdout) if code == 0 else result.stderr
+
+    return undo
+
+
+def stored(run):
+    return {json.loads(line)["content"]: json.loads(line) for line in run("export", "-").stdout.splitlines()}
+
+
+def notes(folder, *texts, name="notes.txt"):
+    path = folder / name
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return path
+
+
+def test_an_import_is_listed_with_what_it_did(run, ask, load, listed, tmp_path):
+    assert run("imports").stdout == "Nothing was imported yet.\n"
+    chats = exports.as_zip(tmp_path / "chats.zip", **{"conversations.json": [exports.chatgpt("c1", *TALK)]})
+    first, second = load(chats)["import"], load(notes(tmp_path, "The heron fishes.", "The owl sleeps."))["import"]
+    again = load(chats)["import"]
+    runs = listed()
+    assert [run["id"] for run in runs] == [again, second, first]
+    assert [(run["name"], run["state"], run["written"], run["skipped"]) for run in runs] == [
+        ("chats.zip", "complete", 0, 4),
+        ("notes.txt", "complete", 2, 0),
+        ("chats.zip", "complete", 4, 0),
+    ]
+    assert (runs[2]["formats"], runs[2]["episodes"]) == (["a ChatGPT export"], 1)
+    assert second[:8] in run("imports").stdout
+    assert "1 of 3" in run("imports", "--limit", "1").stdout
+    brought = [ask("core.list", import_id=id)["memories"] for id in (first, second, again)]
+    assert [len(memories) for memories in brought] == [1, 2, 0]
+    assert {memory["import_id"] for memory in brought[1]} == {second}
+
+
+def test_an_undo_takes_back_what_the_import_brought_and_nothing_else(run, load, undo, tmp_path):
+    run("remember", "The otter swims.")
+    path = exports.as_json(tmp_path / "c.json", [exports.chatgpt("c1", *TALK)])
+    id = load(path)["import"]
+    assert len(stored(run)) > 5
+    done = undo(id[:8])
+    assert (done["id"], done["removed"], done["left_total"]) == (id, 5, 0)
+    assert list(stored(run)) == ["The otter swims."]
+    assert "was taken back already" in undo(id, code=4)
+    assert load(path)["written"] == 4
+
+
+def test_an_undo_leaves_what_was_changed_since_and_lists_it(run, ask, load, undo, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes.", "The owl sleeps.", "The newt hides."))["import"]
+    there = stored(run)
+    ask("core.update", id=there["The heron fishes."]["id"], content="The heron fishes at dawn.")
+    ask("core.delete", id=there["The newt hides."]["id"])
+    ask("core.search", query="owl")
+    done = undo(id)
+    assert (done["removed"], [left["content"] for left in done["left"]]) == (2, ["The heron fishes at dawn."])
+    assert list(stored(run)) == ["The heron fishes at dawn."]
+    assert json.loads(run("imports", "--json").stdout)["imports"][0]["kept"] == 1
+
+
+def test_a_repeated_import_does_not_claim_what_was_there(run, load, undo, tmp_path):
+    path = notes(tmp_path, "The heron fishes.")
+    load(path)
+    notes(tmp_path, "The heron fishes.", "The owl sleeps.")
+    again = load(path)
+    assert (again["written"], again["skipped"]) == (1, 1)
+    assert undo(again["import"])["removed"] == 1
+    assert list(stored(run)) == ["The heron fishes."]
+
+
+def test_an_undo_of_a_chat_leaves_what_a_hook_had_kept_of_it(run, ask, load, undo, tmp_path):
+    said = [{"role": "user", "content": TALK[0], "id": "s1-0"}]
+    ask("core.append_messages", conversation_id="s1", messages=said)
+    id = load(exports.as_lines(tmp_path / "s1.jsonl", exports.claude_code("s1", *TALK)))["import"]
+    undo(id)
+    left = stored(run).values()
+    assert {message["content"] for record in left for message in record.get("messages", [])} == {TALK[0]}
+
+
+def test_records_with_a_history_are_taken_back_too(run, ask, load, undo, tmp_path):
+    run("remember", "The otter swims.")
+    [old] = stored(run).values()
+    ask("core.update", id=old["id"], content="The otter dives.")
+    path = tmp_path / "all.jsonl"
+    run("export", path)
+    ask("core.forget", id=old["id"])
+    id = load(path)["import"]
+    assert undo(id)["removed"] == 1
+    assert stored(run) == {}
+
+
+def test_unknown_ids_and_a_missing_path_are_refused(run, undo):
+    assert "There is no import" in undo("00000000", code=3)
+    assert "Name the file" in run("import").stderr
+
+
+def test_an_interrupted_import_is_listed_as_unfinished_and_can_be_taken_back(
+    run, load, listed, undo, monkeypatch, tmp_path
+):
+    def fail(*given, **more):
+        raise KeyboardInterrupt
+
+    whole = running.importing.import_texts
+    monkeypatch.setattr(running.importing, "import_texts", fail)
+    folder = tmp_path / "both"
+    folder.mkdir()
+    exports.as_json(folder / "a.json", [exports.chatgpt("c1", *TALK)])
+    notes(folder, "The heron fishes.")
+    assert run("import", folder).exit_code == 130
+    [stopped] = listed()
+    assert (stopped["state"], stopped["written"]) == ("unfinished", 4)
+    assert undo(stopped["id"])["removed"] == 5
+    monkeypatch.setattr(running.importing, "import_texts", whole)
+    assert load(folder)["written"] == 5
+
+
+def test_a_running_import_is_not_taken_back(run, load, listed, undo, monkeypatch, tmp_path):
+    met = []
+
+    def try_undo(*given, **more):
+        [running_one] = listed()
+        met.append((running_one["state"], undo(running_one["id"], code=4)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running.importing, "import_texts", try_undo)
+    run("import", notes(tmp_path, "The heron fishes."))
+    [(state, refused)] = met
+    assert state == "running"
+    assert "is running" in refused
+
+
+KILLED = """
+import os
+from steeltrap.surfaces.cli import main
+from steeltrap.surfaces.imports import running
+running.importing.import_texts = lambda *given, **more: os.kill(os.getpid(), 9)
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_an_import_whose_process_was_killed_is_taken_back_at_once(data, tmp_path):
+    environment = {**os.environ, "STEELTRAP_DATA": str(data), "PYTHONPATH": str(SHARED)}
+
+    def command(*arguments, code="from steeltrap.surfaces.cli import main; main()"):
+        return subprocess.run(
+            [sys.executable, "-c", code, *map(str, arguments)], env=environment, capture_output=True, check=False
+        )
+
+    command("remember", "The otter swims.")
+    folder = tmp_path / "both"
+    folder.mkdir()
+    exports.as_json(folder / "a.json", [exports.chatgpt("c1", *TALK)])
+    notes(folder, "The heron fishes.")
+    assert command("import", folder, code=KILLED).returncode == -9
+    [one] = json.loads(command("imports", "--json").stdout)["imports"]
+    assert one["state"] == "unfinished"
+    assert json.loads(command("import", "--undo", one["id"], "--json").stdout)["removed"] == 5
+    assert json.loads(command("stats", "--json").stdout)["memories"] == 1
+
+
+def test_a_process_of_another_machine_may_still_run():
+    assert not has_died("elsewhere:1")
+    assert not has_died(running.this_process())
