@@ -156,7 +156,9 @@ def test_what_is_said_stays_in_its_conversation(surface: Surface) -> None:
     here("core.append_messages", {"messages": [{"role": "user", "content": "My cat is called Miso."}]})
     search = {"query": "cat", "include_conversation": True}
     assert "conversation" in {hit["source"] for hit in here("notes.memory_search", search).body}
-    assert {hit["source"] for hit in elsewhere("notes.memory_search", search).body} == {"user_memory"}
+    assert "conversation" not in {hit["source"] for hit in elsewhere("notes.memory_search", search).body}
+    everything = {"query": "my notes", "include_conversation": True}
+    assert {hit["source"] for hit in elsewhere("notes.memory_search", everything).body} == {"user_memory"}
 
 
 def _kept(surface: Surface, caller: Caller = ME) -> str:

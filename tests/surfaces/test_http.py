@@ -85,7 +85,7 @@ def test_json_may_say_that_it_is_utf_8(local: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("/v1/core/sav", "there are: associate"),
+        ("/v1/core/sav", "there are: save, get"),
         ("/v1/cor/save", "there are: agent, core"),
         ("/v1/cor", "there are: agent, core"),
         ("/v1/core/save/", "/v1/{toolset}/{tool}"),
@@ -119,7 +119,9 @@ def test_a_body_that_is_no_arguments_is_refused_in_the_dialects_own_form(
     local: httpx.Client, path: str, form: str, body: bytes
 ) -> None:
     answer = local.post(f"/v1/{path}", content=body, headers=JSON)
-    assert answer.status_code == 400
+    # An empty body is no arguments, which a model can mend: `categories` answers that.
+    is_answer = path.startswith("categories") and not body
+    assert answer.status_code == (200 if is_answer else 400)
     assert answer.text.startswith(form)
 
 
