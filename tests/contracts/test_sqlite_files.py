@@ -473,7 +473,16 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     store = open_store()
     path = store.path(ANA)
     path.parent.mkdir(parents=True)
-    later = {"updated_at", "importance", "episode", "traits", "superseded_by", "superseded_at", "untrusted"}
+    later = {
+        "updated_at",
+        "importance",
+        "episode",
+        "traits",
+        "superseded_by",
+        "superseded_at",
+        "untrusted",
+        "import_id",
+    }
     with contextlib.closing(apsw.Connection(str(path))) as old:
         old.execute(MIGRATIONS[0])
         old.pragma("application_id", APPLICATION)
