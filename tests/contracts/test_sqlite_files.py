@@ -8,9 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -33,14 +33,16 @@ from contracts.entries import (
     vector,
 )
 from spaces import in_time, space_of
-from steeltrap.adapters.sqlite import SqliteStore, connection, connections, opening
+from steeltrap.adapters.sqlite import SqliteStore, connection, connections, opening, rewording
 from steeltrap.adapters.sqlite import store as stores
 from steeltrap.adapters.sqlite.file import UserFile
 from steeltrap.adapters.sqlite.rows import COLUMNS, to_row, to_terms
 from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.errors import Internal, Unavailable
-from steeltrap.model import Filter, Importance, Message, UserRef
+from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
+from steeltrap.rules.ids import from_key, to_key
+from steeltrap.rules.indexed_words import indexed_words
 from steeltrap.rules.traits import Trait
 
 Opening = Callable[[], SqliteStore]
@@ -514,6 +516,108 @@ def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_st
     assert [m.id for m in space.page(Filter(tags=("plain",)), limit=5).memories] == [episode.id]
     assert [m.id for m in space.page(Filter(category="caf\u00e9"), limit=5).memories] == [scored.id]
     save(space, "and goes on")
+
+
+# Words
+
+
+def by_an_earlier_analysis(store: SqliteStore, words: Mapping[str, Sequence[str]]) -> Path:
+    """A closed file as an earlier version left it, with these words of its memories."""
+    path = store.path(ANA)
+    store.close()
+    with contextlib.closing(apsw.Connection(str(path))) as raw:
+        raw.execute("DELETE FROM meta WHERE key = 'words_version'")
+        for id, old in words.items():
+            raw.execute(
+                "UPDATE search SET terms = ? WHERE n = (SELECT n FROM memory WHERE id = ?)", (to_terms(old), to_key(id))
+            )
+    return path
+
+
+def rows_of(path: Path) -> dict[str, tuple[int, bytes]]:
+    """The number of the change and the vectors of each memory."""
+    with contextlib.closing(apsw.Connection(str(path))) as raw:
+        found = raw.execute("SELECT id, change, vectors FROM memory JOIN search USING (n)").fetchall()
+    return {from_key(id): (change, vectors) for id, change, vectors in found}
+
+
+def test_memories_that_an_earlier_analysis_stored_are_found_by_the_words_of_today(open_store: Opening) -> None:
+    store = open_store()
+    space = space_of(store, "ana")
+    city, plain = save(space, "Łódź by night"), save(space, "the heron fishes")
+    run = save(space, "a run", occurred_at=datetime(2026, 5, 12, 23, 30, tzinfo=UTC))
+    deleted = delete(space, save(space, "a Łódź of the past"))
+    path = by_an_earlier_analysis(store, {city.id: ["łodz", "night"], run.id: ["run", "12", "may", "2026"]})
+    before = rows_of(path)
+    space = space_of(open_store(), "ana")
+    assert found(search(space, "Lodz")) == {city.id}
+    assert found(search(space, "may")) == set()
+    assert found(search(space, "heron")) == {plain.id}
+    assert found(search(space, "run")) == {run.id}
+    after = rows_of(path)
+    assert {id: vectors for id, (_, vectors) in after.items()} == {id: vectors for id, (_, vectors) in before.items()}
+    assert {id for id in after if after[id] != before[id]} == {city.id, run.id}
+    assert deleted.id not in after
+    save(space, "and goes on")
+
+
+def test_a_file_that_another_process_has_open_is_found_by_the_words_of_today(open_store: Opening) -> None:
+    store, other = open_store(), open_store()
+    city = save(space_of(store, "ana"), "Łódź by night")
+    assert found(search(space_of(other, "ana"), "Lodz")) == {city.id}
+    by_an_earlier_analysis(store, {city.id: ["łodz", "night"]})
+    space_of(open_store(), "ana").statistics()
+    assert found(search(space_of(other, "ana"), "Lodz")) == {city.id}
+
+
+def test_words_that_take_long_to_make_again_are_made_from_call_to_call(
+    open_store: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    saved = [save(space_of(store, "ana"), f"Łódź number {n}") for n in range(5)]
+    by_an_earlier_analysis(store, {each.id: ["łodz"] for each in saved})
+    made: list[Memory] = []
+    monkeypatch.setattr(rewording, "SECONDS", 0.0)
+    monkeypatch.setattr(rewording, "_BLOCK", 2)
+    monkeypatch.setattr(rewording, "indexed_words", lambda of: made.append(of) or indexed_words(of))
+    space = space_of(open_store(), "ana")
+    for done, use in ((2, lambda: search(space, "Lodz")), (4, lambda: save(space, "more"))):
+        with pytest.raises(Unavailable, match=f"{done} of 5 are done; try again") as refused:
+            use()
+        assert refused.value.can_retry
+    assert found(search(space, "Lodz")) == {each.id for each in saved}
+    assert [each.id for each in made] == [each.id for each in saved]
+
+
+def test_an_upgrade_that_is_killed_goes_on_where_it_was(open_store: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store()
+    saved = [save(space_of(store, "ana"), f"Łódź number {n}") for n in range(4)]
+    by_an_earlier_analysis(store, {each.id: ["łodz"] for each in saved})
+    made: list[str] = []
+
+    def killed(of: Memory) -> tuple[str, ...]:
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        made.append(of.id)
+        return indexed_words(of)
+
+    monkeypatch.setattr(rewording, "_BLOCK", 2)
+    monkeypatch.setattr(rewording, "indexed_words", killed)
+    with pytest.raises(KeyboardInterrupt):
+        search(space_of(open_store(), "ana"), "Lodz")
+    monkeypatch.setattr(rewording, "indexed_words", lambda of: made.append(of.id) or indexed_words(of))
+    assert found(search(space_of(open_store(), "ana"), "Lodz")) == {each.id for each in saved}
+    assert made[3:] == [each.id for each in saved[2:]]
+
+
+def test_a_file_with_the_words_of_a_newer_steeltrap_is_refused(open_store: Opening) -> None:
+    space = space_of(open_store(), "ana")
+    save(space, "the heron fishes")
+    with contextlib.closing(apsw.Connection(str(open_store().path(ANA)))) as raw:
+        raw.execute("UPDATE meta SET value = value + 1 WHERE key = 'words_version'")
+    for use in (lambda: search(space, "heron"), lambda: save(space, "more")):
+        with pytest.raises(Unavailable, match="a newer steeltrap"):
+            use()
 
 
 # Sweeping

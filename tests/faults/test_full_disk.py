@@ -98,6 +98,24 @@ def test_a_server_forgets_a_user_on_a_full_disk(store: SqliteStore, disk: Disk, 
     assert SECRET not in bytes_of(store.folder)
 
 
+def test_a_file_with_the_words_of_an_earlier_version_is_read_and_forgotten_on_a_full_disk(
+    store: SqliteStore, disk: Disk, clock: SettableClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.check()
+    secret = filled(store, disk, 1000)
+    disk.capacity = 1 << 40
+    store.close()
+    with apsw.Connection(str(store.path(UserRef("ana")))) as raw:
+        raw.execute("DELETE FROM meta WHERE key = 'words_version'; UPDATE search SET terms = x''")
+    disk.fill()
+    store = SqliteStore(store.folder, EMBEDDER, clock)
+    assert space_of(store, "ana").get([secret])
+    assert "may not be found by words" in caplog.text
+    assert space_of(store, "ana").purge([secret]) == [secret]
+    assert SECRET not in bytes_of(store.folder)
+    store.close()
+
+
 def test_forgetting_that_has_no_room_says_how_much_to_free_and_changes_nothing(store: SqliteStore, disk: Disk) -> None:
     secret = filled(store, disk, 10)
     for forget in (

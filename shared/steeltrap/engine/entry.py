@@ -7,14 +7,13 @@ from typing import Final
 
 from ..model import Embedding, Memory
 from ..ports import Entry
-from ..rules.analysis import text_digest, tokens
+from ..rules.analysis import text_digest
 from ..rules.chunking import chunks
-from ..rules.days import is_day, possible_days
+from ..rules.indexed_words import indexed_words
 from ..rules.summary import who
 from ..rules.traits import speaker_of
 from .call import Call
 
-_MONTHS: Final = "January February March April May June July August September October November December".split()
 _COLON: Final = re.compile(r":\s+")
 
 
@@ -24,7 +23,7 @@ def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
         memory=memory,
         fold=text_digest(memory.content),
         embeddings=tuple(embeddings),
-        tokens=(*tokens(searchable_text(memory)), *_day_tokens(memory)),
+        tokens=indexed_words(memory),
         speaker=speaker(memory),
     )
 
@@ -42,25 +41,6 @@ def unchanged_text(memory: Memory) -> Entry:
 def out_of_search(memory: Memory) -> Entry:
     """The entry of a deleted memory: the image stays, vectors and tokens go."""
     return Entry(memory=memory, fold=text_digest(memory.content), embeddings=(), tokens=())
-
-
-def searchable_text(memory: Memory) -> str:
-    """What the keyword leg reads: the content and its context, of an episode all that was said, and the day it is
-    about."""
-    parts = [memory.content]
-    if memory.context is not None:
-        parts.append(memory.context)
-    if memory.source != "conversation":  # a turn's one message is its content
-        parts += [message.content for message in memory.messages]
-    if memory.occurred_at is not None and is_day(memory.occurred_at):
-        # In words, since that is how a question names a day: "8 May 2023". On which day a moment is depends on who
-        # asks, so it has no such words: `rules/on_days.py` says what they count.
-        parts.append(f"{memory.occurred_at.day} {_MONTHS[memory.occurred_at.month - 1]} {memory.occurred_at.year}")
-    return "\n".join(parts)
-
-
-def _day_tokens(memory: Memory) -> list[str]:
-    return [] if memory.occurred_at is None else [day.isoformat() for day in possible_days(memory.occurred_at)]
 
 
 def speaker(memory: Memory) -> str | None:

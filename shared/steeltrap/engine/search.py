@@ -16,11 +16,11 @@ from ..rules.day_questions import Asked, asked
 from ..rules.days import around, in_zone
 from ..rules.diversity import Diversity
 from ..rules.importance import UNREAD, importance
+from ..rules.indexed_words import searchable_text
 from ..rules.matching import sees
 from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from .call import Call
-from .entry import searchable_text
 from .search_outcome import nothing_relevant, told
 from .successors import credit
 

@@ -9,8 +9,9 @@ from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, 
 from ..model.frozen import frozen
 from ..ports import Entry, Replace
 from ..rules import limits, novelty
+from ..rules.indexed_words import searchable_text
 from .call import Call
-from .entry import embed_memories, entry, searchable_text, unchanged_text
+from .entry import embed_memories, entry, unchanged_text
 from .get import find
 from .redact import redacted
 from .save import look_around

@@ -10,6 +10,7 @@ import apsw
 
 from ...errors import Conflict, Unavailable
 from ...model import UserRef
+from ...rules.indexed_words import WORDS_VERSION
 from . import staging
 
 
@@ -33,6 +34,7 @@ class Header:
                 "tenant": self.user.tenant,
                 "embedder": self.embedder,
                 "dimension": self.dimension,
+                "words_version": WORDS_VERSION,
             }
             connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
         self._check_embedder(meta)
@@ -59,10 +61,18 @@ class Header:
         return not meta or (self._is_own(meta) and not staging.is_begun(meta))
 
     def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
-        """All that the file says of itself. Raises Unavailable for another user's file."""
+        """All that the file says of itself. Raises Unavailable for another user's file, or a newer steeltrap's."""
         meta = dict(connection.execute("SELECT key, value FROM meta"))
         if meta and owner(meta) != self.user:
             raise not_the_users(path)
+        if meta.get("words_version", 0) > WORDS_VERSION:
+            # Its words would not be found by ours, and ours not by its.
+            raise Unavailable(
+                f"The file {path.name} was opened by a newer steeltrap: restart this one if it was upgraded, else "
+                "upgrade it.",
+                retryable=False,
+                part="store",
+            )
         return meta
 
     def _check_embedder(self, meta: Mapping[str, Any]) -> None:

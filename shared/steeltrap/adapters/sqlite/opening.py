@@ -12,6 +12,7 @@ import apsw
 
 from ...errors import Unavailable
 from .connection import OPEN_SECONDS, lacks_descriptors, translated
+from .rewording import reword
 from .schema import is_foreign, migrate
 
 READER_KIB: Final = 128
@@ -71,12 +72,12 @@ class Opened:
                 path.unlink(missing_ok=True)
 
 
-def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, to_search: bool = True) -> Opened:
     """A connection to a user's file, migrated where needed; a `new` one is made if it is not there.
 
     WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
-    is deleted. May wait for the write lock of SQLite, so never call it where a writer could wait for the
-    caller. Raises SteeltrapError.
+    is deleted. What is opened `to_search` has the words of today. May wait for the write lock of SQLite, so
+    never call it where a writer could wait for the caller. Raises SteeltrapError.
     """
     deadline, descriptors = time.monotonic() + OPEN_SECONDS, time.monotonic() + _DESCRIPTOR_SECONDS
     with translated(path):
@@ -85,6 +86,8 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
             try:
                 connection, file = connect(path, new=new)
                 _prepare(connection, cache_kib)
+                if to_search:
+                    reword(connection, path)
                 _check_writable(connection, path)
                 if identity(path) == file:
                     return Opened(connection, path, file, identity(_beside(path, "-wal")))

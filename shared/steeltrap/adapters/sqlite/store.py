@@ -253,7 +253,7 @@ class SqliteStore:
 
 def _owner(path: Path) -> UserRef | None:
     with translated(path):
-        connection = open_file(path).connection
+        connection = open_file(path, to_search=False).connection
         try:
             meta = dict(select(connection, "SELECT key, value FROM meta"))
         finally:
