@@ -5,10 +5,11 @@ and `superseded_by`; many have flags. What has ended is left out, and an end in 
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 
 from ...model.frozen import frozen
+from ...rules.days import from_zone
 from .filing import Filing
 from .times import moment
 
@@ -55,11 +56,17 @@ def validity_of(body: Mapping[str, Any], filing: Filing) -> Validity:
     ends: list[datetime] = []
     for what, keys in _ENDS.items():
         for key in keys:
-            if isinstance(body.get(key), bool) or (at := moment(body.get(key), filing.zone)) is None:
+            if isinstance(body.get(key), bool) or (told := moment(body.get(key), filing.zone)) is None:
                 continue
-            if len(str(body[key]).strip()) <= len("2026-01-31"):
-                at += timedelta(hours=12)  # a day is over at its end, and a day alone is read as its noon
+            at = told if isinstance(told, datetime) else _end_of(told, filing.zone)
             if at <= now:
                 return Validity(ended=what)
             ends.append(at)
     return Validity(until=min(ends, default=None))
+
+
+def _end_of(day: date, zone: tzinfo | None) -> datetime:
+    """The moment at which a day is over in a zone."""
+    if day == date.max:
+        return datetime.max.replace(tzinfo=UTC)
+    return from_zone(datetime.combine(day + timedelta(days=1), time.min), zone).astimezone(UTC)
