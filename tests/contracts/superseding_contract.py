@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -258,3 +259,22 @@ def test_a_turn_is_found_as_before_where_memories_are_superseded(space: Space) -
     old = save(space, "the heron fishes")
     new = revise(space, old, "the heron flies")
     assert found(search(space, "heron", include_turns=True)) == {said.entry.memory.id, new.id}
+
+
+def test_a_chain_of_superseded_memories_is_followed_in_one_call(space: Space) -> None:
+    first = save(space, "status 0")
+    chain = [first]
+    for number in range(1, 5):
+        chain.append(revise(space, chain[-1], f"status {number}", at=60 * number))
+    expected = {old.id: new.id for old, new in pairwise(chain)}
+    assert space.successions([first.id, chain[2].id]) == expected
+    assert space.successions([chain[-1].id]) == {}
+    # A deleted one ends what is visible of the chain.
+    delete(space, get(space, chain[3].id))
+    assert space.successions([first.id]) == {m.id: expected[m.id] for m in chain[:3]}
+
+
+def test_a_circle_of_superseded_memories_is_harmless(space: Space) -> None:
+    one, other = save(space, "one"), save(space, "other")
+    space.commit([marks(one, other), marks(other, one)])
+    assert space.successions([one.id]) == {one.id: other.id, other.id: one.id}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from clock import SettableClock
+from embedding import HashedWords
 from steeltrap.engine.update import Edit, update
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
@@ -394,3 +395,25 @@ def test_scopes_take_letters_of_any_script_in_one_form(ana: Callable[..., Any]) 
     assert {"caf\u00e9/J\u00fcrgen", "caf\u00e9", "仕事/計画_2", "работа-1"} <= listed
     session = told(ana("core.create_session", session_id="发布-42"))
     assert "发布-42" in str(session)
+
+
+def test_a_search_without_a_query_names_list(ana: Callable[..., Any]) -> None:
+    assert "use list" in ana("core.search", query="  ").error.message
+    assert "`query` is required" in ana("core.search", limit=5).error.message
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+def test_a_query_that_has_nothing_to_compare_finds_nothing_and_says_so(door: Door, mode: str) -> None:
+    class Wordless(HashedWords):
+        """Knows no word of a query."""
+
+        def embed(self, texts: Any, *, purpose: Any, timeout: float) -> Any:
+            vectors = super().embed(texts, purpose=purpose, timeout=timeout)
+            return [bytes(len(vector)) for vector in vectors] if purpose == "query" else vectors
+
+    caller = Caller(UserRef("ana"), "assistant")
+    door.invoke("core.save", {"content": "The heron fishes"}, caller)
+    blind = dataclasses.replace(door, embedder=Wordless(dimension=256))
+    found = blind.invoke("core.search", {"query": "?! \u2026", "mode": mode}, caller).body
+    assert found["results"] == []
+    assert "no word to search by" in found["outcome"]["message"]

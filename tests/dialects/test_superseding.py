@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from clock import NOON, SettableClock
+from contracts.entries import SECONDS, creation
+from dialects.episodes import Around, Wrapped
+from spaces import space_of
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 
@@ -429,3 +432,47 @@ def test_a_file_keeps_superseding_and_gives_it_the_ids_that_it_makes(ana: Ask) -
     [hidden] = [memory for memory in every if memory["content"] == OLD]
     assert hidden["superseded_by"] == copied["id"]
     assert {old, new}.isdisjoint({copied["id"], hidden["id"]})
+
+
+def test_a_search_after_hundreds_of_revisions_reads_no_more_than_after_a_few(door: Door, ana: Ask) -> None:
+    read: list[int] = []
+
+    class Counted(Around):
+        def get(self, ids: Any, **how: Any) -> Any:
+            read.append(len(ids))
+            return self._space.get(ids, **how)
+
+    def reads(revisions: int) -> list[int]:
+        chain_of(door, f"user{revisions}", revisions)
+        read.clear()
+        counted = dataclasses.replace(door, store=Wrapped(door.store, Counted))
+        body = counted.invoke("core.search", {"query": STATUS}, Caller(UserRef(f"user{revisions}"), "assistant")).body
+        assert [hit["content"] for hit in body["results"]] == [f"{STATUS} {revisions - 1}, all done by now, at last"]
+        return list(read)
+
+    assert reads(20) == reads(60) == [1]
+
+
+def test_what_hundreds_of_its_own_revisions_crowd_out_is_found(door: Door) -> None:
+    last = chain_of(door, "ana", 700)
+    for tool in ("core.search", "agent.recall"):
+        assert "all done by now" in str(door.invoke(tool, {"query": STATUS}, ANA).body), tool
+    assert last in str(door.invoke("core.search", {"query": STATUS}, ANA).body)
+
+
+STATUS = "The status of the bridge project is"
+
+
+def chain_of(door: Door, user: str, length: int) -> str:
+    """Revisions of one text, each of which superseded the one before; the id of the last."""
+    texts = [f"{STATUS} {i}" for i in range(length - 1)] + [f"{STATUS} {length - 1}, all done by now, at last"]
+    vectors = door.embedder.embed(texts, purpose="document", timeout=SECONDS)
+    made = [creation(text, vectors=[vector]) for text, vector in zip(texts, vectors, strict=True)]
+    for old, (i, new) in zip(made, enumerate(made[1:]), strict=False):
+        memory = new.entry.memory
+        marked = dataclasses.replace(old.entry.memory, superseded_by=memory.id, superseded_at=memory.created_at)
+        made[i] = dataclasses.replace(old, entry=dataclasses.replace(old.entry, memory=marked), links_ahead=True)
+    space = space_of(door.store, user)
+    for at in range(0, length, 100):
+        space.commit(made[at : at + 100])
+    return made[-1].entry.memory.id

@@ -57,6 +57,21 @@ def _said(**changes: Any) -> Message:
             ({"a": float("inf")},),
             "`metadata` must hold finite numbers and whole Unicode characters only.",
         ),
+        (
+            limits.check_json,
+            ({"metadata": {"order": {"number": 12345678901234567890}}},),
+            "`metadata.order.number` must be an integer of at most 64 bits; send it as a string.",
+        ),
+        (
+            limits.check_json,
+            ({"metadata": {"a": [1, {"b": float("nan")}]}},),
+            "`metadata.a.1.b` must be a finite number; leave it out, or send it as a string.",
+        ),
+        (
+            limits.check_json,
+            ({"k" * 500: 2**63}, 0, "metadata"),
+            f"`metadata.{limits.cut('k' * 500)}` must be an integer of at most 64 bits; send it as a string.",
+        ),
         (limits.check_tags, (["a", ""],), "each tag must have 1 to 128 characters."),
         (limits.check_tags, ([f"{i}" for i in range(65)],), "`tags` has 65 tags; at most 64 fit."),
         (limits.check_scope, ("/".join("abcdefghijk"),), "`scope` is 11 levels deep; at most 10 are allowed."),

@@ -246,11 +246,11 @@ def test_a_memory_takes_over_a_better_score_of_what_it_superseded() -> None:
     rows = [_alone("old", 0.9, 1.0, traits=Trait.SUPERSEDED), _alone("new", 0.5), _alone("other", 0.6)]
     scored = rank("heron", Candidates.of(rows, documents=DOCUMENTS, frequencies={"heron": 1}), Levels())
     old, own, other = scored.score.tolist()
-    scored.inherit({0: 1}, 1.0)
+    scored.inherit({0: 1}, 1.0, scored)
     assert scored.score.tolist() == [old, old, other]
     assert scored.legs.tolist() == [old, old, other]
     assert scored.rows([1])[0].boosts == {"superseded": pytest.approx(old - own)}
-    scored.inherit({2: 1}, 0.5)
+    scored.inherit({2: 1}, 0.5, scored)
     assert scored.score.tolist() == [old, old, other]
 
 

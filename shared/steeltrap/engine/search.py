@@ -1,7 +1,7 @@
 """Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final, Literal
@@ -20,9 +20,10 @@ from ..rules.indexed_words import searchable_text
 from ..rules.matching import sees
 from ..rules.precision import Precision
 from ..rules.said_once import said_once
+from ..rules.vectors import has_direction
 from .call import Call
-from .search_outcome import nothing_relevant, told
-from .successors import credit
+from .search_outcome import WORDLESS, nothing_relevant, told
+from .successors import are_crowded_out, credit, heirs
 
 if TYPE_CHECKING:
     from ..rules.fusion import Column, Fused, Scored
@@ -125,9 +126,18 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("rank"):
         days = None if named is None else _on_days(call, request.query, matches.candidates)
         scored = _scored(call, request, matches.candidates if days is None else days.candidates, speakers, days)
-        if query.with_superseded:
-            credit(call, scored, request.pool())
+        if query.with_superseded and (newest := heirs(call, scored, request.pool())):
+            superseded = scored
+            if are_crowded_out(scored, newest):
+                # Thousands of revisions of one text took all places: look among what is current alone.
+                matches = call.space.search(replace(query, with_superseded=False))
+                days = None if named is None else _on_days(call, request.query, matches.candidates)
+                current = matches.candidates if days is None else days.candidates
+                scored = _scored(call, request, current, speakers, days)
+            credit(call, scored, newest, superseded)
         passed = _passed(scored, request)
+        if is_wordless := named is None and _is_wordless(query):
+            passed = passed[:0]
         relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
@@ -144,7 +154,15 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     call.measure.hits = len(hits)
     if len(passed) and not len(relevant):
         return Found(hits=hits, outcome=nothing_relevant(() if named is None else named.spans), matches=0)
-    return Found(hits=hits, outcome=told(request, matches, hits, len(found)), matches=len(relevant))
+    outcome = told(request, matches, hits, len(found))
+    if is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
+        outcome = WORDLESS
+    return Found(hits=hits, outcome=outcome, matches=len(relevant))
+
+
+def _is_wordless(query: Query) -> bool:
+    """Whether there is nothing to compare: every memory would score 0, and an answer of them would be by chance."""
+    return not query.tokens and (query.embedding is None or not has_direction([query.embedding]))
 
 
 _MOST_DAYS: Final = 31

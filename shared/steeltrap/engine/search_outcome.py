@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..model import Days, Hit, Matches, Outcome, OutcomeKind
 
 if TYPE_CHECKING:
     from .search import Search
+
+WORDLESS: Final = Outcome(
+    kind=OutcomeKind.NOTHING_MATCHED, message="The query has no word to search by; say what to look for."
+)
 
 
 def nothing_relevant(days: Sequence[Days]) -> Outcome:

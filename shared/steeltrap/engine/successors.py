@@ -3,14 +3,17 @@
 A module of its own: the function that searches imports it, but not what saves.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
 from ..model import Memory
 from .call import Call
 
 if TYPE_CHECKING:
     from ..rules.fusion import Scored
+
+_CROWD: Final = 100
+"""Half of what a leg returns at least."""
 
 
 def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
@@ -23,25 +26,42 @@ def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]
         newer = read(newer.superseded_by)
 
 
-def credit(call: Call, scored: "Scored", limit: int) -> None:
-    """Give each candidate the score of one that it superseded, if that is higher and would be among the best `limit`.
-
-    In a chain the last memory gets it.
-    """
+def heirs(call: Call, scored: "Scored", limit: int) -> dict[int, str]:
+    """What superseded each superseded candidate that would be among the best `limit`, by its place: in a chain the id
+    of the last memory."""
     ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
-    if not ids:
-        return
-    last = _last(call, list(ids.values()))
-    heirs = {old: scored.candidates.place(last[id]) for old, id in ids.items() if id in last}
-    scored.inherit({old: new for old, new in heirs.items() if new is not None}, call.rules.ranking.superseded)
+    last = _last(call, list(ids.values())) if ids else {}
+    return {place: last[id] for place, id in ids.items() if id in last}
+
+
+def are_crowded_out(scored: "Scored", newest: Mapping[int, str]) -> bool:
+    """Whether so many superseded memories are candidates that what superseded them may not be one."""
+    current = set(scored.current(scored.above(-2.0, related_only=False)).tolist())
+    superseded = len(scored.candidates) - len(current)
+    return superseded >= _CROWD and any(scored.candidates.place(id) not in current for id in set(newest.values()))
+
+
+def credit(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored") -> None:
+    """Give candidates the scores that `of` has for what they superseded, where those are higher."""
+    places = {old: scored.candidates.place(id) for old, id in newest.items()}
+    known = {old: place for old, place in places.items() if place is not None}
+    if known:
+        scored.inherit(known, call.rules.ranking.superseded, of)
 
 
 def _last(call: Call, ids: list[str]) -> dict[str, str]:
-    """What superseded each of these memories, at the end of the chain."""
-    olds = call.space.get(ids)
-    newer = call.space.get(sorted({memory.superseded_by for memory in olds.values() if memory.superseded_by}))
+    """What superseded each of these memories, at the end of the chain; those whose end isn't known are left out."""
+    return ends(call.space.successions(ids), ids)
 
-    def read(id: str) -> Memory | None:
-        return newer[id] if id in newer else call.space.get([id]).get(id)
 
-    return {id: [id, *chain(memory, read)][-1] for id, memory in olds.items()}
+def ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
+    """Where the chains that begin with some ids end. Each link is followed once; a circle ends where it closes."""
+    end: dict[str, str] = {}
+    for id in ids:
+        path: dict[str, None] = {}
+        last = id
+        while last in newer and last not in end and last not in path:
+            path[last] = None
+            last = newer[last]
+        end |= dict.fromkeys(path, end.get(last, last))
+    return end

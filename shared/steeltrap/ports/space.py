@@ -101,6 +101,12 @@ class Space(Protocol):
         """The memories that these superseded, including deleted and expired ones, in no order."""
         ...
 
+    def successions(self, ids: Sequence[str]) -> dict[str, str]:
+        """By which memory each of these was superseded, and that one in turn, and so on, as far as they are visible:
+        each read once, also in a circle. A store that reads them one after the other may leave out the end of a very
+        long chain, so what has no entry may have been superseded all the same."""
+        ...
+
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         """For each text, the number of visible memories and turns that have it in that place."""
         ...

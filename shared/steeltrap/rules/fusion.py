@@ -128,13 +128,13 @@ class Scored:
         current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
         return current
 
-    def inherit(self, heirs: Mapping[int, int], share: float) -> None:
-        """Raise candidates to a share of others' scores, where that is more than their own: `heirs` has the place of
-        the one that is raised by the place of the other."""
+    def inherit(self, heirs: Mapping[int, int], share: float, of: "Scored") -> None:
+        """Raise candidates to a share of others' scores in `of`, where that is more than their own: `heirs` has the
+        place of the one that is raised by the place of the other there."""
         legs, score = self.legs.copy(), self.score.copy()
         for other, place in heirs.items():
-            legs[place] = max(legs[place], share * self.legs[other])
-            score[place] = max(score[place], share * self.score[other])
+            legs[place] = max(legs[place], share * of.legs[other])
+            score[place] = max(score[place], share * of.score[other])
         self.boosts["superseded"] = score - self.score
         self.legs, self.score = legs, score
 

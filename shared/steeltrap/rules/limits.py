@@ -36,6 +36,7 @@ MAX_ROLE_CHARACTERS: Final = 64
 MAX_MESSAGES: Final = 1000
 MAX_STORED_LINKS: Final = 1000
 MAX_JSON_DEPTH: Final = 32
+_PATH_KEYS: Final = 4
 MAX_VERSION: Final = 2**53
 MAX_FILE_NAME_CHARACTERS: Final = 200
 MAX_FILE_NAME_DEPTH: Final = 5
@@ -79,25 +80,54 @@ def check_text(name: str, text: str) -> None:
         raise InvalidInput(f"`{name}` has half of a surrogate pair; send whole Unicode characters.") from None
 
 
+_Path = tuple["_Path", str] | tuple[()]
+"""Where a value is: the path to what holds it, and its key or number there. Written out only for a refusal."""
+
+
 def check_json(value: object, depth: int = 0, where: str = "") -> None:
-    """Refuse what no store can keep: NaN, huge integers, half surrogates, NUL, deep nesting, keys that aren't text."""
+    """Refuse what no store can keep: NaN, huge integers, half surrogates, NUL, deep nesting, keys that aren't text.
+
+    `where` names the value; the sentence names the key within it, such as `metadata.order.number`.
+    """
+    _check_json(value, depth, ((), where) if where else ())
+
+
+def _check_json(value: object, depth: int, path: _Path) -> None:
     if depth > MAX_JSON_DEPTH:
-        raise InvalidInput(f"`{where}` is nested more than {MAX_JSON_DEPTH} levels deep; flatten it.")
+        raise InvalidInput(f"`{_top(path)}` is nested more than {MAX_JSON_DEPTH} levels deep; flatten it.")
     if isinstance(value, str):
-        check_text(where, value)
+        if not value.isascii() or "\x00" in value:
+            check_text(_written(path), value)
     elif isinstance(value, float) and value - value != 0:
-        raise InvalidInput(f"`{where}` must be a finite number.")
+        raise InvalidInput(f"`{_written(path)}` must be a finite number; leave it out, or send it as a string.")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidInput(f"`{where}` must be an integer of at most 64 bits.")
+        raise InvalidInput(f"`{_written(path)}` must be an integer of at most 64 bits; send it as a string.")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise InvalidInput(f"`{where}` has a key that is not a string.")
-            check_text(where or "arguments", key)
-            check_json(item, depth + 1, where or cut(key))
+                raise InvalidInput(f"`{_written(path)}` has a key that is not a string.")
+            if not key.isascii() or "\x00" in key:
+                check_text(_written(path) or "arguments", key)
+            _check_json(item, depth + 1, (path, key))
     elif isinstance(value, list | tuple):
-        for item in value:
-            check_json(item, depth + 1, where)
+        for number, item in enumerate(value):
+            _check_json(item, depth + 1, (path, str(number)))
+
+
+def _top(path: _Path) -> str:
+    while path and path[0]:
+        path = path[0]
+    return cut(path[1]) if path else ""
+
+
+def _written(path: _Path) -> str:
+    """A path as it is told: its ends, where it is long."""
+    keys: list[str] = []
+    while path:
+        keys.append(cut(path[1]))
+        path = path[0]
+    keys.reverse()
+    return ".".join(keys if len(keys) <= _PATH_KEYS else [*keys[:2], "...", keys[-1]])
 
 
 def check_messages(messages: Sequence[Message]) -> None:

@@ -667,9 +667,9 @@ class Core:
     ) -> CoreSearchView:
         """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-        Memories that another one superseded are left out unless you ask for them, or for the past. The best results come
-        first. An empty result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or
-        filtered out. A result with `left_out` is shown in part; read it in full with get.
+        Without a query use list. Memories that another one superseded are left out unless you ask for them, or for the
+        past. The best results come first. An empty result says why: nothing stored, nothing matched, nothing relevant, all
+        below the threshold, or filtered out. A result with `left_out` is shown in part; read it in full with get.
         """
 
     def update(

@@ -35,6 +35,9 @@ from .reads.searching import Searcher
 from .writes import guarding, linking, purging, reembedding, sessions, turns, usage
 from .writes.writing import commit
 
+_STEPS = 64
+"""Along a chain of memories that superseded each other: a request each, and a search has to end in time."""
+
 
 class DynamoSpace:
     """A `Space` over a user's partition. Safe for threads."""
@@ -93,6 +96,17 @@ class DynamoSpace:
         known = {one for id in ids if (one := canonical(id))}
         found = self._reading.each(partial(linking.superseded, self._reading), known)
         return [memory for of_id in found for memory in of_id]
+
+    def successions(self, ids: Sequence[str]) -> dict[str, str]:
+        newer: dict[str, str] = {}
+        ahead = list(dict.fromkeys(ids))
+        for _ in range(_STEPS):
+            if not ahead:
+                break
+            read = self.get(ahead)  # the next step of all chains in one request
+            newer |= {id: memory.superseded_by for id, memory in read.items() if memory.superseded_by}
+            ahead = [id for id in dict.fromkeys(newer[id] for id in read if id in newer) if id not in newer]
+        return newer
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         return self._partition.each(partial(self._copies, self._reading), texts)

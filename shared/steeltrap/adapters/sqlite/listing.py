@@ -84,6 +84,19 @@ def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
     return [from_image(image) for (image,) in rows]
 
 
+def successions(connection: apsw.Connection, ids: Sequence[str], now: int) -> dict[str, str]:
+    """What superseded these memories, and what superseded that, of those that are visible: a row a memory."""
+    rows = select(
+        connection,
+        "WITH RECURSIVE chain (id, newer) AS ("
+        f"  SELECT id, superseded_by FROM memory WHERE id IN (SELECT unhex(value) FROM json_each(:ids)) AND {VISIBLE}"
+        f"  UNION SELECT memory.id, superseded_by FROM chain JOIN memory ON memory.id = chain.newer WHERE {VISIBLE}"
+        ") SELECT id, newer FROM chain WHERE newer IS NOT NULL",
+        {"ids": to_keys(ids), "now": now},
+    )
+    return {from_key(id): from_key(newer) for id, newer in rows}
+
+
 def associations(connection: apsw.Connection, id: str, now: int) -> list[Association]:
     """The links of a memory from both sides, strongest first, then newest, then by id."""
     rows = select(

@@ -111,6 +111,10 @@ class SqliteSpace:
         with self._file.reading() as connection:
             return [] if connection is None else listing.superseded(connection, ids)
 
+    def successions(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._file.reading() as connection:
+            return {} if connection is None else listing.successions(connection, ids, self._now())
+
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         with self._file.reading() as connection:
             if connection is None:

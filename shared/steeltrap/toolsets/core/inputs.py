@@ -18,7 +18,8 @@ _AROUND_A_MESSAGE: Final = 128
 """Bytes for the names of its fields, its time and the marks between them."""
 
 Seconds = Annotated[
-    int, Field(ge=0, le=10**10, description="Seconds until it expires. Default: never (short_term: one day).")
+    int,
+    Field(ge=0, le=10**10, description="Seconds until it expires; 0 is at once. Default: never (short_term: a day)."),
 ]
 Metadata = Annotated[fields.Metadata, Field(description="Any JSON object to store with the text, up to 16 KiB.")]
 

@@ -101,10 +101,12 @@ class SearchView(Answer):
 def search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by meaning and keywords. Use it before you answer anything that you may have learned earlier.
 
-    Memories that another one superseded are left out unless you ask for them, or for the past. The best results come
-    first. An empty result says why: nothing stored, nothing matched, nothing relevant, all below the threshold, or
-    filtered out. A result with `left_out` is shown in part; read it in full with get.
+    Without a query use list. Memories that another one superseded are left out unless you ask for them, or for the
+    past. The best results come first. An empty result says why: nothing stored, nothing matched, nothing relevant, all
+    below the threshold, or filtered out. A result with `left_out` is shown in part; read it in full with get.
     """
+    if not input.query.strip():
+        raise InvalidInput("`query` must not be empty: say what to look for, or use list to see memories without one.")
     if input.offset and input.max_tokens is not None:
         raise InvalidInput("give `offset` or `max_tokens`, not both: a budget fits the best results first.")
     found = searching.search(
