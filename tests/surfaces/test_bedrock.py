@@ -196,7 +196,7 @@ def test_only_the_schema_s_method_and_path_are_served(door: Door, method: Any) -
     ):
         body, state = told(served(door)(event, None))
         assert (body["error"]["code"], state) in {("not_found", "404"), ("not_found", "REPROMPT")}
-        assert "`core` has: associate, " in body["error"]["message"]
+        assert "`core` has: save, get, " in body["error"]["message"]
     assert kept(door, "ana") == []
 
 
@@ -289,7 +289,7 @@ def test_one_long_memory_is_cut_and_says_where(door: Door, form: str) -> None:
 @BOTH
 def test_a_list_and_a_text_are_cut_too(door: Door, form: str) -> None:
     for nth in range(40):
-        content = f"Tea, {nth}: {'hot ' * 400}"
+        content = f"Tea, {nth}: {'とても熱い ' * 400}"
         door.invoke("core.save", {"content": content}, ANA)
     notes = served(door, "notes")(FORMS[form]("memory_search", {"query": "tea", "top_k": 20}, ANA), None)
     assert _size(notes) <= 25_000

@@ -269,7 +269,7 @@ def test_a_memory_is_written_edited_pinned_deleted_restored_undone_and_forgotten
     assert "pinned" not in browser.core("get", id=id)
 
     receipt = browser.post(f"/console/memories/{id}/forget")
-    assert "nothing is left" in receipt.text
+    assert "no memory holds the text" in receipt.text
     assert browser.get(f"/console/memories/{id}").status_code == 404
 
 
