@@ -1,14 +1,19 @@
 """Every schema is valid, says what the catalogue says, and admits the catalogue's own examples."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from steeltrap.errors import InvalidInput
+from steeltrap.model import Caller, OutcomeKind, UserRef
+from steeltrap.surfaces.http.reply import answer, refusal_reply
 from steeltrap.surfaces.schemas import FORMATS, openapi, schemas
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
+from surfaces.callers import door_on
 
 TOOLS = pytest.mark.parametrize("tool", CATALOGUE.tools(), ids=lambda tool: tool.full_name)
 INPUT = {
@@ -76,6 +81,50 @@ def test_the_openapi_document_holds_together() -> None:
         node: Any = document
         for part in reference.removeprefix("#/").split("/"):
             node = node[part]
+
+
+@TOOLS
+def test_the_document_lists_the_media_type_of_every_refusal(tool: Tool, tmp_path: Path) -> None:
+    refused = refusal_reply(door_on(tmp_path), tool, InvalidInput("`query` is required."))
+    assert refused.headers["Content-Type"].split(";")[0] in _responses(tool)["default"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("core.save", {"degraded", "redacted"}),
+        ("core.search", set(OutcomeKind) - {"redacted"}),
+        ("core.retrieve_memory", set(OutcomeKind)),
+        ("episodic.retrieve_memory", set(OutcomeKind)),
+        ("episodic.retrieve_memory_raw", set(OutcomeKind)),
+        ("core.get", None),
+    ],
+)
+def test_the_document_lists_every_outcome_that_a_tool_can_tell(name: str, kinds: set[str] | None) -> None:
+    headers = _responses(CATALOGUE.tool(name))["200"]["headers"]
+    assert (set(headers["X-Steeltrap-Outcome"]["schema"]["enum"]) if kinds else None) == kinds
+    assert bool(headers) == bool(kinds)
+
+
+def test_the_document_names_the_header_of_an_error_that_is_an_ordinary_answer(tmp_path: Path) -> None:
+    tool = CATALOGUE.tool("categories.search_memories")
+    reply = answer(door_on(tmp_path), tool, b'{"query": "API", "limit": 0}', Caller(UserRef("ana")), None)
+    schema = _responses(tool)["200"]["headers"]["X-Steeltrap-Error"]["schema"]
+    assert reply.status == 200
+    assert reply.headers["X-Steeltrap-Error"] in schema["enum"]
+
+
+def test_the_document_allows_an_empty_idempotency_key_which_is_none() -> None:
+    [key] = [p for p in _post(CATALOGUE.tool("core.save"))["parameters"] if p["name"] == "Idempotency-Key"]
+    Draft202012Validator(key["schema"]).validate("")
+
+
+def _post(tool: Tool) -> Any:
+    return openapi(CATALOGUE)["paths"][f"/v1/{tool.toolset}/{tool.name}"]["post"]
+
+
+def _responses(tool: Tool) -> Any:
+    return _post(tool)["responses"]
 
 
 def _required_and_nullable(node: Any) -> list[str]:

@@ -6,11 +6,13 @@ All is derived from the catalogue; no framework and no server is needed.
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from ..errors import InvalidInput
 from ..model import JsonObject, OutcomeKind
 from ..tools import Catalogue, Tool, Toolset
 from ..version import VERSION
 from .aws_schemas import GROUP_FORMATS, action_groups, agentcore
 from .http.problem import PROBLEM_MEDIA, PROBLEM_SCHEMA
+from .http.reply import ERROR, MENDABLE
 from .http.routes import paths
 
 
@@ -66,7 +68,7 @@ def schemas(toolset: Toolset, format: str) -> list[JsonObject]:
 def openapi(catalogue: Catalogue) -> JsonObject:
     """The OpenAPI 3.1 document of the HTTP surface."""
     operations = {
-        path: {"post": _operation(tool, suffix=f"_{nth}" if nth else "")}
+        path: {"post": _operation(tool, catalogue.toolset(tool.toolset), suffix=f"_{nth}" if nth else "")}
         for tool in catalogue.tools()
         for nth, path in enumerate(paths(tool))
     }
@@ -83,14 +85,17 @@ def openapi(catalogue: Catalogue) -> JsonObject:
     }
 
 
+_SEARCHES: Final = frozenset({"search", "retrieve_memory"})
+"""The operations whose tools tell how a search ended. The second one writes too: it saves what was said as episodes."""
+
+
 def title(tool: Tool) -> str:
     """A tool's name as a person reads it: "Batch save"."""
     return tool.name.replace("_", " ").capitalize()
 
 
-def _operation(tool: Tool, suffix: str) -> JsonObject:
+def _operation(tool: Tool, toolset: Toolset, suffix: str) -> JsonObject:
     examples = {f"example{nth}": {"value": example} for nth, example in enumerate(tool.examples, 1)}
-    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
     operation: JsonObject = {
         "operationId": f"{tool.toolset}_{tool.name}{suffix}",
         "tags": [tool.toolset],
@@ -103,12 +108,12 @@ def _operation(tool: Tool, suffix: str) -> JsonObject:
         "responses": {
             "200": {
                 "description": "The answer.",
-                "headers": {"X-Steeltrap-Outcome": _outcome_header(tool)},
+                "headers": _answer_headers(tool, toolset),
                 "content": {tool.media: {"schema": tool.answer_schema}},
             },
             "default": {
                 "description": "What went wrong. A dialect with its own error format uses that format.",
-                "content": {PROBLEM_MEDIA: problem, "application/json": {"schema": {}}},
+                "content": _error_content(tool, toolset),
             },
         },
     }
@@ -121,8 +126,8 @@ def _idempotency_key() -> JsonObject:
     return {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "Repeating a save with the same key gives the same memory.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+        "description": "Repeating a save with the same key gives the same memory. An empty value is no key.",
+        "schema": {"type": "string", "maxLength": 256},
     }
 
 
@@ -144,14 +149,37 @@ def _secrets() -> JsonObject:
     }
 
 
-def _outcome_header(tool: Tool) -> JsonObject:
-    of_writes = (OutcomeKind.DEGRADED, OutcomeKind.REDACTED)
-    kinds = of_writes if tool.access == "write" else [kind for kind in OutcomeKind if kind != OutcomeKind.REDACTED]
-    said = "What was not as usual: `X-Steeltrap-Outcome-Message` says it." if tool.access == "write" else ""
-    return {
-        "description": said or "How the search ended.",
-        "schema": {"type": "string", "enum": [kind.value for kind in kinds]},
-    }
+def _answer_headers(tool: Tool, toolset: Toolset) -> JsonObject:
+    headers: JsonObject = {}
+    if kinds := _outcomes(tool):
+        said = "How the search ended." if tool.operation in _SEARCHES else "What was not as usual."
+        headers["X-Steeltrap-Outcome"] = {
+            "description": f"{said} `X-Steeltrap-Outcome-Message` says it in a sentence.",
+            "schema": {"type": "string", "enum": [kind.value for kind in kinds]},
+        }
+    if toolset.errors_are_answers:
+        headers[ERROR] = {
+            "description": "The code of the error that the answer is, where other arguments may help.",
+            "schema": {"type": "string", "enum": list(MENDABLE)},
+        }
+    return headers
+
+
+def _outcomes(tool: Tool) -> list[OutcomeKind]:
+    """How a call can end: a search in any way of a search, a write degraded or without secrets, and some do both."""
+    of_searches = [kind for kind in OutcomeKind if kind is not OutcomeKind.REDACTED]
+    of_writes = [OutcomeKind.DEGRADED, OutcomeKind.REDACTED]
+    possible = {*(of_searches if tool.operation in _SEARCHES else ()), *(of_writes if tool.access == "write" else ())}
+    return [kind for kind in OutcomeKind if kind in possible]
+
+
+def _error_content(tool: Tool, toolset: Toolset) -> JsonObject:
+    """Problem details for what fails before a tool is found, and the dialect's own form where it has one."""
+    content: JsonObject = {PROBLEM_MEDIA: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    if not toolset.standard_errors:
+        is_text = isinstance(toolset.render_error(InvalidInput("An example."), tool), str)
+        content |= {"text/plain": {"schema": {"type": "string"}}} if is_text else {"application/json": {"schema": {}}}
+    return content
 
 
 def _probe(name: str, summary: str) -> JsonObject:

@@ -17,6 +17,8 @@ SECRETS: Final = "X-Steeltrap-Secrets"
 """The header by which a caller has secrets redacted or refused in a toolset that leaves them alone."""
 ERROR: Final = "X-Steeltrap-Error"
 """The header with the code of an error that is an ordinary answer in its dialect."""
+MENDABLE: Final = ("invalid_input", "too_large")
+"""The codes of errors that a model can mend by other arguments."""
 TIMEZONE: Final = "X-Steeltrap-Timezone"
 """The header by which a caller says in which time zone its days are, by its IANA name."""
 FAULT: Final = "Something went wrong on our side; it was logged. Try again later."
@@ -91,7 +93,7 @@ def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
 
 def _is_mendable(error: SteeltrapError) -> bool:
     """Whether a model can mend it by other arguments. What is no arguments at all is a mistake of the program."""
-    return error.code in ("invalid_input", "too_large") and not isinstance(error, MalformedBody)
+    return error.code in MENDABLE and not isinstance(error, MalformedBody)
 
 
 def outcome_headers(outcome: Outcome | None) -> dict[str, str]:
