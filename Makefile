@@ -28,7 +28,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance fuzz browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,7 +69,8 @@ $(VENV)/.browsing: $(TESTABLE)
 	@touch $@
 
 # All that the targets of .ci/run install, for `make --jobs`.
-.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) .build/lowest/.installed .build/sam/.installed .build/image/.installed
+.build/everything: $(VENV)/.browsing $(CONSOLE) $(CONFORMANCE) .build/lowest/.installed .build/sam/.installed .build/image/.installed \
+  .build/schemathesis/.installed
 
 install: $(TESTABLE) ## Create .venv with everything installed
 
@@ -102,6 +103,9 @@ test-lowest: .build/lowest/.installed ## Run the unit and surface tests on the l
 
 conformance: $(TESTABLE) $(CONFORMANCE) ## Run MCP's conformance suite, its inspector and Claude Code against a server, on a Node of their own
 	STEELTRAP_TEST_CONFORMANCE=1 $(BIN)/python -m pytest tests/conformance
+
+fuzz: $(TESTABLE) .build/schemathesis/.installed ## Have schemathesis call a server by its OpenAPI document with thousands of requests, valid and not
+	STEELTRAP_TEST_FUZZ=1 $(BIN)/python -m pytest tests/fuzz
 
 browser: $(VENV)/.browsing $(CONSOLE) ## Drive the console in Debian's Chromium: every page and action, keyboard, accessibility, hostile texts
 	STEELTRAP_TEST_BROWSER=1 $(BIN)/python -m pytest -n 2 --dist loadgroup tests/console
@@ -193,7 +197,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	rm -f .build/lowest.txt  # so that no version of before is kept
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
-	for each in pip locking sam ministack workflows release image; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	for each in pip locking sam ministack workflows release image schemathesis; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
 

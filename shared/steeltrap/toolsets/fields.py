@@ -54,6 +54,13 @@ AnyText = Annotated[str, MaxBytes(MAX_CONTENT_BYTES)]
 Metadata = Annotated[JsonObject, MaxBytes(MAX_METADATA_BYTES)]
 TagList = Annotated[list[str], MaxBytes(MAX_TAGS * MAX_TAG_CHARACTERS)]
 Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; case is ignored.")]
+# The engine checks the lengths, without the spaces around a tag; as a filter, a tag that none can have finds nothing.
+_NewTag = Annotated[str, Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TAG_CHARACTERS})]
+NewTags = Annotated[
+    list[_NewTag],
+    MaxBytes(MAX_TAGS * MAX_TAG_CHARACTERS),
+    Field(max_length=MAX_TAGS, description="Labels to find it by; case is ignored."),
+]
 Scope = Annotated[
     str,
     Field(

@@ -12,7 +12,7 @@ from ...rules.bounds import MaxBytes
 from ...rules.limits import MAX_MESSAGES
 from ...tools import Input
 from .. import fields
-from ..fields import Content, MemoryId, Scope, Tags, Unit, When
+from ..fields import Content, MemoryId, NewTags, Scope, Unit, When
 
 _AROUND_A_MESSAGE: Final = 128
 """Bytes for the names of its fields, its time and the marks between them."""
@@ -50,7 +50,7 @@ class MemoryInput(Input):
     category: str | None = Field(None, max_length=256, description="Any category, such as 'fact' or 'preference'.")
     context: str | None = Field(None, max_length=4096, description="When or why this matters.")
     confidence: Unit = Field(1.0, description="How certain it is, 0 to 1.")
-    tags: Tags = []
+    tags: NewTags = []
     metadata: Metadata = {}
     scope: Scope = "user/default"
     agent_label: str | None = Field(None, max_length=256, description="Label of the agent that it is about.")
@@ -80,7 +80,7 @@ class EditInput(Input):
 
     id: MemoryId
     content: Content | None = None
-    tags: Tags | None = Field(None, description="New tags; they replace the old ones.")
+    tags: NewTags | None = Field(None, description="New tags; they replace the old ones.")
     metadata: Metadata | None = Field(None, description="Merged into the stored metadata; null removes a key.")
     content_type: ContentType | None = Field(None, description="Type of the content.")
     tier: Tier | None = Field(None, description="The new tier; changing it from short_term removes the expiry.")

@@ -53,7 +53,9 @@ def export(call: Call, input: ExportInput) -> ExportView:
 class ImportInput(Input):
     records: list[JsonObject] = Field(min_length=1, max_length=1000, description="Records from an export.")
     import_id: ImportId | None = Field(
-        None, description="A UUID of yours: calls with the same one are one import. Default: an import of its own."
+        None,
+        description="A UUID of yours: calls with the same one are one import. Default: an import of its own.",
+        json_schema_extra={"format": "uuid"},
     )
 
 

@@ -16,7 +16,7 @@ from ...engine.call import Call
 from ...errors import SteeltrapError
 from ...ports import Guard
 from ...tools import Answer, Input
-from ..fields import MemoryIds, Scope, Tags, Unit
+from ..fields import MemoryIds, NewTags, Scope, Unit
 from .inputs import EditInput, MemoryInput, Metadata
 from .toolset import CORE
 from .views import MemoryView, memory_view
@@ -171,9 +171,9 @@ def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
 
 
 class ConsolidateInput(Input):
-    ids: MemoryIds = Field(description="The 2 to 50 memories to merge.")
+    ids: MemoryIds = Field(description="The 2 to 50 memories to merge.", json_schema_extra={"minItems": 2})
     preserve_originals: bool = Field(True, description="Keep the originals; false deletes them.")
-    tags: Tags | None = Field(None, description="Tags of the result. Default: all tags of the originals.")
+    tags: NewTags | None = Field(None, description="NewTags of the result. Default: all tags of the originals.")
     metadata: Metadata | None = None
 
 
