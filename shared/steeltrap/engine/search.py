@@ -138,6 +138,8 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
         passed = _passed(scored, request)
         if is_wordless := named is None and _is_wordless(query):
             passed = passed[:0]
+        if query.by_term:
+            _lift_by_order(call, scored, passed, request.query)
         relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
         ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
@@ -257,6 +259,24 @@ def _scored(
         # Nothing is fused, so the cosine itself ranks, below the unrelated level too.
         scored.score = candidates.cosine.clip(0.0)
     return scored
+
+
+def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
+    """Lift memories that have a question's words in their order above the best, where that has the same words in
+    another: only then does the order tell more than the scores."""
+    from ..rules.word_order import answer_order, is_in_order, out_of_order
+
+    lift = call.rules.ranking.order
+    order = answer_order(query) if lift > 0 else None
+    places = scored.rivals(passed, lift) if order else []
+    if order is None or len(places) < 2:
+        return
+    ids = [scored.candidates.ids[place] for place in places]
+    memories = call.space.get(ids)
+    texts = [searchable_text(memories[id]) if id in memories else "" for id in ids]
+    if shared := out_of_order(texts[0], order):
+        fitting = [place for place, text in zip(places, texts, strict=True) if is_in_order(text, shared)]
+        scored.add("order", fitting, lift)
 
 
 def _weight(call: Call, request: Search) -> float | None:

@@ -21,6 +21,9 @@ from .traits import Trait
 Column = NDArray[Any]
 _FIRST_BLOCK: Final = 64
 _MOST_SUPERSEDED: Final = 50
+_MOST_RIVALS: Final = 10
+_ALIKE: Final = 0.8
+"""Of the higher BM25, what the lower of two has at least that are taken to have the same words."""
 _AT_ONCE: Final = 10
 """So many rows are made at once, which is a third of the work of one at a time; few searches want more."""
 
@@ -137,6 +140,25 @@ class Scored:
             score[place] = max(score[place], share * of.score[other])
         self.boosts["superseded"] = score - self.score
         self.legs, self.score = legs, score
+
+    def rivals(self, places: Column, within: float) -> list[int]:
+        """The best of some places, and those less than `within` below it whose words count nearly as much; best first,
+        at most 10."""
+        bm25 = self.candidates.bm25
+        if bm25 is None or not len(places):
+            return []
+        near = places[self.score[places] > self.score[places].max() - within]
+        best, *others = self._in_order(near, (self.score, self.candidates.created))
+        least, most = _ALIKE * bm25[best], bm25[best] / _ALIKE
+        alike = [place for place in others if least <= bm25[place] <= most and bm25[place] > 0]
+        return [best, *alike[: _MOST_RIVALS - 1]]
+
+    def add(self, rule: str, places: Sequence[int], lift: float) -> None:
+        """Note what a rule adds to the candidates at some places, and add it to their scores."""
+        added = np.zeros(len(self.candidates))
+        added[list(places)] = lift
+        self.boosts[rule] = added
+        self.score = self.score + added
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
         """The candidates at some places, the highest first in each column of `by` (the score and the time of saving

@@ -21,6 +21,7 @@ class Weights:
     days           for what happened within 14 days of a day that the query names
     superseded     of the score of what it superseded, for a memory whose own is lower
     role           for the user's messages if the query says "I", and for the assistant's if it says "you"
+    order          for a memory with a question's words in their order, if a better one has them in another
     """
 
     vector: float = 0.7
@@ -35,6 +36,7 @@ class Weights:
     days: float = 0.1
     superseded: float = 1.0
     role: float = 0.05
+    order: float = 0.1
 
 
 WEIGHTS: Final = Weights()
