@@ -57,7 +57,7 @@ def test_each_form_of_a_transcript_becomes_turns_once(run, load, tmp_path, name,
     turns = turns_of(run)
     assert [turn["content"] for turn in turns] == ["I moved to Lisbon", "How is\nLisbon?", "Sunny", "Sunny"]
     assert len({turn["conversation_id"] for turn in turns}) == 1
-    assert turns[0]["occurred_at"] == "2025-03-01T10:00:00+00:00"
+    assert turns[0]["occurred_at"] == "2025-03-01T10:00:00Z"
     assert turns[2]["messages"] == [{"role": "user", "content": "Sunny", "speaker": "Ana"}]
 
 

@@ -180,5 +180,5 @@ def test_metadata_that_no_store_keeps_is_listed(run, tmp_path):
     memories = [{"id": "1", "memory": "Fine"}, {"id": "2", "memory": "Deep", "metadata": {"a": "x\x00"}}]
     result = run("import", exports.as_json(tmp_path / "m.json", memories))
     assert result.exit_code == 6
-    assert result.stderr.startswith("m.json:1: `metadata` has a NUL character")
+    assert result.stderr.startswith("m.json:1: `metadata.a` has a NUL character")
     assert [record["content"] for record in stored(run)] == ["Fine"]
