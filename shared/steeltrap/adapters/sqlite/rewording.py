@@ -61,8 +61,11 @@ def _make(connection: apsw.Connection, after: int) -> None:
     made = [(to_terms(indexed_words(from_image(image))), n, terms) for n, image, terms in block]
     changed = [each for each in made if each[0] != each[2]]
     with _transaction(connection):
+        meta = _meta(connection)
+        if "change" not in meta:  # the file was emptied meanwhile
+            return
         if changed:
-            _keep(connection, changed, int(_meta(connection)["change"]) + 1)
+            _keep(connection, changed, int(meta["change"]) + 1)
         if len(block) == _BLOCK:
             _note(connection, _REACHED, f"{WORDS_VERSION}:{block[-1][0]}")
         else:
