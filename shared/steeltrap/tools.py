@@ -64,8 +64,8 @@ class Tool:
     tool uses: only the store, also the embedder, or also the search index. `timeout` is in seconds.
     Only a tool with `files` gets the user's files, to read and write, so its access is write.
     `destructive` and `idempotent` are hints for clients that ask the user first. `paths` are additional HTTP paths.
-    `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` is the path, in an item of the
-    answer's list, of the value with which `after` continues behind it.
+    `max_bytes` limits the arguments' JSON, whatever their schema allows. `cursor` tells of an item of the answer's
+    list the value with which `after` continues behind it.
     """
 
     toolset: str
@@ -85,7 +85,7 @@ class Tool:
     idempotent: bool = False
     paths: tuple[str, ...] = ()
     max_bytes: int = MAX_BODY_BYTES
-    cursor: tuple[str, ...] = ()
+    cursor: Callable[[JsonObject], str | int] | None = None
 
     @property
     def full_name(self) -> str:

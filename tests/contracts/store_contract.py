@@ -716,6 +716,19 @@ def test_a_creation_brings_its_history(space: Space) -> None:
     assert tuple(space.revisions(current.id)) == past
 
 
+def test_a_replacement_brings_versions_that_are_missing_and_keeps_the_search(space: Space) -> None:
+    current = memory("three", version=3)
+    past = [
+        Revision(memory=replace(current, content=text, version=v), replaced_at=later(v), replaced_by=None)
+        for v, text in ((1, "one"), (2, "two"))
+    ]
+    commit(space, Create(entry=entry(current), revisions=(past[0],)))
+    unchanged = replace(entry(current), embeddings=None, tokens=None)
+    commit(space, Replace(entry=unchanged, expected=3, earlier=(past[1],)))
+    assert space.revisions(current.id) == past
+    assert space.get([current.id])[current.id] == current
+
+
 def test_statistics_count_memories_turns_deleted_and_chunks(space: Space) -> None:
     save(space, "one")
     save(space, "word " * 300)

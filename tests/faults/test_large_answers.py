@@ -103,33 +103,95 @@ def test_an_export_of_large_records_comes_in_pages_that_an_import_takes(ask: Mem
     assert len({record["id"] for record in records}) == len(records) == 60
 
 
-def test_a_record_with_a_long_history_is_a_page_of_its_own(ask: Memories, long: str) -> None:
+def _pages(ask: Memories, **arguments: Any) -> Iterator[list[Any]]:
+    after: dict[str, str] = {}
+    while True:
+        page = ask("export", **after, **arguments)
+        assert _size(page) < 5 * MIB
+        yield page["records"]
+        if "next" not in page:
+            return
+        after = {"after": page["next"]}
+
+
+def _versions(records: list[Any], id: str) -> list[int]:
+    return [image["memory"].get("version", 1) for r in records if r["id"] == id for image in r.get("history", [])]
+
+
+def test_a_long_history_is_exported_whole_on_pages_of_a_few_mib(ask: Memories, long: str) -> None:
+    other = ask("save", content="Another.")["id"]
+    pages = list(_pages(ask))
+    records = [record for page in pages for record in page]
+    assert len(pages) == 2
+    assert all(_size(record) < 1.2 * MIB for record in records)
+    assert _versions(records, long) == list(range(1, 120))
+    assert [record["id"] for record in records if "content" in record] == [long, other]
+    assert [record["id"] for record in ask("export", include_history=False)["records"]] == [long, other]
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_pages_of_a_long_history_that_are_imported_one_by_one_restore_every_version(
+    ask: Memories, long: str, limit: int
+) -> None:
+    bob = Caller(UserRef("bob"), "agent")
+    written = 0
+    for page in _pages(ask, limit=limit):
+        result = ask.door.invoke("core.import", {"records": page}, bob)
+        assert (result.error, result.body["errors"]) == (None, [])
+        written += result.body["written"]
+    assert written == 1
+    seen: list[str] = []
+    after = 0
+    while True:
+        page = ask("history", bob, id=long, limit=1000, after=after)
+        seen += [image["memory"]["content"].rstrip("-") for image in page["revisions"]]
+        if "next" not in page:
+            break
+        after = page["next"]
+    assert seen == [str(version) for version in range(1, 121)]
+    again = ask("import", bob, records=next(iter(_pages(ask))))
+    assert (again["written"], again["skipped"], again["errors"]) == (0, 1, [])
+
+
+def test_each_version_of_a_long_history_is_read_about_once(
+    ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    revisions = SqliteSpace.revisions
+
+    def counted(self: SqliteSpace, id: str, **which: Any) -> Any:
+        found = revisions(self, id, **which)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(SqliteSpace, "revisions", counted)
+    pages = sum(1 for _ in _pages(ask))
+    assert sum(read) <= 119 + 20 * pages
+
+
+def test_the_rest_of_a_history_is_added_only_to_what_its_importer_imported(ask: Memories, long: str) -> None:
+    rests = [r for page in _pages(ask) for r in page if "content" not in r]
+    missing = ask("import", Caller(UserRef("bob"), "agent"), records=rests[:1])
+    assert "import the record of the memory before it" in missing["errors"][0]["message"]
+    id = ask("save", content="one")["id"]
+    ask("update", id=id, content="two")
+    image = {"id": id, "content": "forged", "version": 3, "created_at": "2026-01-01T00:00:00Z"}
+    forged = {"memory": {**image, "updated_at": "2026-01-01T00:00:00Z"}, "replaced_at": "2026-01-01T00:00:00Z"}
+    assert ask("import", records=[{"id": id, "history": [forged]}])["errors"] == []
+    assert [r["memory"]["content"] for r in ask("history", id=id)["revisions"]] == ["one", "two"]
+
+
+def test_an_export_goes_on_behind_a_version_of_a_memory_that_was_deleted_meanwhile(ask: Memories, long: str) -> None:
     other = ask("save", content="Another.")["id"]
     first = ask("export")
-    assert ([record["id"] for record in first["records"]], first["next"]) == ([long], long)
-    assert len(first["records"][0]["history"]) == 119
-    assert [record["id"] for record in ask("export", after=long)["records"]] == [other]
-    both = ask("export", include_history=False)
-    assert [record["id"] for record in both["records"]] == [long, other]
+    assert first["next"].startswith(f"{long}:")
+    ask("delete", ids=[long])
+    assert [record["id"] for record in ask("export", after=first["next"])["records"]] == [other]
 
 
-def test_a_record_that_no_import_takes_is_exported_with_its_latest_versions_and_says_from_which(
-    ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("steeltrap.engine.transfer.export.MAX_RECORD_BYTES", 2 * MIB)
-    other = ask("save", content="Another.")["id"]
-    [record] = [found for found in ask("export")["records"] if found["id"] == long]
-    assert 1 * MIB < _size(record) <= 2 * MIB
-    versions = [image["memory"]["version"] for image in record["history"]]
-    assert versions == list(range(record["history_from"], record["version"]))
-    assert [found["id"] for found in ask("export", after=long)["records"]] == [other]
-    result = ask.door.invoke("core.import", {"records": [record]}, Caller(UserRef("bob")))
-    assert (result.error, result.body["written"]) == (None, 1)
-
-
-def test_no_more_of_a_history_is_held_than_its_record_may_have(
-    ask: Memories, long: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("steeltrap.engine.transfer.export.MAX_RECORD_BYTES", 1)
-    [record] = ask("export")["records"]
-    assert (record["id"], record["history_from"], "history" in record) == (long, record["version"], False)
+@pytest.mark.parametrize("after", [":5", "{id}:", "{id}:x", "{id}:0", "{id}:99999999999", "nothing:3"])
+def test_an_export_behind_what_no_answer_gave_is_refused(ask: Memories, after: str) -> None:
+    id = ask("save", content="one")["id"]
+    result = ask.door.invoke("core.export", {"after": after.format(id=id)}, ME)
+    assert result.error is not None
+    assert result.error.code == "not_found"

@@ -148,6 +148,8 @@ def growth_of(changes: Sequence[Change]) -> Growth:
         if isinstance(change, Create):
             memories += counts
             size += _bytes(record.encode(memory))
+        elif change.earlier:
+            continue  # what was replaced before counts no more than the history of a creation
         elif change.revision is not None:
             size += _written_bytes(memory) - _written_bytes(change.revision.memory)
         else:

@@ -50,7 +50,7 @@ class Create:
 
 @frozen
 class Replace:
-    """Put a new image in place of version `expected` and keep `revision`.
+    """Put a new image in place of version `expected` and keep `revision`, or `earlier` ones that an import brings.
 
     Raises MemoryNotFound when the id is unknown, VersionConflict with `version` (the one stored) when another
     write came first.
@@ -59,6 +59,7 @@ class Replace:
     entry: Entry
     expected: int
     revision: Revision | None = None
+    earlier: tuple[Revision, ...] = ()
 
 
 @frozen

@@ -33,7 +33,7 @@ def bounded(body: Any, most: int, tool: Tool, arguments: Mapping[str, Any]) -> t
         note = "Long texts and lists are shortened."
         kept = items[:1]
     if tool.cursor and kept and isinstance(small, dict) and len(kept) < len(items):
-        small["next"] = _at(kept[-1], tool.cursor)
+        small["next"] = tool.cursor(kept[-1])
         return small, f"{note} Continue with `after`: the `next` of this answer."
     return small, f"{note} {_advice(tool, arguments, len(kept), len(items))}".rstrip()
 
@@ -88,12 +88,6 @@ def _capped(value: Any, cap: int) -> Any:
     if isinstance(value, dict):
         return {name: _capped(value[name], cap) for name in list(value)[:cap]}
     return value
-
-
-def _at(item: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        item = item[name]
-    return item
 
 
 def _fits(body: Any, most: int) -> bool:

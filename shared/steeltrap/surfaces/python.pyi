@@ -880,7 +880,7 @@ class Core:
         """Export memories as complete records, page by page: text, times, versions, links and history.
 
         A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
-        A record keeps the latest 32 MiB of its history; `history_from` is the first version then.
+        A long history goes on in further records, which have `id` and `history` only.
         """
 
     def import_(self, *, records: Sequence[Mapping[str, Any]], import_id: str | None = None) -> CoreImportView:

@@ -85,8 +85,8 @@ def replace(connection: apsw.Connection, change: Replace, number: int) -> None:
             id=memory.id,
             version=version,
         )
-    if change.revision is not None:
-        _keep(connection, n, change.revision)
+    for revision in _revisions(change):
+        _keep(connection, n, revision)
     connection.execute(_UPDATE, (*to_row(change.entry, number), n))
     _write_around(connection, n, change.entry, fresh=False)
 
@@ -137,7 +137,7 @@ def _images(change: Write) -> list[Memory]:
 def _revisions(change: Write) -> Sequence[Revision]:
     if isinstance(change, Create):
         return change.revisions
-    return () if change.revision is None else (change.revision,)
+    return change.earlier if change.revision is None else (*change.earlier, change.revision)
 
 
 def _without(change: Write, gone: Collection[str]) -> Write:
@@ -145,7 +145,9 @@ def _without(change: Write, gone: Collection[str]) -> Write:
     revisions = tuple(dataclasses.replace(r, memory=without(r.memory, gone)) for r in _revisions(change))
     if isinstance(change, Create):
         return dataclasses.replace(change, entry=entry, revisions=revisions)
-    return dataclasses.replace(change, entry=entry, revision=revisions[0] if revisions else None)
+    if change.revision is None:
+        return dataclasses.replace(change, entry=entry, earlier=revisions)
+    return dataclasses.replace(change, entry=entry, earlier=revisions[:-1], revision=revisions[-1])
 
 
 def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: bool) -> None:

@@ -1,6 +1,9 @@
-"""Export: memories as records, in a stable order, page by page or streaming; lossless, but for pages' limits."""
+"""Export: memories as records, in a stable order, page by page or streaming; lossless.
 
-from collections import deque
+A history that is too long for one record goes on in further ones, of the id and the next versions, so that no record
+is large, whatever one memory's history holds. An import puts them together again.
+"""
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -13,9 +16,9 @@ from ..call import Call
 from ..get import not_found
 from ..history import MAX_PAGE_BYTES, earlier, size_of
 
-MAX_RECORD_BYTES: Final = 32 * 1024 * 1024
-"""Of one record with its history, whose earliest images are left out beyond it: half of what an import takes, since
-clients may write it with escapes."""
+MAX_RECORD_BYTES: Final = 1024 * 1024
+"""Of one record with its part of the history; a memory and a single version may be larger."""
+_BETWEEN: Final = ":"
 
 
 @frozen
@@ -29,64 +32,70 @@ class Exported:
 def export_page(
     call: Call, *, limit: int, after: str | None = None, turns: bool = True, history: bool = True
 ) -> Exported:
-    """Up to `limit` records behind the id `after`, and no more than 4 MiB of them, but always one.
+    """Up to `limit` records behind `after`, and no more than 4 MiB of them, but always one.
 
-    Does not count as access. Raises NotFound for an unknown id.
+    `after` is an id, or what `cursor` says. Does not count as access. Raises NotFound for an unknown id.
     """
-    behind = None if after is None else check_id(after)
-    if behind == "":
-        raise not_found(after or "")
     page: list[JsonObject] = []
     size = 0
-    for memory in call.in_time(call.space.walk(after=behind, turns=turns)):
-        if len(page) == limit:
-            return Exported(records=page, next=page[-1]["id"])
-        whole, added = _record(call, memory, history=history, most=MAX_RECORD_BYTES)
+    for found, added in call.in_time(_behind(call, after, turns=turns, history=history)):
         size += added
-        if page and size > MAX_PAGE_BYTES:
-            return Exported(records=page, next=page[-1]["id"])
-        page.append(whole)
+        if page and (len(page) == limit or size > MAX_PAGE_BYTES):
+            return Exported(records=page, next=cursor(page[-1]))
+        page.append(found)
     return Exported(records=page, next=None)
 
 
+def cursor(found: JsonObject) -> str:
+    """The `after` that continues an export behind a record: its id, and the last version of it that was exported."""
+    past = found.get("history")
+    return f"{found['id']}{_BETWEEN}{past[-1]['memory'].get('version', 1)}" if past else str(found["id"])
+
+
 def export_all(call: Call, *, turns: bool = True) -> Iterator[JsonObject]:
-    """Every visible memory as a record, streaming."""
-    for memory in call.space.walk(turns=turns):
-        yield to_record(call, memory)
+    """Every visible memory as records, streaming."""
+    return (found for found, _ in _behind(call, None, turns=turns, history=True))
 
 
-def to_record(call: Call, memory: Memory) -> JsonObject:
-    """A memory's record with the images that updates replaced, under `history`."""
-    return _record(call, memory, history=True, most=None)[0]
+def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Iterator[tuple[JsonObject, int]]:
+    """The records behind a cursor, each with its size."""
+    last, behind = None, 0
+    if after is not None:
+        id, _, version = after.partition(_BETWEEN)
+        last, behind = check_id(id), int(version) if version.isdecimal() and len(version) < 10 else 0
+        if last == "" or (_BETWEEN in after and not behind):
+            raise not_found(after)
+    if last and behind and history and (rest := call.space.get([last]).get(last)):
+        yield from _records(call, rest, behind=behind)
+    for memory in call.space.walk(after=last, turns=turns):
+        if history:
+            yield from _records(call, memory)
+        else:
+            whole = _encoded(memory)
+            yield whole, size_of(whole)
 
 
-def _record(call: Call, memory: Memory, *, history: bool, most: int | None) -> tuple[JsonObject, int]:
-    """A record, and its bytes as JSON.
-
-    Of a history that needs more than `most` bytes with it, the latest images are kept: `history_from` names the version
-    of the first one. So no writer of many versions keeps the others' memories from being exported.
-    """
-    whole = _encoded(memory)
-    size = size_of(whole)
-    images: deque[tuple[JsonObject, int]] = deque()
-    left_out = False
-    past = earlier(call, memory) if history else iter(())
-    for revision in past if most is None else call.in_time(past):
+def _records(call: Call, memory: Memory, *, behind: int = 0) -> Iterator[tuple[JsonObject, int]]:
+    """A memory with the start of its history and, in further records, the rest; or the rest behind a version."""
+    found: JsonObject = {"id": memory.id} if behind else _encoded(memory)
+    images: list[JsonObject] = []
+    size = size_of(found)
+    for revision in earlier(call, memory, after=behind):
         image = {
             "memory": _encoded(revision.memory),
             "replaced_at": revision.replaced_at.isoformat(),
             "replaced_by": revision.replaced_by,
         }
-        images.append((image, size_of(image)))
-        size += images[-1][1]
-        while most is not None and size > most and images:
-            size -= images.popleft()[1]
-            left_out = True
-    if left_out:
-        whole["history_from"] = images[0][0]["memory"]["version"] if images else memory.version
+        added = size_of(image)
+        if images and size + added > MAX_RECORD_BYTES:
+            yield {**found, "history": images}, size
+            found, images, size = {"id": memory.id}, [], 0
+        images.append(image)
+        size += added
     if images:
-        whole["history"] = [image for image, _ in images]
-    return whole, size
+        yield {**found, "history": images}, size
+    elif not behind:
+        yield found, size
 
 
 def _encoded(memory: Memory) -> JsonObject:

@@ -12,11 +12,11 @@ from ... import record
 from ...errors import AlreadyExists, Conflict, InvalidInput, SteeltrapError
 from ...model import JsonObject, Memory, Revision
 from ...model.frozen import frozen
-from ...ports import Create, TextKey
+from ...ports import Create, Replace, TextKey
 from ...rules import limits
 from ...rules.analysis import text_digest
 from ..call import Call
-from ..entry import embed_memories, entry
+from ..entry import embed_memories, entry, unchanged_text
 from ..redact import redacted
 from ..save import Draft, compose, creations, text_id
 from ..superseding import fitting
@@ -34,18 +34,23 @@ class Imported:
 
 
 def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
-    """Write records that an export made, under their own ids; an id that is there already is skipped.
+    """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
+    no more than the rest of a history adds what is missing to the memory that was imported before.
 
     The record's times, version, links, surprise, history and what it says of superseding are kept, in any order. Its
     agents are kept only to `restore`, which is the operator's to ask for.
     """
     parsed: dict[int, _Parsed] = {}
+    rests: dict[int, tuple[Revision, ...]] = {}
     errors: dict[int, SteeltrapError] = {}
     for index, raw in enumerate(call.in_time(records)):
         try:
             memory, past = _parse(call, raw)
-            told = (memory, past) if restore else (stamped(call, memory), _stamped_all(call, past))
-            parsed[index] = _marked(call, *told)
+            past = past if restore else _stamped_all(call, past)
+            if memory is None:
+                rests[index] = tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+            else:
+                parsed[index] = _marked(call, memory if restore else stamped(call, memory), past)
         except SteeltrapError as error:
             errors[index] = error
     superseding = fitting(call, [memory for memory, _ in parsed.values()])
@@ -53,7 +58,33 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     parsed = {index: (superseding[m.id], past) for index, (m, past) in parsed.items() if m.id in superseding}
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
-    return Imported(written=written, skipped=len(records) - len(errors) - written, errors=errors)
+    skipped = len(parsed) - sum(index in errors for index in parsed) - written
+    for index, past in call.in_time(rests.items()):
+        try:
+            _add_earlier(call, past, restore=restore)
+        except (InvalidInput, Conflict) as error:
+            errors[index] = error
+    return Imported(written=written, skipped=skipped, errors=errors)
+
+
+def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
+    """Add the versions that are missing before the current one of a memory, which the caller imported itself.
+
+    The current image stays as it is. Raises InvalidInput where there is none, and Conflict for a deleted one.
+    """
+    id, first, last = past[0].memory.id, past[0].memory.version, past[-1].memory.version
+    memory = call.space.get([id], deleted=True).get(id)
+    if memory is None:
+        raise InvalidInput(f"this is the rest of the history of {id}: import the record of the memory before it.")
+    if memory.deleted_at is not None:
+        raise _deleted(id)
+    there = call.space.revisions(id, after=first - 1, limit=last - first + 1)
+    known = {revision.memory.version for revision in there}
+    missing = tuple(r for r in past if r.memory.version < memory.version and r.memory.version not in known)
+    if missing and not restore and (memory.imported_at is None or memory.imported_by != call.caller.agent_id):
+        raise InvalidInput(f"memory {id} was not imported by this agent, so its history stays as it is.")
+    if missing:
+        call.commit([Replace(entry=unchanged_text(memory), expected=memory.version, earlier=missing)])
 
 
 def _marked(call: Call, memory: Memory, past: Sequence[Revision]) -> _Parsed:
@@ -201,18 +232,21 @@ def _deleted(id: str) -> Conflict:
     return Conflict(f"memory {id} was deleted here; undo the delete, or forget it and import again.", id=id)
 
 
-def _parse(call: Call, raw: object) -> _Parsed:
+def _parse(call: Call, raw: object) -> tuple[Memory | None, tuple[Revision, ...]]:
+    """A memory and its history, or the rest of a history alone."""
     if not isinstance(raw, dict):
         raise InvalidInput("a record must be a JSON object.")
     past = raw.get("history", [])
     if not isinstance(past, list):
         raise InvalidInput("`history` must be a list.")
-    memory = _memory(call, {key: value for key, value in raw.items() if key not in ("history", "history_from")})
+    is_rest = bool(past) and raw.keys() == {"id", "history"}
+    memory = None if is_rest else _memory(call, {key: value for key, value in raw.items() if key != "history"})
     revisions = tuple(_revision(call, revision) for revision in past)
     versions = [revision.memory.version for revision in revisions]
-    if versions != sorted(set(versions)) or any(version >= memory.version for version in versions):
+    if versions != sorted(set(versions)) or (memory and any(version >= memory.version for version in versions)):
         raise InvalidInput("`history` must have the versions before the current one, each once, oldest first.")
-    if any(revision.memory.id != memory.id for revision in revisions):
+    id = revisions[0].memory.id if memory is None else memory.id
+    if any(revision.memory.id != id for revision in revisions) or (is_rest and limits.check_id(str(raw["id"])) != id):
         raise InvalidInput("each memory of `history` must have the record's own id.")
     return memory, revisions
 

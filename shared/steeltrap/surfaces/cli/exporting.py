@@ -15,11 +15,12 @@ from ...errors import InvalidInput
 
 
 def run(call: Call, path: str, *, turns: bool, advance: Callable[[float, int], None]) -> int:
-    """Write every memory as a line of JSON; how many there were. `-` is stdout."""
+    """Write every memory as lines of JSON; how many there were. `-` is stdout."""
     written = 0
     with _opened(path) as file:
-        for written, record in enumerate(export_all(call, turns=turns), 1):
+        for record in export_all(call, turns=turns):
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+            written += "content" in record  # others go on with the history of the one before
             if written % 100 == 0:
                 advance(written, written)
     return written

@@ -9,6 +9,7 @@ from ...engine import history as remembering
 from ...engine import list as listing
 from ...engine.call import Call
 from ...errors import InvalidInput
+from ...model import JsonObject
 from ...rules.limits import MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import MemoryId
@@ -57,6 +58,10 @@ def list_(call: Call, input: ListInput) -> ListView:
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
 
 
+def _version_of(image: JsonObject) -> int:
+    return int(image["memory"]["version"])
+
+
 class HistoryInput(Input):
     id: MemoryId
     limit: int = Field(100, ge=1, le=1000, description="Maximum number of versions.")
@@ -80,7 +85,7 @@ class HistoryView(Answer):
     next: int | None = None
 
 
-@CORE.tool("history", "read", cursor=("memory", "version"), examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+@CORE.tool("history", "read", cursor=_version_of, examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def history(call: Call, input: HistoryInput) -> HistoryView:
     """Show all versions of a memory, oldest first. This works for a deleted memory until it is purged.
 

@@ -21,7 +21,7 @@ _SHOWN = 200
 
 class ExportInput(Input):
     limit: int = Field(100, ge=1, le=1000, description="Maximum number of records.")
-    after: MemoryId | None = Field(None, description="Continue after this id: `next` from the previous answer.")
+    after: MemoryId | None = Field(None, description="Continue here: `next` from the previous answer.")
     include_conversations: bool = Field(True, description="Include the messages of conversations.")
     include_history: bool = Field(True, description="Include the versions that updates replaced.")
 
@@ -33,12 +33,12 @@ class ExportView(Answer):
     next: str | None = None
 
 
-@CORE.tool("export", "read", timeout=60.0, cursor=("id",), examples=({"limit": 100},))
+@CORE.tool("export", "read", timeout=60.0, cursor=exporting.cursor, examples=({"limit": 100},))
 def export(call: Call, input: ExportInput) -> ExportView:
     """Export memories as complete records, page by page: text, times, versions, links and history.
 
     A page ends at `limit` records or 4 MiB. If it has `next`, call again with that value as `after`.
-    A record keeps the latest 32 MiB of its history; `history_from` is the first version then.
+    A long history goes on in further records, which have `id` and `history` only.
     """
     page = exporting.export_page(
         call,

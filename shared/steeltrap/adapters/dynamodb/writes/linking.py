@@ -100,7 +100,7 @@ def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now
 def _revisions(change: Write) -> Sequence[Revision]:
     if isinstance(change, Create):
         return change.revisions
-    return () if change.revision is None else (change.revision,)
+    return change.earlier if change.revision is None else (*change.earlier, change.revision)
 
 
 def _with_links_to(change: Write, known: Collection[str]) -> Write:
@@ -111,7 +111,9 @@ def _with_links_to(change: Write, known: Collection[str]) -> Write:
     revisions = tuple(dataclasses.replace(r, memory=without(r.memory, gone)) for r in _revisions(change))
     if isinstance(change, Create):
         return dataclasses.replace(change, entry=entry, revisions=revisions)
-    return dataclasses.replace(change, entry=entry, revision=revisions[0] if revisions else None)
+    if change.revision is None:
+        return dataclasses.replace(change, entry=entry, earlier=revisions)
+    return dataclasses.replace(change, entry=entry, earlier=revisions[:-1], revision=revisions[-1])
 
 
 def earlier(change: Write) -> Sequence[Revision]:

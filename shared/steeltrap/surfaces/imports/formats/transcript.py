@@ -63,7 +63,7 @@ class Transcript:
             raise InvalidInput(_FORMS)
         if "role" in body:
             yield from self._turn(body, self._conversation(value.around, body), where, at, value.size)
-        elif "content" in body and "id" in body:
+        elif "id" in body and ("content" in body or "history" in body):
             yield Item(where=where, at=at, size=value.size, record=body)
         elif isinstance(messages := body.get("messages"), list):
             conversation = self._next_conversation(body)
