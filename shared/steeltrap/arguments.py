@@ -7,6 +7,7 @@ whose list may have items that don't fit asks for the sentence of each.
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from math import inf
 from typing import Any, Final, NoReturn
 
 from pydantic import BaseModel, ValidationError
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from .errors import InvalidInput, MalformedBody
 from .model import JsonObject
 from .rules.bounds import bounds_of
+from .rules.json_pieces import parsed
 from .rules.limits import MAX_JSON_DEPTH, check_json
 from .rules.wording import cut, describe, sentence, show
 from .tools import MAX_BODY_BYTES, GivenId, Tool
@@ -141,9 +143,9 @@ def _mend(schema: JsonObject, value: Any, where: str) -> Any:
         raise InvalidInput(f"`{where}` must be {describe(schema)}; got {show(value)}.")
     if isinstance(value, str) and kind in ("array", "object"):
         bounds_of(schema, MAX_BODY_BYTES).check_values(value.encode(errors="replace"), f"`{cut(where)}`")
-        parsed = _parsed(value, list if kind == "array" else dict)
-        if parsed is not None:
-            value = parsed
+        meant = _parsed(value, list if kind == "array" else dict)
+        if meant is not None:
+            value = meant
         elif items.get("type") == "string":
             value = [value]
     if kind == "array" and isinstance(value, list):
@@ -208,7 +210,8 @@ def _parsed(text: str, kind: type) -> Any:
 
 
 def _loads(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant, parse_int=_whole)
+    # The number of values is bounded before, so nothing is weighed. In pieces, since others wait for the interpreter.
+    return parsed(text, most=inf, decoder=_DECODER)
 
 
 def _refuse_constant(constant: str) -> NoReturn:
@@ -219,3 +222,6 @@ def _whole(digits: str) -> int:
     if len(digits) > _MAX_DIGITS:
         raise InvalidInput(f"A number in the body has {len(digits):,} digits; at most {_MAX_DIGITS} can be read.")
     return int(digits)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_whole)

@@ -8,6 +8,7 @@ threads run in between, and what one value takes is counted while it is read. A 
 import json
 import re
 from collections.abc import Callable
+from math import inf
 from sys import getsizeof
 from typing import Any, Final
 
@@ -45,13 +46,13 @@ class _Full(Exception):
     """There is no room for more of a value, which is left open; the argument is the sentence for Oversized."""
 
 
-def parsed(text: str, *, most: int = 0) -> Any:
+def parsed(text: str, *, most: float = 0, decoder: json.JSONDecoder | None = None) -> Any:
     """The one value of a text, of `most` bytes when it is read. Raises ValueError with the sentence that says why there
     is none, and RecursionError where it is nested too deep."""
     if len(text) <= PIECE:
-        return json.loads(text)
-    given = iter((text,))
-    pieces = Pieces(lambda _: next(given, ""), most=most or MAX_MEMORY)
+        return (decoder or json.JSONDecoder()).decode(text)
+    starts = iter(range(0, len(text), PIECE))
+    pieces = Pieces(lambda _: text[(at := next(starts, len(text))) : at + PIECE], most=most, decoder=decoder)
     try:
         value = pieces.value()
         if pieces.peek():
@@ -67,13 +68,13 @@ class Pieces:
     """A window over a text, filled as values need it and cut behind them.
 
     `more` answers about so many characters more, "" at the end of the text. `spent` is how many bytes was taken by the
-    value that is read; who reads a value in several steps keeps it.
+    value that is read; who reads a value in several steps keeps it. Nothing is weighed where `most` is infinite.
     """
 
-    def __init__(self, more: Callable[[int], str], *, most: int = 0) -> None:
+    def __init__(self, more: Callable[[int], str], *, most: float = 0, decoder: json.JSONDecoder | None = None) -> None:
         self._more = more
         self._most = most or MAX_MEMORY
-        self._json = json.JSONDecoder()
+        self._json = decoder or json.JSONDecoder()
         self._text = ""
         self._position = 0
         self._lines_behind = 0
@@ -145,7 +146,7 @@ class Pieces:
         else:
             found, value = self._small(is_container=following in ("[", "{"))
         if found:
-            if weighed:
+            if weighed and self._most != inf:
                 self._spend(_weight(value))
             return value
         if depth >= MAX_DEPTH:
@@ -175,8 +176,9 @@ class Pieces:
             raise Broken(self._why(error)) from None
         except RecursionError:
             raise TooDeep(f"a nesting here is deeper than {MAX_DEPTH} levels; flatten it.") from None
-        except ValueError:
-            raise Broken("a number here is too long.") from None
+        except ValueError as error:
+            too_long = "a number here is too long."
+            raise Broken(too_long if "digits" in str(error) else f"{error}.") from None
         if not is_container and end - began > _MAX_NUMBER:
             raise Broken("a number here is too long.")
         self._position += end - began
@@ -241,7 +243,9 @@ class Pieces:
     def _spend(self, weight: int) -> None:
         self.spent += weight
         if self.spent > self._most:
-            raise _Full(f"a single item here takes more than {self._most // 1024**2} MiB when it is read; split it.")
+            raise _Full(
+                f"a single item here takes more than {self._most // 1024**2:.0f} MiB when it is read; split it."
+            )
 
     def _read_over_string(self) -> None:
         self._position += 1

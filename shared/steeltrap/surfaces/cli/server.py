@@ -1,6 +1,7 @@
 """The HTTP server of `steeltrap serve`: what it listens on, and what it says about it."""
 
 import errno
+import gc
 import ipaddress
 import logging
 import os
@@ -34,6 +35,8 @@ _MOST_CONNECTIONS: Final = 1000
 _GRACE_SECONDS: Final = 4
 """How long calls that are running may go on after SIGTERM."""
 _EMBEDDER_SECONDS: Final = 10.0
+_SWITCH_SECONDS: Final = 0.001
+_COLLECTED_AFTER: Final = (2000, 10, 250)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     _load_embedder(door)
+    share_interpreter()
     try:
         it.run(sockets=[listener])
     finally:
@@ -172,6 +176,19 @@ def _console(
     keys = known_by.keys
     sessions = None if keys is None else Sessions(keys, known_by.identity, open_secret(settings.data), settings.data)
     return partial(console_routes, Console(door=door, sessions=sessions, public_url=settings.public_url))
+
+
+def share_interpreter() -> None:
+    """Have threads that compute let the one that answers connections run often, and never for long wait for it.
+
+    Of 16 busy threads each may keep the interpreter for an interval. A full collection of garbage stops them all for a
+    tenth of a second per million objects, so what is loaded by now is left out of it, and it comes seldom: what calls
+    leave behind is young.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED_AFTER)
 
 
 def raise_descriptor_limit() -> int:

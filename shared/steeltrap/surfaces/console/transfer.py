@@ -144,21 +144,23 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
         return refused(console, request, error)
 
     async def lines() -> AsyncIterator[str]:
-        found = page
+        text, following = page
         while True:
-            yield "".join(f"{compact(record)}\n" for record in found["records"])
-            if found.get("next") is None:
+            yield text
+            if following is None:
                 return
             async with admission.turn(request.scope) as known:
-                found = await known.run(partial(_export_page, asked, found["next"]))
+                text, following = await known.run(partial(_export_page, asked, following))
 
     name = f"steeltrap-{asked.now:%Y-%m-%d}.jsonl"
     headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(lines(), headers=headers, media_type=LINES)
 
 
-def _export_page(asked: Asked, after: str | None) -> Any:
-    return asked.ask("export", limit=_PAGE, after=after)
+def _export_page(asked: Asked, after: str | None) -> tuple[str, str | None]:
+    """The lines of a page, made in its thread, and where the next one begins."""
+    found = asked.ask("export", limit=_PAGE, after=after)
+    return "".join(f"{compact(record)}\n" for record in found["records"]), found.get("next")
 
 
 class _ProgressLines(StreamingResponse):

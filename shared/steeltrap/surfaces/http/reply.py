@@ -112,8 +112,23 @@ def outcome_object(outcome: Outcome) -> JsonObject:
 
 
 def compact(body: Any) -> str:
-    """JSON without needless spaces or escapes."""
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """JSON without needless spaces or escapes.
+
+    The items of a list, also of one in an object, are written one by one: the encoder keeps the interpreter to itself
+    until it ends, and a list may have megabytes.
+    """
+    if isinstance(body, list):
+        return f"[{','.join(map(_encoder.encode, body))}]"
+    if isinstance(body, dict) and any(isinstance(value, list) for value in body.values()):
+        return f"{{{','.join(f'{_name(name)}:{compact(value)}' for name, value in body.items())}}}"
+    return _encoder.encode(body)
+
+
+def _name(name: object) -> str:
+    return _encoder.encode(name) if isinstance(name, str) else _encoder.encode({name: 0})[1:-3]
+
+
+_encoder: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _reply(status: int, body: Any, media: str, headers: dict[str, str]) -> Reply:
