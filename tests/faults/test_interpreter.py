@@ -44,7 +44,7 @@ def test_a_large_body_is_parsed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1" * 5000])
 def test_a_large_body_is_refused_for_what_a_small_one_is(number: str) -> None:
     for spaces in (1, 2 * PIECE):
-        with pytest.raises(InvalidInput, match="number|not JSON"):
+        with pytest.raises(InvalidInput, match=r"number|not JSON"):
             arguments.decode(b'{"a": [' + b" " * spaces + number.encode() + b"]}")
 
 
