@@ -45,7 +45,7 @@ ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3{}"
 TIME = "2026-01-31T09:30:00Z"
 
 _UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-_SHORT_ID = re.compile(r"(?<=[\[\"])[0-9a-f]{8}(?=[\]\"])")
+_SHORT_ID = re.compile(r"(?<=[\[\"])[0-9a-f]{8}(?=[\]\"])|(?<=--undo )[0-9a-f]{8}\b")
 _TODAY = re.compile(r"Today is [A-Z][a-z]+ 20\d\d-\d\d-\d\d")
 _TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?(Z|\+00:00)?)?")
 _AGE = re.compile(r"(?<= UTC, )(just now|yesterday|last [a-z]+|\d+ [a-z]+ ago)")

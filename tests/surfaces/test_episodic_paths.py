@@ -16,7 +16,8 @@ def test_what_is_added_there_is_retrieved_there(local: httpx.Client) -> None:
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert answer.text.startswith("## Memory 1 [rank: 1, score: ")
     [found] = local.post("/api/v0/retrieve_memory/raw", json={"query": "Lisbon"}).json()
-    assert found["content"] == "User: I moved to Lisbon. It is sunny. And hilly."
+    assert found["content"] == "User: I moved to Lisbon."
+    assert [said["content"] for said in found["messages"]] == ["I moved to Lisbon.", "It is sunny.", "And hilly."]
 
 
 @pytest.mark.parametrize("path", ["/api/v0/retrieve_memory", "/api/v0/retrieve_memory/raw"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from steeltrap.rules.limits import check_scope
+from steeltrap.surfaces import project
 from steeltrap.surfaces.project import Project, project_of
 
 REMOTE = "https://git.example/acme/widgets.git"
@@ -228,10 +229,10 @@ def test_a_folder_that_is_not_there_belongs_to_the_repository_around_it(how: str
 def test_an_unreadable_repository_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = repository(tmp_path / "widgets", REMOTE)
 
-    def refused(path: Path) -> bytes:
+    def refused(path: Path, most: int) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr(project, "read_regular", refused)
     assert project_of(top) is None
 
 
@@ -266,5 +267,6 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
         "steeltrap.rules.remotes",
         "steeltrap.surfaces",
         "steeltrap.surfaces.project",
+        "steeltrap.surfaces.regular_files",
         "steeltrap.version",
     }

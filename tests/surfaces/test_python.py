@@ -61,7 +61,7 @@ def test_a_name_that_is_none_says_what_there_is(tmp_path: Path) -> None:
     with open_memory(tmp_path, embedder=HashedWords()) as memory:
         with pytest.raises(AttributeError, match="there are: agent, core"):
             memory.cor.save()
-        with pytest.raises(AttributeError, match="there are: associate"):
+        with pytest.raises(AttributeError, match="there are: save, get"):
             memory.core.sav()
         with pytest.raises(NotFound, match="there are"):
             memory.call("core.sav")
