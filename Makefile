@@ -28,7 +28,7 @@ FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
 
 .DEFAULT_GOAL := help
-.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance fuzz browser screenshots e2e image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
+.PHONY: help install serve check check-types check-tests test test-aws test-lowest conformance fuzz browser screenshots e2e localstack image synth bootstrap deploy github-role destroy validate workflows up down lint lint-code lint-types all-tests format docs bench mutants update-rules lock sbom dist mcpb clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,11 @@ e2e: $(TESTABLE) ## Deploy the synthesised template on an emulator of AWS with O
 	STEELTRAP_TEST_E2E=1 STEELTRAP_REQUIRE_ALL=1 \
 	  $(PYTHON) localstack/launch.py run opensearch aws -- $(BIN)/python -m pytest tests/e2e
 
+localstack: $(TESTABLE) ## Run the tests of AWS's services on LocalStack, without Docker; it needs Python 3.13 (PYTHON=python3.13)
+	STEELTRAP_TEST_LOCALSTACK=1 STEELTRAP_REQUIRE_ALL=1 \
+	  $(PYTHON) localstack/launch.py run localstack -- \
+	  $(BIN)/python -m pytest tests/contracts/test_s3.py tests/contracts/test_aws_services.py
+
 image: $(TESTABLE) .build/image/.installed ## Build the container images with buildah, without a daemon, and try them
 	.build/image/bin/hadolint Dockerfile
 	deploy/image.sh
@@ -198,6 +203,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	$(LOCK) --resolution lowest-direct $(LOWEST) pyproject.toml --output-file .build/lowest.txt
 	$(LOCK) --constraint .build/lowest.txt $(LOWEST) --group dev --group bench --group build pyproject.toml --output-file locks/lowest.txt
 	for each in pip locking sam ministack workflows release image schemathesis; do $(LOCK) locks/$$each.in --output-file locks/$$each.txt || exit 1; done
+	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
 

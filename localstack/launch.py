@@ -32,7 +32,7 @@ def main() -> int:
     known = {part.name: part for part in PARTS}
     if unknown := set(arguments.parts) - set(known):
         parser.error(f"no part {', '.join(unknown)}; there are: {', '.join(known)}")
-    chosen = [known[name] for name in arguments.parts or known]
+    chosen = [known[name] for name in arguments.parts] or with_this_python(list(PARTS))
     try:
         if arguments.action == "run":
             return run(chosen, command)
@@ -40,6 +40,14 @@ def main() -> int:
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 1
+
+
+def with_this_python(parts: list[Part]) -> list[Part]:
+    """The parts that this Python can start, or that run already; one line names what is left out."""
+    left = [part for part in parts if not part.fits() and not answers(part)]
+    for part in left:
+        print(f"{part.name:<11} is left out: it needs Python {'.'.join(map(str, part.python or ()))}")
+    return [part for part in parts if part not in left]
 
 
 def up(parts: list[Part]) -> int:

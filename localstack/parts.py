@@ -13,6 +13,8 @@ STATE = HERE.parent / ".localstack"
 """What is downloaded and what runs: installed parts, logs and process ids."""
 KNN = "org.opensearch.plugin:opensearch-knn:2.19.1.0:zip"
 JAVA_VERSION = 17
+NOWHERE = "http://127.0.0.1:9"
+"""An address where nothing listens."""
 
 
 class Missing(Exception):
@@ -30,6 +32,8 @@ class Part:
     command: Callable[[Path], list[str]]
     tools: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    python: tuple[int, int] | None = None
+    """The only version of Python that it runs on."""
 
     @property
     def url(self) -> str:
@@ -39,8 +43,15 @@ class Part:
     def home(self) -> Path:
         return STATE / self.name
 
+    def fits(self) -> bool:
+        """Whether this Python is the part's, where it has one of its own."""
+        return self.python is None or self.python == sys.version_info[:2]
+
     def check(self) -> None:
         """Raises Missing, naming what to install."""
+        if not self.fits():
+            wanted = ".".join(map(str, self.python or ()))
+            raise Missing(f"{self.name} needs Python {wanted}; name one: make {self.name} PYTHON=python{wanted}")
         for tool in self.tools:
             if shutil.which(tool) is None:
                 raise Missing(f"{self.name} needs `{tool}`, which isn't on the path: install {_SOURCES[tool]}.")
@@ -116,16 +127,31 @@ def _dynamodb(home: Path) -> list[str]:
     ]
 
 
-def _install_aws(home: Path) -> None:
-    # In an environment of its own: it wants an older botocore. Without cryptography it refuses every JWT.
+def _install_python(home: Path, lock: str) -> None:
+    """A lock file's packages, in an environment of their own."""
     _run([sys.executable, "-m", "venv", "venv"], home)
-    pip = ["venv/bin/python", "-m", "pip", "install", "--quiet", "--require-hashes", "--requirement"]
-    for lock in ("pip", "ministack"):
-        _run([*pip, str(HERE.parent / "locks" / f"{lock}.txt")], home)
+    # Nothing is compiled that is never imported: it would take as long as all the rest.
+    pip = ["venv/bin/python", "-m", "pip", "install", "--quiet", "--no-compile", "--require-hashes", "--requirement"]
+    for each in ("pip", lock):
+        _run([*pip, str(HERE.parent / "locks" / f"{each}.txt")], home)
+
+
+def _install_aws(home: Path) -> None:
+    # It wants an older botocore than the product. Without cryptography it refuses every JWT.
+    _install_python(home, "ministack")
 
 
 def _aws(home: Path) -> list[str]:
     return [str(home / "venv" / "bin" / "ministack")]
+
+
+def _install_localstack(home: Path) -> None:
+    _install_python(home, "localstack")
+    (home / "tmp").mkdir()
+
+
+def _localstack(home: Path) -> list[str]:
+    return [str(home / "venv" / "bin" / "python"), "-m", "localstack.runtime.main"]
 
 
 OPENSEARCH = Part("opensearch", 9250, "/_cluster/health", _install_opensearch, _opensearch, ("java", "mvn"))
@@ -142,4 +168,27 @@ AWS = Part(
         ("MINISTACK_OPENSEARCH_ENDPOINT", OPENSEARCH.url.removeprefix("http://")),
     ),
 )
-PARTS = (OPENSEARCH, DYNAMODB, AWS)
+LOCALSTACK = Part(
+    "localstack",
+    4566,
+    "/_localstack/health",
+    _install_localstack,
+    _localstack,
+    environment=(
+        ("GATEWAY_LISTEN", "127.0.0.1:4566"),
+        ("GATEWAY_SERVER", "hypercorn"),  # the usual one, twisted, listens on all interfaces whatever it is told
+        ("LOCALSTACK_HOST", "localhost:4566"),
+        # Lambda and DynamoDB would download what they run when they are first asked; the others aren't the product's.
+        ("SERVICES", "s3,sqs,sns,ssm,sts,kms,iam,cloudwatch,logs,events,cloudformation"),
+        # Nothing is told or asked of anybody: no telemetry, no catalogue of licences, no certificate, no name server.
+        ("DISABLE_EVENTS", "1"),
+        ("ANALYTICS_API", NOWHERE),
+        ("API_ENDPOINT", NOWHERE),
+        ("SKIP_SSL_CERT_DOWNLOAD", "1"),
+        ("DNS_ADDRESS", "0"),
+        ("FILESYSTEM_ROOT", str(STATE / "localstack" / "data")),
+        ("TMPDIR", str(STATE / "localstack" / "tmp")),
+    ),
+    python=(3, 13),
+)
+PARTS = (OPENSEARCH, DYNAMODB, AWS, LOCALSTACK)

@@ -1,34 +1,21 @@
-"""A bucket earns the contract of a place for files: by moto in this process, and on the emulator of AWS."""
+"""A bucket earns the contract of a place for files: by moto in this process, and on each emulator of AWS."""
 
 import os
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+import aws_emulators
 import boto3
 import pytest
 from files_contract import *  # noqa: F403 - the suite
 
-from components import aws_url, check_wanted
 from steeltrap.adapters.s3 import BucketFiles
 from steeltrap.errors import TooLarge, Unavailable
 from steeltrap.model import UserRef
 
-_ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}
+options = aws_emulators.options
 _numbers = count()
-
-
-@pytest.fixture(scope="module", params=["moto", "emulator"])
-def options(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """What a client of S3 is made of here."""
-    if request.param == "emulator":
-        yield {**_ACCOUNT, "endpoint_url": aws_url()}
-        return
-    check_wanted("s3")
-    from moto import mock_aws
-
-    with mock_aws():
-        yield dict(_ACCOUNT)
 
 
 @pytest.fixture

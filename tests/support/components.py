@@ -32,6 +32,12 @@ def aws_url() -> str:
     return _running("aws", os.environ.get("STEELTRAP_TEST_AWS", "http://127.0.0.1:4599"))
 
 
+def localstack_url() -> str:
+    """Where LocalStack answers."""
+    url = os.environ.get("STEELTRAP_TEST_LOCALSTACK_URL", "http://127.0.0.1:4566")
+    return _running("localstack", url, "make localstack")
+
+
 def check_node() -> None:
     """Templates are synthesised by Node.js, which the CDK's Python package drives."""
     if shutil.which("node") is None:
@@ -51,7 +57,7 @@ def check_wanted(part: str) -> None:
         pytest.skip(f"{part} is left out by STEELTRAP_TEST_PARTS=0")
 
 
-def _running(part: str, url: str) -> str:
+def _running(part: str, url: str, starting: str = "make up") -> str:
     check_wanted(part)
     try:
         with _OPENER.open(url, timeout=2):
@@ -59,7 +65,7 @@ def _running(part: str, url: str) -> str:
     except urllib.error.HTTPError:
         return url
     except OSError:
-        _missing(f"{part} does not answer at {url}: `make up` starts it")
+        _missing(f"{part} does not answer at {url}: `{starting}` starts it")
 
 
 def _missing(reason: str) -> NoReturn:

@@ -50,6 +50,38 @@ def test_a_java_that_is_too_old_is_refused(launch: ModuleType, monkeypatch: pyte
         launch.up([part])
 
 
+def test_a_part_that_needs_another_python_is_refused_with_the_version_to_name(
+    launch: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.version_info", (3, 11, 7))
+    [part] = [part for part in launch.PARTS if part.name == "localstack"]
+    with pytest.raises(launch.Missing, match=r"needs Python 3\.13; name one: make localstack PYTHON=python3\.13"):
+        launch.up([part])
+
+
+@pytest.mark.parametrize(("version", "said"), [((3, 11, 7), 1), ((3, 13, 0), 0)])
+def test_where_the_python_of_a_part_is_missing_the_others_start_and_one_line_says_so(
+    version: tuple[int, int, int],
+    said: int,
+    launch: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.version_info", version)
+    chosen = [part.name for part in launch.with_this_python(list(launch.PARTS))]
+    assert chosen == ["opensearch", "dynamodb", "aws", "localstack"][: 4 - said]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["localstack  is left out: it needs Python 3.13"] * said
+
+
+def test_every_part_that_is_told_where_to_listen_is_told_the_loopback(launch: ModuleType) -> None:
+    told = {part.name: dict(part.environment) for part in launch.PARTS}
+    assert told["aws"]["BIND_HOST"] == "127.0.0.1"
+    assert told["localstack"]["GATEWAY_LISTEN"] == "127.0.0.1:4566"
+    # Under its usual server LocalStack listens on all interfaces, whatever it is told.
+    assert told["localstack"]["GATEWAY_SERVER"] == "hypercorn"
+
+
 def test_down_ends_nothing_that_up_did_not_start(launch: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch.down(list(launch.PARTS)) == 0
     assert capsys.readouterr().out.count("was not started here") == len(launch.PARTS)
