@@ -59,6 +59,8 @@ def _updates(target: Target) -> Sequence[Arguments]:
     return [{"updates": [{"id": id, "content": hard(i)} for i, id in enumerate(target.ids[:50])]}]
 
 
+_IMPORT: Final = "0195f3c4-7a58-4f43-b4ac-0b0f0e7d2f11"
+
 GIVEN: Final[dict[str, Given]] = {
     "agent.remember": _texts(),
     "agent.recall": _queries(max_tokens=20_000),
@@ -101,8 +103,11 @@ GIVEN: Final[dict[str, Given]] = {
     "core.set_score": _one(score=1, reason="x" * 4096),
     "core.export": lambda target: [{"limit": 1000, "after": after} for after in (None, target.ids[10])],
     "core.import": lambda target: [
-        {"records": [{**r, "id": r["id"][:-4] + f"{n:04x}"} for r in _large(target)]} for n in (1, 2)
+        {"records": [{**r, "id": r["id"][:-4] + f"{n:04x}"} for r in _large(target)], "import_id": _IMPORT}
+        for n in (1, 2)
     ],
+    "core.list_imports": _once(limit=1000),
+    "core.undo_import": _once(id=_IMPORT),
     "notes.memory_search": _queries(top_k=1000),
     "notes.memory_save": _texts(),
     "notes.memory_update": _changes(of="note_id"),
