@@ -172,13 +172,13 @@ def test_values_inside_of_texts_are_no_values(door: Door) -> None:
 def test_a_list_that_is_sent_as_text_is_held_to_the_same_count(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     body = json.dumps({"content": "x", "metadata": "[" + "[]," * 400_000 + "[]]"}).encode()
     read: list[str] = []
-    loads = json.loads
+    parsed = arguments.parsed
 
     def counted(text: str, **rest: Any) -> Any:
         read.append(text)
-        return loads(text, **rest)
+        return parsed(text, **rest)
 
-    monkeypatch.setattr(arguments.json, "loads", counted)
+    monkeypatch.setattr(arguments, "parsed", counted)
     reply = answer(door, CATALOGUE.tool("core.save"), body, ANA, None)
     assert reply.status == 413
     assert len(read) == 1, "the text in the body was read too"

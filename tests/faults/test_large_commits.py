@@ -20,9 +20,9 @@ __all__ = ["cloud"]
 MANY = 150
 
 
-def _breaks_off(cloud: Cloud) -> None:
-    """DynamoDB takes one transaction, then none any more."""
-    cloud.unruly.faults["transact_write_items"] = [None]
+def _breaks_off(cloud: Cloud, after: int = 1) -> None:
+    """DynamoDB takes so many transactions, then none any more."""
+    cloud.unruly.faults["transact_write_items"] = [None] * after
     cloud.unruly.always["transact_write_items"] = refused("AccessDeniedException")
 
 
@@ -86,7 +86,7 @@ def test_an_import_of_many_that_is_cut_short_is_finished_by_the_same_import(clou
     store = cloud.store()
     door = Door(catalogue=CATALOGUE, store=store, embedder=EMBEDDER, clock=cloud.clock)
     records: list[Any] = [record.encode(creation(f"the heron {i}").entry.memory) for i in range(MANY)]
-    _breaks_off(cloud)
+    _breaks_off(cloud, after=2)  # the first notes the import
     cut_short = door.invoke("core.import", {"records": records}, Caller(UserRef("ana")))
     _goes_on(cloud)
     assert isinstance(cut_short.error, Unavailable)

@@ -41,7 +41,7 @@ CONFLICTING = refusing(
     ],
 )
 def test_what_passes_soon_is_not_noticed_and_nothing_is_done_twice(client: Client, rule: Rule) -> None:
-    other = client.save("The heron fishes at dawn")
+    other = client.save("An egret sleeps on one leg")
     client.table.rule = rule
     id = client.save("The heron fishes at dawn by the pond")
     assert client.ask("core.update", id=id, content="The otter swims by the pond")["version"] == 2
