@@ -78,7 +78,11 @@ BAD_ITEMS = [
     ({"content": "x", "ttl_seconds": 5}, "ValidationError", "`ttl_seconds` is not a field here"),
     ({"content": "nul \x00"}, "ValidationError", "`content` has a NUL character"),
     ({"content": "x", "metadata": {"a": "\ud800"}}, "ValidationError", "`metadata.a` has half of a surrogate pair"),
-    ({"content": "x", "metadata": {"a": [2**63]}}, "ValidationError", "`metadata.a.0` must be an integer of at most 64"),
+    (
+        {"content": "x", "metadata": {"a": [2**63]}},
+        "ValidationError",
+        "`metadata.a.0` must be an integer of at most 64",
+    ),
     ({"content": "x", "\x00": 1}, "ValidationError", "`arguments` has a NUL character"),
     ({"content": "語" * 20_000}, "TooLargeError", "32,768"),
     ({"content": "x", "metadata": {"a": "b" * 17_000}}, "TooLargeError", "16,384"),
