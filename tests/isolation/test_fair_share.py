@@ -188,7 +188,7 @@ def test_imports_whose_sender_left_take_no_thread_of_calls_and_two_of_their_user
 ) -> None:
     reading, goes_on = threading.Semaphore(0), threading.Event()
 
-    def endless(*_: Any) -> Any:
+    def endless(*_: Any, **__: Any) -> Any:
         reading.release()
         goes_on.wait(20)
         raise InvalidInput("no file")
