@@ -161,6 +161,19 @@ def select(connection: apsw.Connection, statement: str, values: Bindings = ()) -
 
 
 @contextmanager
+def transaction(connection: apsw.Connection) -> Iterator[None]:
+    """One transaction that takes the write lock at its start, and is rolled back when its body raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
 def writing(connection: apsw.Connection, path: Path, timeout: float) -> Iterator[None]:
     """One transaction that takes the write lock at its start, within `timeout` seconds.
 
@@ -168,11 +181,5 @@ def writing(connection: apsw.Connection, path: Path, timeout: float) -> Iterator
     """
     with translated(path):
         connection.set_busy_timeout(max(1, int(timeout * 1000)))
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             yield
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise

@@ -6,8 +6,7 @@ opening goes on where one ended.
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ import apsw
 from ...errors import Unavailable
 from ...record import from_image
 from ...rules.indexed_words import WORDS_VERSION, indexed_words
-from .connection import select
+from .connection import select, transaction
 from .rows import to_terms
 
 SECONDS: Final = 10.0
@@ -60,7 +59,7 @@ def _make(connection: apsw.Connection, after: int) -> None:
     )
     made = [(to_terms(indexed_words(from_image(image))), n, terms) for n, image, terms in block]
     changed = [each for each in made if each[0] != each[2]]
-    with _transaction(connection):
+    with transaction(connection):
         meta = _meta(connection)
         if "change" not in meta:  # the file was emptied meanwhile
             return
@@ -88,18 +87,6 @@ def _note(connection: apsw.Connection, key: str, value: str | int) -> None:
 
 def _meta(connection: apsw.Connection) -> dict[str, Any]:
     return dict(connection.execute("SELECT key, value FROM meta"))
-
-
-@contextmanager
-def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _unfinished(connection: apsw.Connection, path: Path, reached: int) -> Unavailable:

@@ -15,6 +15,7 @@ import apsw
 from ...record import from_image
 from ...rules.matching import fold_category, fold_tag
 from ...rules.traits import Trait, traits
+from .connection import transaction
 from .rows import COLUMNS, FILTERED, filtered
 
 MIGRATIONS: Final = (
@@ -189,8 +190,7 @@ def migrate(connection: apsw.Connection) -> None:
         raise ValueError(f"the file has schema version {version}, this steeltrap knows {len(MIGRATIONS)}")
     if version == len(MIGRATIONS) and _columns(connection) == _KNOWN:
         return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         connection.create_scalar_function("fold_tag", lambda *of: fold_tag(str(of[0])), 1)
         connection.create_scalar_function("fold_category", lambda *of: fold_category(str(of[0])), 1)
         # Another process may have migrated while this one waited for the lock.
@@ -204,10 +204,6 @@ def migrate(connection: apsw.Connection) -> None:
             _note_days(connection)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
 
 
 def _note_days(connection: apsw.Connection) -> None:
