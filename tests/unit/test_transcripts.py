@@ -17,7 +17,7 @@ AT = "2026-03-02T09:15:00.123Z"
 
 def line(id: str, parent: str | None, role: str, content: Any, **rest: Any) -> str:
     """A line of Claude Code."""
-    about = {"sessionId": "s1", "cwd": "/work/shop", "timestamp": AT, "isSidechain": False, "version": "2.1.276"}
+    about = {"sessionId": "s1", "cwd": "/srv/shop", "timestamp": AT, "isSidechain": False, "version": "2.1.276"}
     return json.dumps(
         {
             "uuid": id,
@@ -66,7 +66,7 @@ def test_only_what_user_and_assistant_said_is_read() -> None:
 def test_a_line_says_where_and_when_it_was_said() -> None:
     entry = claude_code.entry(CLAUDE[1])
     assert entry is not None
-    assert (entry.session, entry.folder, entry.parent) == ("s1", "/work/shop", None)
+    assert (entry.session, entry.folder, entry.parent) == ("s1", "/srv/shop", None)
     assert entry.said is not None
     assert entry.said.time == datetime(2026, 3, 2, 9, 15, 0, 123_000, UTC)
 
@@ -152,9 +152,9 @@ def typed(turn: str, text: str) -> str:
 
 
 CODEX = [
-    json.dumps({"timestamp": AT, "type": "session_meta", "payload": {"id": "s1", "cwd": "/work/shop"}}),
+    json.dumps({"timestamp": AT, "type": "session_meta", "payload": {"id": "s1", "cwd": "/srv/shop"}}),
     event(type="task_started", turn_id="t1"),
-    json.dumps({"timestamp": AT, "type": "turn_context", "payload": {"turn_id": "t1", "cwd": "/work/shop"}}),
+    json.dumps({"timestamp": AT, "type": "turn_context", "payload": {"turn_id": "t1", "cwd": "/srv/shop"}}),
     json.dumps({"type": "response_item", "payload": {"type": "message", "role": "user", "content": "AGENTS.md"}}),
     event(type="user_message", message="Which port does the shop use?"),
     typed("t1", "Which port does the shop use?"),

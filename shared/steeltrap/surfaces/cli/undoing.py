@@ -1,6 +1,6 @@
 """imports, and import --undo: the imports that were made, and taking one back."""
 
-from typing import Any, Final
+from typing import Any
 
 import typer
 
@@ -9,8 +9,6 @@ from .browsing import Limit, Offset
 from .opening import Opened, opened
 from .output import say, write_json
 from .showing import short
-
-_WORDS: Final = {"running": "running", "unfinished": "unfinished", "complete": "", "undone": "undone"}
 
 
 def register(app: typer.Typer) -> None:
@@ -76,5 +74,6 @@ def _what(run: dict[str, Any]) -> str:
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
     counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
     counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
-    words = [", ".join(run.get("formats", ())), _WORDS[run["state"]], ", ".join(counts)]
+    state = "" if run["state"] == "complete" else run["state"]
+    words = [", ".join(run.get("formats", ())), state, ", ".join(counts)]
     return "; ".join(word for word in words if word)
