@@ -124,16 +124,13 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     with call.measure.stage("legs"):
         matches = call.space.search(query)
     with call.measure.stage("rank"):
-        days = None if named is None else _on_days(call, request.query, matches.candidates)
-        scored = _scored(call, request, matches.candidates if days is None else days.candidates, speakers, days)
+        days, scored = _on_days_scored(call, request, named, matches.candidates, speakers)
         if query.with_superseded and (newest := heirs(call, scored, request.pool())):
             superseded = scored
             if are_crowded_out(scored, newest):
                 # Thousands of revisions of one text took all places: look among what is current alone.
                 matches = call.space.search(replace(query, with_superseded=False))
-                days = None if named is None else _on_days(call, request.query, matches.candidates)
-                current = matches.candidates if days is None else days.candidates
-                scored = _scored(call, request, current, speakers, days)
+                days, scored = _on_days_scored(call, request, named, matches.candidates, speakers)
             credit(call, scored, newest, superseded)
         passed = _passed(scored, request)
         if is_wordless := named is None and _is_wordless(query):
@@ -178,10 +175,16 @@ def _days(call: Call, query: str) -> Asked | None:
     return asked(query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1))
 
 
-def _on_days(call: Call, query: str, candidates: Candidates) -> "OnDays | None":
+def _on_days_scored(
+    call: Call, request: Search, named: Asked | None, candidates: Candidates, speakers: frozenset[str]
+) -> "tuple[OnDays | None, Scored]":
+    """How the candidates stand to the days that a query names, if it names any, and the scores of all."""
+    if named is None:
+        return None, _scored(call, request, candidates, speakers, None)
     from ..rules.on_days import on_days
 
-    return on_days(query, candidates, in_zone(call.now(), call.zone).date(), call.zone)
+    days = on_days(request.query, candidates, in_zone(call.now(), call.zone).date(), call.zone)
+    return days, _scored(call, request, candidates if days is None else days.candidates, speakers, days)
 
 
 def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, frozenset[str]]:
