@@ -3,7 +3,7 @@
 Where nothing is kept, a delete erases as a forget does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -38,6 +38,14 @@ class Criteria:
     def is_empty(self) -> bool:
         return self == Criteria(include_child_scopes=self.include_child_scopes)
 
+    def check(self, done: str) -> None:
+        """Raise InvalidInput where there is none; `done` is what did not happen."""
+        if self.is_empty():
+            raise InvalidInput(
+                "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
+                f"nothing was {done}."
+            )
+
     def filter(self) -> Filter:
         return Filter(
             tier=self.tier,
@@ -51,10 +59,12 @@ class Criteria:
             include_superseded=True,
         )
 
-    def name(self, memory: Memory) -> bool:
-        """Whether they hold for a memory or a turn, deleted and expired ones too."""
-        shown = replace(memory, deleted_at=None, expires_at=None)
-        return admits(replace(self.filter(), include_turns=True), shown, memory.created_at)
+    def of(self, memories: Iterable[Memory]) -> Iterator[Memory]:
+        """Those for which they hold: turns, deleted and expired ones too."""
+        filter = replace(self.filter(), include_turns=True)
+        for memory in memories:
+            if admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at):
+                yield memory
 
 
 @frozen
@@ -98,11 +108,7 @@ def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
 
 def delete_matching(call: Call, criteria: Criteria) -> Deleted:
     """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
-    if criteria.is_empty():
-        raise InvalidInput(
-            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
-            "nothing was deleted."
-        )
+    criteria.check("deleted")
     deleted: list[str] = []
     spared = 0
     while page := call.space.page(criteria.filter(), limit=_PAGE, offset=spared).memories:

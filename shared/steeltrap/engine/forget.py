@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Final
 
-from ..errors import Internal, InvalidInput, NotFound, SteeltrapError, Unavailable
+from ..errors import Internal, NotFound, SteeltrapError, Unavailable
 from ..model.frozen import frozen
 from ..rules.limits import check_id
 from ..rules.remains import Folded, Words
@@ -67,12 +67,8 @@ def forget_matching(call: Call, criteria: Criteria, *, with_merged: bool = False
 
     No criterion at all is refused.
     """
-    if criteria.is_empty():
-        raise InvalidInput(
-            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
-            "nothing was forgotten."
-        )
-    doomed = [m.id for m in call.in_time(call.space.images()) if not m.pinned and criteria.name(m)]
+    criteria.check("forgotten")
+    doomed = [memory.id for memory in criteria.of(call.in_time(call.space.images())) if not memory.pinned]
     done = Receipt(ids=[], forgotten_at=call.now())
     for start in range(0, len(doomed), _AT_ONCE):
         try:
