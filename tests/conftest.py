@@ -1,5 +1,6 @@
 """Hypothesis without deadlines, the same examples at every run in CI; a clock that stands still; the store of a run."""
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -28,6 +29,15 @@ settings.register_profile("local", max_examples=60, **_QUIET)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_QUIET)
 settings.register_profile("quick", max_examples=10, derandomize=True, print_blob=True, **_QUIET)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command line sends the log to its own stderr; the next test's log is read by pytest again."""
+    for logger in map(logging.getLogger, ("steeltrap", "uvicorn")):
+        monkeypatch.setattr(logger, "handlers", list(logger.handlers))
+        monkeypatch.setattr(logger, "level", logger.level)
+        monkeypatch.setattr(logger, "propagate", logger.propagate)
 
 
 @pytest.fixture

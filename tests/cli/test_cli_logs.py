@@ -1,7 +1,6 @@
 """What the server's log says of a request, as JSON: how it went, never what was said or by whom."""
 
 import json
-import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ MCP = {"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": 
 
 
 @pytest.fixture
-def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
+def logged(capsys: pytest.CaptureFixture[str]) -> Logged:
     """The lines of the log so far."""
     log_to_stderr("info", format="json", serving=True)
     lines: list[dict[str, Any]] = []
@@ -35,11 +34,7 @@ def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
         lines.extend(json.loads(line) for line in capsys.readouterr().err.splitlines())
         return lines
 
-    yield logged
-    for name in ("steeltrap", "uvicorn"):
-        logging.getLogger(name).handlers.clear()
-        logging.getLogger(name).setLevel(logging.NOTSET)
-        logging.getLogger(name).propagate = True
+    return logged
 
 
 @pytest.fixture

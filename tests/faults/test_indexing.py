@@ -103,9 +103,8 @@ def _spoilt(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_record_that_can_not_be_read_becomes_a_dead_letter_without_its_text_and_the_others_are_indexed(
-    home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
     poison, fine = save(home.space, "the secret zebra"), save(home.space, "the heron")
     records = [_spoilt(home.of(poison.id)[0]), *home.of(fine.id)]
     with caplog.at_level(logging.DEBUG, "steeltrap"):
@@ -119,9 +118,8 @@ def test_a_record_that_can_not_be_read_becomes_a_dead_letter_without_its_text_an
 
 
 def test_a_memory_that_the_index_rejects_becomes_a_dead_letter_and_the_rest_is_indexed(
-    home: Home, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    home: Home, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("steeltrap"), "propagate", True)
     fine = save(home.space, "the heron")
     narrow = save(home.space, "the secret zebra", vectors=[vector(1)[:8]])
     assert home.take(home.records()) == []

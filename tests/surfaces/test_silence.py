@@ -53,14 +53,6 @@ def by_mcp(door: Door, tool: str, arguments: Any) -> str:
 WAYS = pytest.mark.parametrize("way", [by_http, by_lambda_v1, by_lambda_v2, by_lambda, by_mcp])
 
 
-@pytest.fixture(autouse=True)
-def plain_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log as it is without a command line, which sends it to its own stderr."""
-    logger = logging.getLogger("steeltrap")
-    monkeypatch.setattr(logger, "propagate", True)
-    monkeypatch.setattr(logger, "handlers", [])
-
-
 @WAYS
 def test_a_call_is_logged_without_its_words(door: Door, way: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
