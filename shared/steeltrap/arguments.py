@@ -7,6 +7,7 @@ whose list may have items that don't fit asks for the sentence of each.
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import UTC, tzinfo
 from math import inf
 from typing import Any, Final, NoReturn
 
@@ -54,8 +55,9 @@ def decode_for(tool: Tool, body: bytes | bytearray) -> JsonObject:
     return decode(body)
 
 
-def read(tool: Tool, arguments: object) -> BaseModel:
-    """The input model of a tool's arguments, which may be their JSON. Raises InvalidInput, TooLarge."""
+def read(tool: Tool, arguments: object, zone: tzinfo | None = UTC) -> BaseModel:
+    """The input model of a tool's arguments, which may be their JSON; dates in them begin in `zone`, None for the
+    machine's own. Raises InvalidInput, TooLarge."""
     if isinstance(arguments, str):
         arguments = arguments.encode(errors="replace")
     if isinstance(arguments, bytes | bytearray):
@@ -65,7 +67,7 @@ def read(tool: Tool, arguments: object) -> BaseModel:
     given = _mend_fields(tool.own_schema, _unwrapped(tool, arguments))
     check_json({name: value for name, value in given.items() if name not in tool.input.one_by_one})
     try:
-        return tool.input.model_validate(given)
+        return tool.input.model_validate(given, context=zone)
     except ValidationError as error:
         raise InvalidInput(sentence(error, tool.input_schema, tool.full_name)) from None
 

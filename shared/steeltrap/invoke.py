@@ -152,7 +152,7 @@ class Door:
             raise why
         if call.quota is not None:
             call.quota.count_call()
-        given = reading.read(tool, arguments)
+        given = reading.read(tool, arguments, call.zone)
         call.deadline.left()
         reading.with_whole_ids(given, partial(whole_ids, call))
         answer = tool.answer_adapter.validate_python(tool.run(call, given))

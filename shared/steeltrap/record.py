@@ -6,7 +6,7 @@ Fields that have their default are left out, so what is written is short and sta
 import json
 import re
 from dataclasses import fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from typing import Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from .errors import InvalidInput
 from .model import Import, Importance, JsonObject, Link, Memory, Message, When
+from .rules.days import start_of
 
 _TIMES: Final = (
     "created_at",
@@ -26,6 +27,7 @@ _TIMES: Final = (
 _WHENS: Final = ("occurred_at", "occurred_until")
 """What may be a day without a time."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_OUTSIDE: Final = "must be a time within the years 1 to 9999 in UTC"
 _OLD_DAY: Final = "T00:00:00+00:00"
 """How a day without a time was written before it could be told from midnight in UTC. Times of these fields end in "Z"
 since, so what still ends in this was a day, or, which nobody can tell any more, the first moment of one."""
@@ -143,27 +145,40 @@ def parse(record: object) -> Memory:
     return decode(encode(memory))
 
 
-def read_time(text: str) -> datetime:
-    """The UTC time of an ISO 8601 date or time, which without a zone is in UTC. Raises ValueError."""
+def read_time(text: str, zone: tzinfo | None = UTC) -> datetime:
+    """The UTC time of an ISO 8601 time, which without an offset is in UTC; of a date alone the moment at which that day
+    begins in `zone`, None for the machine's own. Raises ValueError."""
+    when = read_when(text)
+    try:
+        return when if isinstance(when, datetime) else start_of(when, zone)
+    except OverflowError:
+        raise ValueError(_OUTSIDE) from None
+
+
+def read_when(text: str) -> When:
+    """The UTC time of an ISO 8601 time, which without an offset is in UTC; of a date alone the day, which has no time.
+    Raises ValueError."""
     text = text.strip().upper()
     try:
         if text.isdigit():  # seconds, a year or a date: nobody can tell
             raise ValueError
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError("must be a time such as '2026-01-31T09:30:00Z'") from None
-    return in_utc(time)
+        form = (
+            "a date of the calendar such as '2026-01-31'"
+            if _DAY.fullmatch(text)
+            else "a time such as '2026-01-31T09:30:00Z'"
+        )
+        raise ValueError(f"must be {form}") from None
+    return time.date() if _has_no_time(text) else in_utc(time)
 
 
-def read_when(text: str) -> When:
-    """The same of a time; of a date alone the day, which has no time. Raises ValueError."""
-    text = text.strip()
-    if _DAY.fullmatch(text):
-        try:
-            return date.fromisoformat(text)
-        except ValueError:
-            raise ValueError("must be a date of the calendar such as '2026-01-31'") from None
-    return read_time(text)
+def _has_no_time(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _written_when(when: When) -> str:
@@ -181,7 +196,7 @@ def in_utc(time: datetime) -> datetime:
     try:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
-        raise ValueError("must be a time within the years 1 to 9999 in UTC") from None
+        raise ValueError(_OUTSIDE) from None
 
 
 def _strict() -> TypeAdapter[list[Memory]]:

@@ -8,7 +8,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -1046,6 +1046,23 @@ def _admits(filter: Filter, m: Memory) -> bool:
 
 def _same(stored: Any, asked: Any) -> bool:
     return isinstance(stored, bool) == isinstance(asked, bool) and stored == asked
+
+
+def test_a_day_without_a_time_has_bounds_of_its_own(space: Space) -> None:
+    midnight = datetime(2026, 5, 12, tzinfo=UTC)
+    day = save(space, "fox", occurred_at=date(2026, 5, 12)).id
+    moment = save(space, "fox", occurred_at=midnight).id
+    west, east = midnight + timedelta(hours=7), midnight - timedelta(hours=9)
+    cases = (
+        ({"occurred_after": west, "first_day": date(2026, 5, 12)}, {day}),
+        ({"occurred_before": west, "end_day": date(2026, 5, 12)}, {moment}),
+        ({"occurred_after": east, "first_day": date(2026, 5, 13)}, {moment}),
+        ({"occurred_before": east, "end_day": date(2026, 5, 13)}, {day}),
+    )
+    for bounds, admitted in cases:
+        assert found(search(space, "fox", **bounds)) == admitted, bounds
+        page = space.page(Filter(**bounds), limit=9)
+        assert ({memory.id for memory in page.memories}, page.total) == (admitted, 1), bounds
 
 
 def test_a_text_is_not_the_list_that_it_spells(space: Space) -> None:

@@ -14,6 +14,8 @@ _HOW = {
     "episodes",
     "include_superseded",
     "as_of",
+    "first_day",
+    "end_day",
 }
 """What a filter says beside the fields themselves."""
 

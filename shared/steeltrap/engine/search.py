@@ -153,7 +153,7 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     call.measure.hits = len(hits)
     if len(passed) and not len(relevant):
         return Found(hits=hits, outcome=nothing_relevant(() if named is None else named.spans), matches=0)
-    outcome = told(request, matches, hits, len(found))
+    outcome = told(request, matches, hits, len(found), call.zone)
     if is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
         outcome = WORDLESS
     return Found(hits=hits, outcome=outcome, matches=len(relevant))

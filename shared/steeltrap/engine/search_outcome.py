@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
 from ..model import Days, Hit, Matches, Outcome, OutcomeKind
+from ..rules.days import minute_text
 
 if TYPE_CHECKING:
     from .search import Search
@@ -23,8 +25,8 @@ def nothing_relevant(days: Sequence[Days]) -> Outcome:
     return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message=f"No stored memory is about this and {named}.")
 
 
-def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int) -> Outcome:
-    """The outcome of a search that found so many memories, of which the hits are shown."""
+def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
+    """The outcome of a search that found so many memories, of which the hits are shown, to somebody in a zone."""
     more = found - len(hits)
     if matches.degraded:
         incomplete = f"The answer may be incomplete: {matches.degraded}"
@@ -42,7 +44,8 @@ def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int) -
     if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
         return Outcome(
             kind=OutcomeKind.FILTERED_OUT,
-            message=f"Nothing was stored yet at {as_of.isoformat()}; search with a later `as_of`, or without it.",
+            message=f"Nothing was stored yet at {minute_text(as_of, zone)}; "
+            "search with a later `as_of`, or without it.",
         )
     if not matches.admitted:
         return Outcome(

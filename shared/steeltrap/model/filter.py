@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, Literal
 
 from .frozen import frozen
-from .memory import ContentType, JsonObject, Tier
+from .memory import ContentType, JsonObject, Tier, When
 
 FilterKind = Literal["text", "flag", "time", "scope", "tags", "metadata"]
 FILTERABLE: Final[Mapping[str, FilterKind]] = MappingProxyType(
@@ -52,6 +52,9 @@ class Filter:
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
     episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`.
 
+    What happened on a day without a time is compared with `first_day` and `end_day` instead of `occurred_after` and
+    `occurred_before`: in which days these moments are depends on the zone of who asks.
+
     `as_of` is for searches alone: what was superseded later is seen, and what was created later is left out.
     """
 
@@ -72,6 +75,8 @@ class Filter:
     created_before: datetime | None = None
     occurred_after: datetime | None = None
     occurred_before: datetime | None = None
+    first_day: date | None = None
+    end_day: date | None = None
     metadata: JsonObject = field(default_factory=dict)
     include_turns: bool = False
     turns_of: str | None = None
@@ -79,13 +84,16 @@ class Filter:
     include_superseded: bool = False
     as_of: datetime | None = None
 
-    def between(self, time: str) -> tuple[datetime | None, datetime | None]:
-        """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound."""
+    def between(self, time: str, *, days: bool = False) -> tuple[When | None, When | None]:
+        """The first time that it admits and the first that it no longer does, for one of TIMES; None is no bound.
+        `days` asks for the bounds of days without a time."""
         name = time.removesuffix("_at")
         first, end = getattr(self, f"{name}_after"), getattr(self, f"{name}_before")
         if time == "created_at" and self.as_of is not None and self.as_of < _LATEST:
             later = self.as_of + _MOMENT
             end = later if end is None else min(end, later)
+        if days and time == "occurred_at":
+            return self.first_day or first, self.end_day or end
         return first, end
 
     def is_open(self) -> bool:

@@ -51,6 +51,24 @@ def from_zone(at: datetime, zone: tzinfo | None) -> datetime:
     return at.astimezone() if zone is None else at.replace(tzinfo=zone)
 
 
+def start_of(day: date, zone: tzinfo | None) -> datetime:
+    """The moment at which a day begins in a zone, in UTC: its first midnight, or the end of the gap where clocks skip
+    it. Raises OverflowError outside years 1 to 9999."""
+    try:
+        return from_zone(datetime.combine(day, time()), zone).astimezone(UTC)
+    except (ValueError, OSError) as error:  # what the system's own zone raises
+        raise OverflowError(str(error)) from None
+
+
+def first_day(at: datetime, zone: tzinfo | None) -> date:
+    """The first day that begins in a zone at a moment or later."""
+    day = day_in(at, zone)
+    try:
+        return day if day == date.max or start_of(day, zone) >= at else day + timedelta(days=1)
+    except OverflowError:  # the first day that there is
+        return day
+
+
 def day_in(at: When, zone: tzinfo | None) -> date:
     """The day in a zone; a day without a time is the same in all of them."""
     return in_zone(at, zone).date() if isinstance(at, datetime) else at

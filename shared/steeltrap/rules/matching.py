@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from ..model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, JsonObject, Memory, When, to_moment
+from .days import is_day
 from .normalisation import normalised
 
 
@@ -45,7 +46,7 @@ def admits(filter: Filter, memory: Memory, now: datetime) -> bool:
         and all(compared(filter, name) in (None, compared(memory, name)) for name in (*TEXTS, *FLAGS))
         and (not filter.categories or compared(memory, "category") in map(fold_category, filter.categories))
         and in_scopes(filter, memory.scope)
-        and all(_between(getattr(memory, name), *filter.between(name)) for name in TIMES)
+        and all(in_time(filter, name, getattr(memory, name)) for name in TIMES)
         and {fold_tag(tag) for tag in filter.tags} <= {fold_tag(tag) for tag in memory.tags}
         and _has(memory.metadata, filter.metadata)
     )
@@ -72,8 +73,10 @@ def _within(above: str, scope: str) -> bool:
     return scope == above or scope.startswith(f"{above}/")
 
 
-def _between(when: When | None, after: datetime | None, before: datetime | None) -> bool:
+def in_time(filter: Filter, name: str, when: When | None) -> bool:
+    """Whether a filter's conditions on one of TIMES hold for a memory's time or day."""
+    after, before = filter.between(name, days=when is not None and is_day(when))
     if after is None and before is None:
         return True
     at = None if when is None else to_moment(when)
-    return at is not None and (after is None or at >= after) and (before is None or at < before)
+    return at is not None and (after is None or at >= to_moment(after)) and (before is None or at < to_moment(before))

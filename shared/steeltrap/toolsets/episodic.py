@@ -15,7 +15,7 @@ from ..engine.conversations import retrieve_memory as retrieving
 from ..engine.conversations.retrieve_memory import Retrieved
 from ..engine.search import Search
 from ..model import Message, When, from_micros
-from ..record import read_time
+from ..record import read_when
 from ..rules.summary import gist
 from ..tools import Answer, Input, Toolset
 from . import episode_markdown
@@ -112,19 +112,19 @@ def retrieve_memory_raw(call: Call, input: RetrieveRawInput) -> list[EpisodeView
 _WHOLE = re.compile("-?[0-9]{1,18}")
 
 
-def _timestamp(value: Any) -> datetime:
+def _timestamp(value: Any) -> When:
     # Seconds and milliseconds can't be told apart; the document's clients send milliseconds.
     number = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value.strip()) else value
     if isinstance(number, str):
-        return read_time(number)
+        return read_when(number)
     try:
         return from_micros(number * 1000)
     except (TypeError, OverflowError, ValueError, OSError):
         raise ValueError("must be in milliseconds since 1970, such as 1769851800000") from None
 
 
-Timestamp = Annotated[datetime, BeforeValidator(_timestamp), WithJsonSchema({"type": "integer"})]
-"""Milliseconds since 1970, or an ISO 8601 time."""
+Timestamp = Annotated[When, BeforeValidator(_timestamp), WithJsonSchema({"type": "integer"})]
+"""Milliseconds since 1970, an ISO 8601 time, or a date: a day without a time."""
 
 
 class MessageInput(Input):

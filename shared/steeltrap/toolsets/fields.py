@@ -3,7 +3,7 @@
 from datetime import date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
@@ -13,15 +13,16 @@ from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
 from ..tools import GivenId
 
 
-def _time(value: Any) -> datetime:
+def _time(value: Any, call: ValidationInfo) -> datetime:
     if isinstance(value, datetime):
         return in_utc(value)
     # Numbers are rejected: seconds, milliseconds and years can't be told apart.
-    return read_time(value if isinstance(value, str) else "")
+    return read_time(value if isinstance(value, str) else "", call.context)
 
 
 Time = Annotated[datetime, BeforeValidator(_time)]
-"""An ISO 8601 date or time. Without a zone it is UTC; answers always use UTC."""
+"""An ISO 8601 time, in UTC where it has no offset, or a date: the moment at which that day begins in the caller's zone,
+which is the context of the validation. Answers always use UTC."""
 
 Moment = Annotated[datetime, AfterValidator(lambda at: at.replace(microsecond=0))]
 """A time in an answer, in whole seconds: `2025-01-15T10:30:00Z`."""

@@ -55,8 +55,14 @@ def conditions(filter: Filter) -> list[Clause]:
     for name, wanted in present((name, getattr(filter, name)) for name in FLAGS):
         clauses.append({"term": {name: wanted}})
     for name in TIMES:
-        first, end = filter.between(name)
-        if bounds := {bound: to_micros(at) for bound, at in present([("gte", first), ("lt", end)])}:
+        # An index that was made before days without a time can't tell them. So the wider bounds are asked for, and
+        # what was found is looked at again.
+        ends = zip(("gte", "lt"), (min, max), filter.between(name), filter.between(name, days=True), strict=True)
+        if bounds := {
+            bound: wider(to_micros(time), to_micros(day))
+            for bound, wider, time, day in ends
+            if time is not None and day is not None
+        }:
             clauses.append({"range": {name: bounds}})
     if filter.project is not None:
         elsewhere: Clause = {"bool": {"must_not": [{"term": {"within": exact(PROJECTS)}}]}}

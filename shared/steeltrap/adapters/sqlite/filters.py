@@ -2,6 +2,7 @@
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
 from ...rules.matching import compared, fold_category, fold_tag
+from ...rules.traits import Trait
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 CURRENT = f"{VISIBLE} AND superseded_at IS NULL"
@@ -22,11 +23,16 @@ def conditions(filter: Filter, now: int) -> tuple[str, dict[str, object]]:
             # A row of before the column has no value there.
             where.append(column if wanted else f"{column} IS NOT 1")
     for column in TIMES:
-        after, before = filter.between(column)
-        for name, comparison, time in (("after", ">=", after), ("before", "<", before)):
-            if time is not None:
-                where.append(f"{column} {comparison} :{column}_{name}")
-                values[f"{column}_{name}"] = to_micros(time)
+        bounds = zip((">=", "<"), filter.between(column), filter.between(column, days=True), strict=True)
+        for name, (comparison, time, day) in zip(("after", "before"), bounds, strict=True):
+            if time is None or day is None:
+                continue
+            bound = f":{column}_{name}"
+            values[bound[1:]] = to_micros(time)
+            if day != time:
+                bound = f"CASE WHEN traits & {int(Trait.DAY)} THEN {bound}_day ELSE {bound} END"
+                values[f"{column}_{name}_day"] = to_micros(day)
+            where.append(f"{column} {comparison} {bound}")
     where += _scope(filter, values)
     if filter.categories:
         names = {f"category{i}": fold_category(category) for i, category in enumerate(filter.categories)}

@@ -16,6 +16,7 @@ from ...model import Import, Memory, Revision
 from ...model.frozen import frozen
 from ...ports import Replace
 from ...processes import has_died
+from ...rules.days import in_zone, minute_text
 from ...rules.ids import canonical, start_of
 from ...rules.limits import check_json
 from ..call import Call
@@ -141,11 +142,14 @@ def undo_import(call: Call, id: str) -> ImportUndone:
     """
     run = find_import(call, id)
     if run.undone_at is not None:
-        raise Conflict(f"Import {run.id} was taken back already, at {run.undone_at:%Y-%m-%d %H:%M} UTC.", id=run.id)
+        raise Conflict(
+            f"Import {run.id} was taken back already, at {minute_text(run.undone_at, call.zone)}.", id=run.id
+        )
     if is_running(call, run):
+        end = in_zone(run.busy_until or call.now(), call.zone)
         raise Conflict(
             f"Import {run.id} is running. Stop it or wait until it has ended, then take it back. If its process was "
-            f"killed elsewhere, it counts as ended from {run.busy_until:%H:%M:%S} UTC on.",
+            f"killed elsewhere, it counts as ended from {end:%H:%M:%S %Z} on.",
             id=run.id,
         )
     ids = call.space.brought_by(run.id)

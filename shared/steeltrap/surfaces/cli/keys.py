@@ -11,9 +11,10 @@ from . import options
 from .output import say, write_json
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, tzinfo
 
     from ...model import JsonObject
+    from ...settings import Settings
     from ..auth.api_keys import ApiKey, ApiKeys
 
 _UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")
@@ -46,7 +47,7 @@ def add(
     expires: Annotated[
         str | None,
         typer.Option(
-            "--expires", metavar="DATE", help="When the key expires: a date or time in UTC, such as 2026-12-31."
+            "--expires", metavar="DATE", help="When the key expires: a date, at whose start it does, or a time in UTC."
         ),
     ] = None,
     as_json: options.Json = False,
@@ -69,7 +70,9 @@ def add(
         CATALOGUE.toolset(named)
     now = SystemClock().now()
     caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
-    key, secret = _keys(data).add(caller, name, now, None if expires is None else _expiry(expires, now))
+    key, secret = _keys(data).add(
+        caller, name, now, None if expires is None else _expiry(expires, now, _settings(data).zone)
+    )
     if as_json:
         write_json({"key": secret, **_shown(key)})
         return
@@ -88,7 +91,7 @@ def list_(as_json: options.Json = False, data: options.Data = None) -> None:
     from ...runtime.clock import SystemClock
 
     now = SystemClock().now()
-    known = _keys(data).all()
+    zone, known = _settings(data).zone, _keys(data).all()
     if as_json:
         write_json([_shown(key) for key in known])
         return
@@ -100,8 +103,8 @@ def list_(as_json: options.Json = False, data: options.Data = None) -> None:
         parts += ["read only"] if key.permissions.read_only else []
         parts += ["untrusted"] if key.permissions.untrusted else []
         if key.expires_at:
-            parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {key.expires_at}")
-        say((key.id, "bold"), f"  {key.created_at}  {', '.join(parts)}  {key.name}".rstrip())
+            parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {_time(key.expires_at, zone)}")
+        say((key.id, "bold"), f"  {_time(key.created_at, zone)}  {', '.join(parts)}  {key.name}".rstrip())
     if not known:
         say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
 
@@ -130,20 +133,31 @@ def _shown(key: "ApiKey") -> "JsonObject":
     }
 
 
-def _expiry(given: str, now: "datetime") -> "datetime":
+def _expiry(given: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
     from ...record import read_time
 
     try:
-        time = read_time(given)
+        time = read_time(given, zone)
     except ValueError as error:
         raise InvalidInput(f"--expires {error}.") from None
     if time <= now:
-        raise InvalidInput("--expires must be in the future; a date alone means the start of that day in UTC.")
+        raise InvalidInput("--expires must be in the future; a date alone means the start of that day.")
     return time
 
 
-def _keys(data: options.Data) -> "ApiKeys":
+def _time(written: str, zone: "tzinfo | None") -> str:
+    from ...rules.days import minute_text, read
+
+    return minute_text(read(written), zone)
+
+
+def _settings(data: options.Data) -> "Settings":
     from ...settings import read_settings
+
+    return read_settings(data=data and data.expanduser())
+
+
+def _keys(data: options.Data) -> "ApiKeys":
     from .authentication import api_keys
 
-    return api_keys(read_settings(data=data and data.expanduser()))
+    return api_keys(_settings(data))

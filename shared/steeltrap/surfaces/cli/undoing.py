@@ -8,7 +8,7 @@ from . import options
 from .browsing import Limit, Offset
 from .opening import Opened, opened
 from .output import say, write_json
-from .showing import short
+from .showing import Reader, short
 
 
 def register(app: typer.Typer) -> None:
@@ -29,10 +29,11 @@ def imports(
     """
     with opened(data=data, user=user, agent=agent) as memory:
         page = memory.ask("core.list_imports", limit=limit, offset=offset)
+        reader = Reader.of(memory)
     if as_json:
         return write_json(page)
     for run in page["imports"]:
-        say(f"{run['id'][:8]}  {run['started_at'][:16].replace('T', ' ')}  {run['name']}")
+        say(f"{run['id'][:8]}  {reader.time(run['started_at'])}  {run['name']}")
         say((f"          {_what(run)}", "dim"))
     shown = len(page["imports"])
     if not page["total"]:

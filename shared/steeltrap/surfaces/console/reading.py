@@ -28,7 +28,7 @@ def memory_page(asked: Asked) -> Page:
     values: JsonObject = {
         "memory": memory,
         "facts": _facts(asked, memory),
-        "badges": badges(memory),
+        "badges": badges(memory, asked.zone),
         "metadata": json.dumps(memory["metadata"], ensure_ascii=False, indent=2) if memory.get("metadata") else "",
         "versions": _changes(asked, versions),
         "more_versions": memory["version"] > _VERSIONS,

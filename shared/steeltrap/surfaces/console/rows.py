@@ -50,7 +50,7 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
         happened=then if happened and (then := when(happened, zone)[:10]) != day else "",
         scope=memory["scope"],
         tags=memory.get("tags", [])[:_SHOWN_TAGS],
-        badges=badges(memory),
+        badges=badges(memory, zone),
         pinned=bool(memory.get("pinned")),
         score=memory.get("score"),
         why=why(memory) if "why" in memory else None,
@@ -58,7 +58,7 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
     )
 
 
-def badges(memory: Mapping[str, Any]) -> list[tuple[str, str]]:
+def badges(memory: Mapping[str, Any], zone: tzinfo | None) -> list[tuple[str, str]]:
     """Short labels, each with what it means."""
     found = []
     if memory.get("pinned"):
@@ -70,7 +70,7 @@ def badges(memory: Mapping[str, Any]) -> list[tuple[str, str]]:
     if memory.get("untrusted"):
         found.append(("untrusted", "An untrusted agent wrote it."))
     if memory.get("expires_at"):
-        found.append(("expires", f"It expires at {memory['expires_at']}."))
+        found.append(("expires", f"It expires at {when(memory['expires_at'], zone)}."))
     return found
 
 

@@ -16,6 +16,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...invoke import refusal
 from ...model import DEFAULT_SCOPE, Caller
 from ...ports import Deadline
+from ...rules.days import day_text
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey
@@ -152,7 +153,7 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
             async with admission.turn(request.scope) as known:
                 text, following = await known.run(partial(_export_page, asked, following))
 
-    name = f"steeltrap-{asked.now:%Y-%m-%d}.jsonl"
+    name = f"steeltrap-{day_text(asked.now, asked.zone)}.jsonl"
     headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(lines(), headers=headers, media_type=LINES)
 

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...model import ContentType, Filter, Tier
+from ...rules.days import first_day
 from ...rules.limits import check_conditions, check_scope
 from ...tools import Input
 from ..fields import ImportId, Metadata, Scope, Tags, Time
@@ -46,6 +47,8 @@ class FilterInput(Input):
         values["metadata"] = self.metadata or {}
         values["agent_id"] = self.written_by
         values["conversation_id"] = self.of_conversation
+        for bound, at in (("first_day", self.occurred_after), ("end_day", self.occurred_before)):
+            values[bound] = None if at is None else first_day(at, call.zone)
         if values.get("include_superseded") is None:
             values["include_superseded"] = past
         return Filter(

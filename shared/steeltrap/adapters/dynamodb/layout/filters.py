@@ -5,6 +5,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from ....model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, Memory, to_micros
+from ....rules.days import is_day
 from ....rules.matching import compared, fold_category, fold_tag
 from .keys import MEMORIES, newest_first
 from .tables import LISTED
@@ -14,6 +15,8 @@ EPISODE: Final = "episode"
 """Stands among the facts of an episode, which are digests, so that the index by creation can tell it."""
 SUPERSEDED: Final = "superseded"
 """Stands there of what another memory superseded."""
+DAY: Final = "day"
+"""Stands there of what happened on a day without a time."""
 _TEXTS: Final = tuple(name for name in TEXTS if name in LISTED)
 _IN_FACTS: Final = tuple(name for name in TEXTS if name not in LISTED)
 ATTRIBUTES: Final = (*_TEXTS, *TIMES, "scope")
@@ -46,9 +49,21 @@ class Conditions:
         for name in TIMES:
             if name == "created_at":
                 continue  # the range of keys
-            for place, comparison, time in zip((":after", ":before"), (">=", "<"), filter.between(name), strict=True):
-                if time is not None:
-                    self._say(name, comparison, to_micros(time), f"{place}_{name}")
+            bounds = zip((">=", "<"), filter.between(name), filter.between(name, days=True), strict=True)
+            for place, (comparison, time, day) in zip((":after", ":before"), bounds, strict=True):
+                if time is not None and day is not None:
+                    self._time(name, comparison, to_micros(time), to_micros(day), f"{place}_{name}")
+
+    def _time(self, name: str, comparison: str, time: int, day: int, place: str) -> None:
+        """A condition on a moment, and on a day without a time."""
+        self._say(name, comparison, time, place)
+        if day == time:
+            return
+        self.names["#facts"] = "facts"
+        self.values |= {f":{DAY}": DAY, f"{place}_day": day}
+        is_day = f"contains(#facts, :{DAY})"
+        is_time = f"(attribute_not_exists(#facts) OR NOT {is_day}) AND {self._said.pop()}"
+        self._said.append(f"(({is_time}) OR ({is_day} AND #{name} {comparison} {place}_day))")
 
     def _scope(self, filter: Filter) -> None:
         if filter.scope is not None and not filter.include_child_scopes:
@@ -109,9 +124,10 @@ def _range(filter: Filter) -> tuple[str, str]:
 
 def facts(memory: Memory) -> set[str]:
     """What the index by creation has no attribute of its own for: plain metadata, texts, flags, whether it is an
-    episode, and whether it was superseded."""
+    episode, whether it was superseded, and whether it happened on a day without a time."""
     found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
-    kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()))
+    on_day = memory.occurred_at is not None and is_day(memory.occurred_at)
+    kinds = ((EPISODE, memory.is_episode), (SUPERSEDED, memory.is_superseded()), (DAY, on_day))
     flags = {name for name in FLAGS if getattr(memory, name)}
     return found | _texts(memory) | flags | {kind for kind, holds in kinds if holds}
 

@@ -20,8 +20,8 @@ from ....model import (
 )
 from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
 from ....rules import bm25
-from ....rules.matching import admits, sees
-from ....rules.traits import traits
+from ....rules.matching import admits, in_time, sees
+from ....rules.traits import Trait, traits
 from ....rules.vectors import nearest
 from .overlay import Recent
 
@@ -37,7 +37,7 @@ def matches(query: Query, indexed: Indexed, recent: Recent, now: int) -> Matches
     candidates = [d for d in recent.documents.values() if admits(query.candidates_filter, d.memory, at)]
     counted = {d.id: Counter(d.tokens) for d in (*seen, *candidates)} if tokens else {}
     scorer = _Scorer(query, tokens, indexed, [(len(d.tokens), counted.get(d.id, Counter())) for d in seen])
-    found = [c for c in indexed.candidates if not recent.has(c.id)]
+    found = [c for c in indexed.candidates if not recent.has(c.id) and _on_days(query.candidates_filter, c)]
     found += [_candidate(d, query, tokens, counted.get(d.id, Counter())) for d in candidates]
     rows = list(_cut([scorer.scored(c) for c in found], query))
     return Matches(
@@ -116,6 +116,14 @@ class _Scorer:
             traits=found.traits,
             occurred=found.occurred,
         )
+
+
+def _on_days(filter: Filter, found: IndexedCandidate) -> bool:
+    """Whether a filter's days hold for a candidate; the index asks for wider ones."""
+    if filter.first_day is filter.end_day is None or found.occurred is None:
+        return True
+    at = from_micros(found.occurred)
+    return in_time(filter, "occurred_at", at.date() if found.traits & Trait.DAY else at)
 
 
 def _candidate(d: Document, query: Query, tokens: Sequence[str], counts: Counter[str]) -> IndexedCandidate:
