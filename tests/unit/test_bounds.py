@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.errors import TooLarge
-from steeltrap.rules.bounds import Bounds, bounds_of, has_more_values
+from steeltrap.rules.bounds import _IN_STRING, _TO_STRING, Bounds, bounds_of, has_more_values
 from steeltrap.toolsets import CATALOGUE
 
 MIB = 1024 * 1024
@@ -33,6 +33,25 @@ def test_values_are_counted_as_json_has_them(value: Any, ascii: bool, indent: in
     count = _count(value)
     assert not has_more_values(text, 2 * count)
     assert has_more_values(text, count // 2 - 1)
+
+
+@given(st.lists(st.integers(1, 200_000), min_size=1, max_size=4), st.sampled_from([b",", b"[", b" ", b'\\"', b"\\\\"]))
+def test_values_are_counted_in_steps_as_they_are_at_once(sizes: list[int], mark: bytes) -> None:
+    strings = b",".join(b'"' + mark * size + b'"' for size in sizes)
+    text = b"[" + b" " * sizes[0] + strings + b"]"
+    values = 1 + len(sizes)
+    assert not has_more_values(text, values)
+    assert has_more_values(text, values - 2)
+
+
+@pytest.mark.parametrize("piece", [b",", b"[", b"a", b'\\"', b"\\", b'""', b'"a", '])
+def test_no_step_of_counting_holds_a_long_body(piece: bytes) -> None:
+    body = piece * MIB
+    for pattern in (_TO_STRING, _IN_STRING):
+        for text in (body, b'"' + body):
+            step = pattern.match(text)
+            assert step is not None
+            assert 0 < step.end() <= 65 * 1024
 
 
 @pytest.mark.parametrize("text", [b'"' * MIB, b'"\\' * (MIB // 2), b'"' + b'\\"' * MIB, b'"a' * (MIB // 2)])

@@ -28,8 +28,12 @@ _BYTES_PER_VALUE: Final = 16
 _MARKS: Final = (b",", b":", b"[", b"{")
 """Each key and value of JSON follows one of these."""
 
+_QUOTE: Final = ord('"')
+_STEP: Final = 64 * 1024
+"""Bytes that are looked at in one step; between two steps other threads have their turn."""
 # Possessive, so that a string that never ends costs one pass and no stack.
-_GAP: Final = re.compile(rb'([^"]*+)(?:"(?:[^"\\]++|\\.?)*+"?)?', re.DOTALL)
+_TO_STRING: Final = re.compile(rb'[^"]{0,65535}+"?+')
+_IN_STRING: Final = re.compile(rb'(?:[^"\\]{1,1024}+|\\.?){0,64}+("?+)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +74,25 @@ def bounds_of(schema: JsonObject, most: int) -> Bounds:
 
 def has_more_values(text: bytes | bytearray, most: int) -> bool:
     """Whether JSON has more than `most` keys and values, found in one pass without parsing."""
-    if len(text) <= most or sum(map(text.count, _MARKS)) <= most:
+    if len(text) <= most or sum(_marks(text, at, at + _STEP) for at in range(0, len(text), _STEP)) <= most:
         return False
-    found = 0
-    for gap in _GAP.finditer(text):
-        # A string is a value too, even where no mark stands before it, so the loop ends after `most` of them.
-        found += max(1, sum(text.count(mark, *gap.span(1)) for mark in _MARKS)) if gap.end() > gap.start() else 0
-        if found > most:
-            return True
-    return False
+    found = at = 0
+    in_string = False
+    while at < len(text) and found <= most:
+        begin = at
+        if in_string:
+            if step := _IN_STRING.match(text, at):
+                at, in_string = step.end(), not step[1]
+        elif step := _TO_STRING.match(text, at):
+            at = step.end()
+            in_string = text[at - 1] == _QUOTE
+            # A string is a value too, even where no mark stands before it, so the loop ends after `most` of them.
+            found += max(in_string, _marks(text, begin, at))
+    return found > most
+
+
+def _marks(text: bytes | bytearray, begin: int, end: int) -> int:
+    return sum(text.count(mark, begin, end) for mark in _MARKS)
 
 
 def shown(schema: Any, *hidden: str) -> Any:
