@@ -1,8 +1,15 @@
 """export, and back: nothing is lost, nothing comes twice."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+from steeltrap.surfaces.cli import exporting
+from steeltrap.surfaces.cli.exits import Exit
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 RECORD = {"id": ID, "content": "x", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
@@ -53,8 +60,6 @@ def test_turns_can_be_left_out(run, rich):
 
 
 def test_an_export_that_fails_leaves_the_old_file(run, rich, tmp_path, monkeypatch):
-    from steeltrap.surfaces.cli import exporting
-
     path = tmp_path / "e.jsonl"
     path.write_text("the old one")
 
@@ -64,8 +69,8 @@ def test_an_export_that_fails_leaves_the_old_file(run, rich, tmp_path, monkeypat
 
     monkeypatch.setattr(exporting, "export_all", breaks_off)
     result = run("export", path)
-    assert result.exit_code != 0
-    assert "No space left" in result.stderr
+    assert result.exit_code == Exit.UNAVAILABLE
+    assert f"The disk of {path} is full: free some space there" in result.stderr
     assert path.read_text() == "the old one"
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
@@ -119,3 +124,23 @@ def test_the_same_record_twice_in_a_file_is_one_memory(run, tmp_path):
     path.write_text((json.dumps(RECORD) + "\n") * 2)
     result = json.loads(run("import", path, "--json").stdout)
     assert (result["written"], result["skipped"]) == (1, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_an_export_to_a_full_disk_by_stdout_says_so(tmp_path):
+    environment = {**os.environ, "STEELTRAP_DATA": str(tmp_path / "data"), "STEELTRAP_EMBEDDER": "static-256"}
+    code = "from steeltrap.surfaces.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code, "remember", "The otter swims."], env=environment, check=True)
+    command = [sys.executable, "-c", code, "export", "-"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == Exit.UNAVAILABLE
+    assert done.stderr.startswith("The disk that the output goes to is full: free some space")
+    assert "Traceback" not in done.stderr

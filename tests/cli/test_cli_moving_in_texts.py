@@ -1,8 +1,16 @@
 """import: tables, plain texts, notes by bullets or lines, and daily notes."""
 
+import errno
 import json
+import tempfile
+from functools import partial
+from pathlib import Path
 
 import pytest
+
+from steeltrap.errors import Unavailable
+from steeltrap.surfaces.cli.exits import Exit
+from steeltrap.surfaces.imports import documents, source
 
 
 @pytest.fixture
@@ -218,3 +226,42 @@ def test_columns_without_a_field_are_kept_as_metadata_and_named(run, tmp_path):
     result = run("import", path)
     assert "Kept as metadata: Since, Who, column 4, column 5." in result.stdout
     assert stored(run)[0]["metadata"] == {"Since": "2020", "Who": "Ana", "column 4": "x", "column 5": "y"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("size", [1, 200_000])
+def test_a_full_temporary_folder_is_told_as_such_and_not_as_a_fault_of_the_file(run, tmp_path, monkeypatch, size):
+    path = tmp_path / "notes.txt"
+    path.write_text("The heron fishes.\n" * size, encoding="utf-16")
+    monkeypatch.setattr(documents, "TemporaryFile", partial(Path("/dev/full").open, "r+b"))
+    result = run("import", path)
+    assert result.exit_code == Exit.UNAVAILABLE
+    assert f"temporary folder {tempfile.gettempdir()} is full: free some space there" in result.stderr
+    assert "notes.txt" not in result.stderr
+
+
+def test_where_no_temporary_folder_takes_a_file_the_sentence_says_what_to_do(run, tmp_path, monkeypatch):
+    def none() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    path = tmp_path / "notes.txt"
+    path.write_text("The heron fishes.\n", encoding="utf-16")
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    monkeypatch.setattr(documents, "TemporaryFile", none)
+    result = run("import", path)
+    assert result.exit_code == Exit.UNAVAILABLE
+    assert "No temporary folder can be written to: free some space" in result.stderr
+
+
+def test_a_temporary_folder_that_fills_in_the_middle_ends_the_import_and_costs_no_file(run, tmp_path, monkeypatch):
+    def parts(*_):
+        raise Unavailable("The temporary folder /tmp is full.", part="temporary folder")
+        yield
+
+    path = tmp_path / "notes.txt"
+    path.write_text("The heron fishes.\n")
+    monkeypatch.setattr(source.lines, "parts", parts)
+    result = run("import", path)
+    assert result.exit_code == Exit.UNAVAILABLE
+    assert "notes.txt" not in result.stderr
+    monkeypatch.undo()

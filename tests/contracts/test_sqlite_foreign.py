@@ -1,14 +1,17 @@
 """A database that somebody else made: nothing of theirs runs, and nothing is written beside it."""
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
+import apsw
 import pytest
 
+from steeltrap.adapters.sqlite import foreign
 from steeltrap.adapters.sqlite.foreign import opened
-from steeltrap.errors import InvalidInput
+from steeltrap.errors import InvalidInput, Unavailable
 
 PLAIN = "CREATE TABLE memories (content TEXT, tags TEXT)"
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS content, x AS tags FROM n"
@@ -161,3 +164,29 @@ def test_what_is_no_database_says_so(tmp_path: Path) -> None:
         opened(tmp_path / "a.db", "a.db") as file,
     ):
         file.columns("memories")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_temporary_folder_is_no_fault_of_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = made(tmp_path / "a.db", PLAIN, "INSERT INTO memories VALUES ('one', 'x')")
+    (tmp_path / "a.db-wal").write_bytes(b"log")
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    (copies / "a.db").symlink_to("/dev/full")
+    monkeypatch.setattr(foreign.tempfile, "TemporaryDirectory", lambda **_: nullcontext(str(copies)))
+    with pytest.raises(Unavailable) as raised, opened(path, "a.db"):
+        pass
+    assert f"The temporary folder {tempfile.gettempdir()} is full: free some space there" in raised.value.message
+    assert raised.value.can_retry
+
+
+def test_a_disk_that_fills_while_a_copied_log_is_written_back_is_the_temporary_folder_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> apsw.Connection:
+        raise apsw.FullError("database or disk is full")
+
+    path = made(tmp_path / "a.db", PLAIN)
+    monkeypatch.setattr(apsw, "Connection", full)
+    with pytest.raises(Unavailable, match="is full: free some space there"), opened(path, "a.db"):
+        pass

@@ -84,7 +84,7 @@ def test_a_full_temporary_folder_is_a_sentence_and_no_fault_of_ours(
     answer = dropped(guarded, "note.md", NOTE)
     assert answer.status_code == 503
     assert "temporary folder" in answer.text
-    assert "is full" in answer.text
+    assert "is full: free some space" in answer.text
     assert files_in(temporary) == []
 
 

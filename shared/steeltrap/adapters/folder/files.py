@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...errors import InvalidInput, NotFound, TooLarge, Unavailable
+from ...full_disks import is_full
 from ...model import UserRef
 from ..data_folder import DataFolder
 from ..file_names import both_file_and_folder, check_name
@@ -122,7 +123,11 @@ def _translated(name: str = "exports") -> Iterator[None]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _leads_out(name) from error
-        raise Unavailable(f"The folder of exported files can't be used ({error.strerror}).", part="store") from error
+        if is_full(error):
+            sentence = "The disk of the folder of exported files is full: free some space, then try again."
+        else:
+            sentence = f"The folder of exported files can't be used ({error.strerror})."
+        raise Unavailable(sentence, part="store") from error
 
 
 @contextmanager

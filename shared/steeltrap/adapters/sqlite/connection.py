@@ -11,6 +11,7 @@ from typing import Any, Final
 import apsw
 
 from ...errors import Internal, SteeltrapError, Unavailable
+from ...full_disks import is_full
 
 _log = logging.getLogger("steeltrap")
 
@@ -100,7 +101,7 @@ class translated:
 
 
 def _of_system(error: OSError, path: Path) -> Unavailable:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return DiskFull()
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return Unavailable(_NO_DESCRIPTORS, part="store")

@@ -1,6 +1,5 @@
 """Files copied for good: private, with a checksum, and on the disk before anybody relies on them."""
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from secrets import token_hex
 from typing import Final
 
 from ...errors import Unavailable
+from ...full_disks import is_full
 from ..data_folder import open_regular
 from .connection import DiskFull
 from .manifest import Kept, unfinished
@@ -90,7 +90,7 @@ def translated_at(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if is_full(error):
             raise DiskFull(f"The disk of {place.parent} is full: free some space, or choose another disk.") from error
         at = error.filename2 or error.filename or place
         raise Unavailable(f"{error.strerror}: {at}.", retryable=False, part="store") from error

@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 import apsw
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, SteeltrapError
+from ...full_disks import is_full, temporary_folder_fails, writing_temporary
 
 MAX_ROW_BYTES: Final = 16 * 1024 * 1024
 _STEPS: Final = 5000
@@ -100,7 +101,7 @@ class ForeignDatabase:
         except apsw.Error as error:
             if self._ended is not None:
                 raise self._ended from None
-            raise InvalidInput(f"{self._name} can't be read further: {_why(error)}.") from None
+            raise _failed(error, f"{self._name} can't be read further") from error
 
     def _allowed(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         match action:
@@ -128,14 +129,14 @@ class ForeignDatabase:
 @contextmanager
 def opened(path: Path, name: str, going_on: Callable[[], None] = lambda: None) -> Iterator[ForeignDatabase]:
     """A database by its path; `name` is what it is called in sentences. Raises InvalidInput that says why it can't be
-    opened, and what `going_on` raises."""
+    opened, Unavailable where a copy finds no room, and what `going_on` raises."""
     with _settled(path, name) as (place, is_copy):
         flags = apsw.SQLITE_OPEN_URI | (apsw.SQLITE_OPEN_READWRITE if is_copy else apsw.SQLITE_OPEN_READONLY)
         uri = f"file:{quote(str(place.absolute()))}" + ("" if is_copy else "?immutable=1")
         try:
             connection = apsw.Connection(uri, flags=flags)
         except apsw.Error as error:
-            raise InvalidInput(f"{name} can't be opened: {_why(error)}.") from None
+            raise _failed(error, f"{name} can't be opened") from error
         with closing(connection):
             yield ForeignDatabase(connection, name, going_on)
 
@@ -147,13 +148,17 @@ def _settled(path: Path, name: str) -> Iterator[tuple[Path, bool]]:
     if len(files) == 1:
         yield path, False
         return
-    with tempfile.TemporaryDirectory(prefix="steeltrap-database-") as folder:
+    with writing_temporary():
+        holder = tempfile.TemporaryDirectory(prefix="steeltrap-database-")
+    with holder as folder:
         try:
             before = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
             for file in files:
                 shutil.copyfile(file, os.path.join(folder, file.name))
             after = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
         except OSError as error:
+            if is_full(error):
+                raise temporary_folder_fails(error) from error
             raise InvalidInput(f"{name} can't be copied to be read ({error.strerror}).") from None
         if before != after:
             raise InvalidInput(f"{name} is being written: stop the program that uses it, then import it again.")
@@ -175,6 +180,13 @@ def _is_plain(sql: object) -> bool:
 def _is_plain_index(sql: str) -> bool:
     """Whether an index is over columns alone: an expression or a condition has brackets or a WHERE of its own."""
     return sql.count("(") == 1 and " where " not in f" {' '.join(sql.lower().split())} "
+
+
+def _failed(error: apsw.Error, saying: str) -> SteeltrapError:
+    # Only a copy is written: what its log or journal holds goes into it, and SQLite keeps an index of a log beside it.
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
+        return temporary_folder_fails()
+    return InvalidInput(f"{saying}: {_why(error)}.")
 
 
 def _why(error: apsw.Error) -> str:

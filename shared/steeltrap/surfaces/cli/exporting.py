@@ -11,7 +11,8 @@ from typing import TextIO
 
 from ...engine.call import Call
 from ...engine.transfer.export import export_all
-from ...errors import InvalidInput
+from ...errors import InvalidInput, SteeltrapError, Unavailable
+from ...full_disks import is_full
 
 
 def run(call: Call, path: str, *, turns: bool, advance: Callable[[float, int], None]) -> int:
@@ -29,8 +30,14 @@ def run(call: Call, path: str, *, turns: bool, advance: Callable[[float, int], N
 @contextmanager
 def _opened(path: str) -> Iterator[TextIO]:
     if path == "-":
-        yield sys.stdout
-        sys.stdout.flush()
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except OSError as error:
+            if not is_full(error):
+                raise  # whoever read the output has gone
+            sentence = "The disk that the output goes to is full: free some space there, or export to another disk."
+            raise Unavailable(sentence, part="export") from error
         return
     with _replacing(Path(path).expanduser()) as file:
         yield file
@@ -42,7 +49,7 @@ def _replacing(path: Path) -> Iterator[TextIO]:
     try:
         descriptor, part = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
-        raise InvalidInput(f"{path.parent} can't be written to ({error.strerror}).") from None
+        raise _failed(error, path.parent) from error
     try:
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
             yield file
@@ -50,6 +57,13 @@ def _replacing(path: Path) -> Iterator[TextIO]:
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        raise InvalidInput(f"{path} can't be written ({error.strerror}).") from None
+        raise _failed(error, path) from error
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+def _failed(error: OSError, path: Path) -> SteeltrapError:
+    if is_full(error):
+        sentence = f"The disk of {path} is full: free some space there, or export to another disk."
+        return Unavailable(sentence, part="export")
+    return InvalidInput(f"{path} can't be written ({error.strerror}).")

@@ -4,14 +4,12 @@ They are stored in one folder per process, which is locked while the process liv
 removes it; what a process left that was killed, the next one removes that starts.
 """
 
-import errno
 import os
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path, PureWindowsPath
 from threading import Lock
@@ -24,14 +22,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from ...errors import InvalidInput, TooLarge, Unavailable
+from ...errors import InvalidInput, TooLarge
+from ...full_disks import writing_temporary
 from ...model import DEFAULT_SCOPE
 
 MAX_UPLOAD_BYTES: Final = 2 * 1024**3
 PREFIX: Final = "steeltrap-uploads-"
 MAX_NAME_BYTES: Final = 140
 """Some file systems take 255 bytes, encrypted ones 143."""
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Upload:
@@ -62,14 +60,18 @@ class Uploads:
         """Remove the folders of processes that have ended without removing their own."""
         if sys.platform == "win32":
             return
-        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(FileNotFoundError):  # where no temporary folder takes a file, there is none
+            self._remove_leftovers(Path(tempfile.gettempdir()))
+
+    def _remove_leftovers(self, temporary: Path) -> None:
+        for folder in temporary.glob(f"{PREFIX}*"):
             if _is_own(folder) and (descriptor := _locked(folder)) is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(descriptor)
 
     def begin(self) -> Upload:
         """A place for an upload. Raises Unavailable."""
-        with self._lock, writing():
+        with self._lock, _writing():
             return Upload(Path(tempfile.mkdtemp(dir=self._own())))
 
     def _own(self) -> Path:
@@ -83,25 +85,15 @@ class Uploads:
         return self._folder
 
 
-@contextmanager
-def writing() -> Iterator[None]:
-    """Raises Unavailable for what the temporary folder doesn't take in the block."""
-    try:
-        yield
-    except OSError as error:
-        where = tempfile.gettempdir()
-        if error.errno in _NO_ROOM:
-            sentence = f"The server's temporary folder {where} is full: make room there, or set TMPDIR to another one."
-        else:
-            sentence = f"The server can't write to its temporary folder {where} ({error.strerror}): check TMPDIR."
-        raise Unavailable(f"{sentence} Nothing was imported.", part="uploads") from error
+def _writing() -> AbstractContextManager[None]:
+    return writing_temporary("Nothing was imported.", part="uploads")
 
 
 async def receive(request: Request, upload: Upload) -> None:
     """Put the one file of the form into the upload's folder. Raises InvalidInput, TooLarge, Unavailable."""
     limited = Request(request.scope, _at_most(MAX_UPLOAD_BYTES, request.receive))
     try:
-        with writing():
+        with _writing():
             async with limited.form(max_files=1, max_fields=4) as form:
                 file, scope = form.get("file"), form.get("scope")
                 if not isinstance(file, UploadFile) or not file.filename:

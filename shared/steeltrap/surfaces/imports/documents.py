@@ -3,16 +3,19 @@
 import codecs
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Final, cast
 
 from ...errors import InvalidInput, NotFound
+from ...full_disks import writing_temporary
 from ...model.frozen import frozen
 from . import archive
 from .parts import Flaw, LeftOut
 
 _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_NOT_UTF_16: Final = "the file begins as UTF-16 and is not valid UTF-16 behind that. Save it as UTF-8."
 _BLOCK: Final = 1024 * 1024
 _BUFFER: Final = 64 * 1024
 
@@ -35,7 +38,8 @@ class Document:
         return Path(self.name).suffix.lower()
 
     def text(self) -> BinaryIO:
-        """Its bytes, in UTF-8 where it says that it is UTF-16. Raises InvalidInput."""
+        """Its bytes, in UTF-8 where it says that it is UTF-16. Raises InvalidInput, and Unavailable where that
+        finds no room."""
         file = self.open()
         encoding = _UTF_16.get(file.read(2))
         file.close()
@@ -125,16 +129,22 @@ class _Watched(io.RawIOBase):
 
 
 def _in_utf_8(file: BinaryIO, encoding: str) -> BinaryIO:
-    whole = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the reader closes it
     decode = codecs.getincrementaldecoder(encoding)().decode
-    try:
-        while data := file.read(_BLOCK):
-            whole.write(decode(data).removeprefix("\ufeff").encode())
-        decode(b"", True)
-    except UnicodeError:
-        whole.close()
-        raise InvalidInput("the file begins as UTF-16 and is not valid UTF-16 behind that. Save it as UTF-8.") from None
-    finally:
-        file.close()
-    whole.seek(0)
+    with file:
+        with writing_temporary():
+            whole = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - the reader closes it
+        try:
+            while data := file.read(_BLOCK):
+                text = decode(data).removeprefix("\ufeff").encode()
+                with writing_temporary():
+                    whole.write(text)
+            decode(b"", True)
+            with writing_temporary():
+                whole.seek(0)
+        except BaseException as error:
+            with suppress(OSError):  # of what could not be written
+                whole.close()
+            if isinstance(error, UnicodeError):
+                raise InvalidInput(_NOT_UTF_16) from None
+            raise
     return whole

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from ...errors import InvalidInput, SteeltrapError
+from ...errors import InvalidInput, SteeltrapError, Unavailable
 from ...rules.limits import check_json
 from . import recognition
 from .documents import Document, documents
@@ -91,7 +91,7 @@ def survey(
 
 
 def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
-    """Items and flaws, in order."""
+    """Items and flaws, in order. Raises Unavailable for what is no fault of a file."""
     for other in surveyed.others:
         surveyed.going_on()
         yield other
@@ -101,6 +101,8 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
             for part in _of_document(document, format, before, filing, surveyed.going_on):
                 surveyed.going_on()
                 yield _checked(part)
+        except Unavailable:
+            raise  # no fault of the file: the same import again goes on
         except SteeltrapError as error:
             yield Flaw(where=document.name, at=before, sentence=error.message)
         except OSError as error:
