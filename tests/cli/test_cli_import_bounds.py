@@ -236,3 +236,24 @@ def test_a_row_that_never_ends_is_read_in_bounded_memory_and_linear_steps(monkey
         held.append(getattr(part, "size", 0))
     assert read_lines <= text.count("\n") + 5
     assert max(held) <= 1024 * 1024
+
+
+def test_of_thousands_of_bad_rows_fifty_are_listed_and_the_others_are_one_sentence(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text('Fact\n"' + '","a\n' * 3000 + "Ana likes tea\n")
+    result = run("import", path)
+    listed = result.stderr.splitlines()
+    assert "1 written, 0 were there already, 3,000 failed." in result.stdout
+    assert len(listed) == 51
+    assert listed[-1].startswith("facts.csv: 2,950 more rows of this file can't be read")
+    shown = json.loads(run("import", path, "--dry-run").stdout)
+    assert (shown["failed"], shown["found"], len(shown["errors"])) == (3000, 1, 51)
+
+
+def test_a_table_of_bad_rows_is_read_by_two_readers_however_many_they_are(monkeypatch):
+    made = []
+    make = table.csv.reader
+    monkeypatch.setattr(table.csv, "reader", lambda *given, **more: made.append(1) or make(*given, **more))
+    text = 'text\n"' + '","a\n' * 2000 + '"b\n' * 2000
+    failed = [part.count for part in table.parts(io.BytesIO(text.encode()), "a.csv", 0, FILING)]
+    assert (len(failed), sum(failed), len(made)) == (51, 4000, 2)

@@ -99,8 +99,12 @@ def import_(
     listed: list[dict[str, str]] = []
     secrets: set[tuple[str, int]] = set()
 
+    told = 0
+
     def report(flaw: imports.Flaw) -> None:
+        nonlocal told
         if len(listed) < _SHOWN_FLAWS:
+            told += flaw.count
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
@@ -141,8 +145,8 @@ def import_(
             if tally.seen:
                 complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
             raise
-    if tally.failed > len(listed):
-        complain(f"... and {tally.failed - len(listed):,} more that could not be imported.")
+    if tally.failed > told:
+        complain(f"... and {tally.failed - told:,} more that could not be imported.")
     if as_json:
         write_json(_as_json(tally, surveyed.formats, listed, secrets))
     else:

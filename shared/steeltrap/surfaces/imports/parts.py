@@ -27,11 +27,12 @@ class Item:
 
 @frozen
 class Flaw:
-    """Something that can't be imported, and the sentence that says why."""
+    """Something that can't be imported, and the sentence that says why; or `count` of such things in one sentence."""
 
     where: str
     at: int
     sentence: str
+    count: int = 1
 
 
 @frozen

@@ -127,7 +127,7 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
     for part in parts:
         match part:
             case Flaw():
-                tally.failed += 1
+                tally.failed += part.count
                 report(part)
             case LeftOut():
                 tally.left_out[part.what] += part.count
@@ -189,11 +189,17 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
     tally = Tally()
     flaws: list[Flaw] = []
     found = 0
-    for item in _sorted_out(parts(surveyed, filing), tally, flaws.append):
+
+    def report(flaw: Flaw) -> None:
+        if len(flaws) < _SHOWN_FLAWS:
+            flaws.append(flaw)
+
+    for item in _sorted_out(parts(surveyed, filing), tally, report):
         try:
             shown = _as_stored(call, item) if len(first) < _PREVIEWED else None
         except SteeltrapError as error:
-            flaws.append(Flaw(where=item.where, at=item.at, sentence=error.message))
+            tally.failed += 1
+            report(Flaw(where=item.where, at=item.at, sentence=error.message))
             continue
         found += 1
         if shown is not None:
@@ -205,8 +211,8 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
         "first": first,
         "left_out": dict(sorted(tally.left_out.items())),
         "kept_as_metadata": list(tally.kept),
-        "errors": [{"where": flaw.where, "message": flaw.sentence} for flaw in flaws[:_SHOWN_FLAWS]],
-        "failed": len(flaws),
+        "errors": [{"where": flaw.where, "message": flaw.sentence} for flaw in flaws],
+        "failed": tally.failed,
     }
 
 

@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
 from ....engine.save import Draft
 from ....errors import InvalidInput
@@ -28,6 +28,9 @@ _KNOWN: Final = {
 _DELIMITERS: Final = ",\t;|"
 _SAMPLE: Final = 64 * 1024
 _LONGEST: Final = 1024 * 1024
+_LISTED: Final = 50
+"""The bad rows of one table that are listed each; of the others there is one sentence."""
+_MORE: Final = "{:,} more rows of this file can't be read; mend the ones that are listed, then import it again."
 NOT_UTF_8: Final = "it is not valid UTF-8. Save the file as UTF-8, for example by `iconv -f WINDOWS-1252 -t UTF-8`."
 
 
@@ -49,6 +52,20 @@ def checked_columns(given: Sequence[str]) -> dict[str, str]:
 
 def parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
     """A memory per row; a column without a field is metadata. Raises InvalidInput if no column is the text."""
+    listed = more = end = 0
+    for part in _all_parts(file, name, before, filing):
+        if not isinstance(part, Flaw):
+            yield part
+        elif listed < _LISTED:
+            listed += 1
+            yield part
+        else:
+            more, end = more + 1, part.at
+    if more:
+        yield Flaw(where=name, at=end, sentence=_MORE.format(more), count=more)
+
+
+def _all_parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
     lines = _Lines(file)
     csv.field_size_limit(_LONGEST)
     columns: _Columns | None = None
@@ -77,19 +94,22 @@ def _rows(lines: "_Lines", delimiter: str) -> Iterator[tuple[int, list[str] | st
     Where a quote makes a row that a strict reader refuses, the row's lines are read one by one instead: a quote that is
     never closed costs its own line and no other.
     """
+    # A reader takes longer to make than to read a row, and begins afresh after an error.
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    alone = _Alone()
+    alone_reader = csv.reader(alone, delimiter=delimiter, strict=True)
     while True:
-        began = lines.number + 1
-        taken: list[str] = []
+        began = lines.begin_row()
         try:
-            row = next(csv.reader(lines.noted(taken), delimiter=delimiter, strict=True))
+            row = next(reader)
         except StopIteration:
             return
         except (csv.Error, _TooLong) as error:
-            rest = taken[1:] if len(taken) > 1 else []
             yield began, _why(error)
-            for number, line in enumerate(rest, began + 1):
+            for number, line in enumerate(lines.taken[1:], began + 1):
+                alone.line = line
                 try:
-                    yield number, next(csv.reader([line], delimiter=delimiter, strict=True), [])
+                    yield number, next(alone_reader)
                 except csv.Error as own:
                     yield number, _why(own)
         else:
@@ -205,8 +225,26 @@ class _TooLong(Exception):
         self.lines = lines
 
 
+class _Alone:
+    """One line, again and again another one, behind which nothing comes."""
+
+    line: str | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line, self.line = self.line, None
+        if line is None:
+            raise StopIteration
+        return line
+
+
 class _Lines:
-    """The lines of a file as text, of 1 MiB at most; what is no UTF-8 is in them as lone surrogates."""
+    """The lines of a file as text, of 1 MiB at most; what is no UTF-8 is in them as lone surrogates.
+
+    `taken` are those of the row that is being read, without a last one that is longer.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -214,23 +252,35 @@ class _Lines:
         self._is_whole = True
         self.number = 0
         self.at = 0
+        self.taken: list[str] = []
+        self._size = 0
 
     @property
     def sample(self) -> str:
         return self._first[:_SAMPLE].decode("utf-8-sig", "replace")
 
-    def noted(self, taken: list[str]) -> Iterator[str]:
-        """The next lines, noted as they are taken. Raises _TooLong where they take over 1 MiB together."""
-        size = 0
-        while (line := self._next()) is not None:
-            size += len(line)
-            if not self._is_whole:
-                self._end_line()
-                raise _TooLong(len(taken) + 1)
-            taken.append(line)
-            if size > _LONGEST:
-                raise _TooLong(len(taken))
-            yield line
+    def begin_row(self) -> int:
+        """Begin to note the lines of a row; the number of its first line."""
+        self.taken = []
+        self._size = 0
+        return self.number + 1
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        """The next line. Raises _TooLong where those of the row take over 1 MiB together."""
+        line = self._next()
+        if line is None:
+            raise StopIteration
+        self._size += len(line)
+        if not self._is_whole:
+            self._end_line()
+            raise _TooLong(len(self.taken) + 1)
+        self.taken.append(line)
+        if self._size > _LONGEST:
+            raise _TooLong(len(self.taken))
+        return line
 
     def _next(self) -> str | None:
         line, self._first = self._first, b""
