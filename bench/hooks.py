@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Final, NamedTuple
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import Unavailable
-from steeltrap.model import Caller, JsonObject, UserRef
+from steeltrap.model import Caller, Draft, JsonObject, UserRef
 from steeltrap.settings import PREFIX
 from steeltrap.surfaces.hooks import log as hooks_log
 from steeltrap.surfaces.project import project_of

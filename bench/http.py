@@ -25,9 +25,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from steeltrap.engine.save import Draft
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, JsonObject, UserRef
+from steeltrap.model import Caller, Draft, JsonObject, UserRef
 
 from .corpus import Corpus
 from .load import Load, Result

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
+from steeltrap.model import Draft
 
 from .quality.asking import ask
 from .quality.reading import parsed

@@ -12,10 +12,9 @@ from typing import Final
 from steeltrap.adapters.dynamodb.client.errors import translate
 from steeltrap.adapters.dynamodb.client.table import READ_SECONDS
 from steeltrap.adapters.opensearch import Indices
-from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.invoke import Door
-from steeltrap.model import Caller
+from steeltrap.model import Caller, Draft
 from steeltrap.ports import Document, TextKey, Tombstone
 from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime

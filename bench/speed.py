@@ -11,10 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.runtime.local import open_embedder
 from steeltrap.surfaces.cli.progress import shown
 from steeltrap.surfaces.cli.server import raise_descriptor_limit

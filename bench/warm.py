@@ -16,8 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
-from steeltrap.model import Caller, JsonObject, UserRef
+from steeltrap.model import Caller, Draft, JsonObject, UserRef
 from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 

@@ -15,9 +15,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import Unavailable
-from steeltrap.model import Caller, JsonObject, UserRef
+from steeltrap.model import Caller, Draft, JsonObject, UserRef
 
 from .corpus import Corpus
 from .place import fill, opened

@@ -9,9 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from steeltrap.engine import save as saving
-from steeltrap.engine.save import Draft
 from steeltrap.errors import IndexUnavailable
-from steeltrap.model import Caller, Filter, UserRef
+from steeltrap.model import Caller, Draft, Filter, UserRef
 from steeltrap.rules.budget import estimate_tokens
 from steeltrap.rules.weights import WEIGHTS, Weights
 from steeltrap.surfaces.cli.opening import Opened

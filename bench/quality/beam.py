@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
+from steeltrap.model import Draft
 
 from .reading import parsed
 from .sets import Question, Space

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from pydantic import BaseModel, Field, ValidationError
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
+from steeltrap.model import Draft
 
 from .sets import Miss, Question, Space
 

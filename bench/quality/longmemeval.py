@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from steeltrap.engine.save import Draft
 from steeltrap.errors import InvalidInput
+from steeltrap.model import Draft
 
 from .sets import Question, Space
 

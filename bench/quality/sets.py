@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from steeltrap.engine.save import Draft
+from steeltrap.model import Draft
 
 Miss = Literal["near", "far"]
 """How an unanswerable question misses: the space has its topic but not the fact, or nothing about it at all."""

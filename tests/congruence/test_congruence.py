@@ -22,9 +22,9 @@ from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
 from steeltrap.engine.entry import embed_memories, entry
-from steeltrap.engine.search import Mode, Search, search
+from steeltrap.engine.search import search
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Filter, Hit, Memory, Message, Query, UserRef
+from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef
 from steeltrap.ports import Create, Embedder
 from steeltrap.rules.analysis import query_tokens
 from steeltrap.rules.bm25 import MOST_TERMS

@@ -30,8 +30,7 @@ LINES = (
     ("model/memory.py", _FIELD, _FIELD.replace("agent_label", "mood")),
     ("model/filter.py", _FIELD, _FIELD.replace("agent_label", "mood")),
     ("model/filter.py", '        "agent_label": "text",\n', '        "mood": "text",\n'),
-    ("engine/save.py", _FIELD, _FIELD.replace("agent_label", "mood")),
-    ("engine/update.py", _FIELD, _FIELD.replace("agent_label", "mood")),
+    ("model/changes.py", _FIELD, _FIELD.replace("agent_label", "mood")),
     (
         "toolsets/core/inputs.py",
         _INPUT,

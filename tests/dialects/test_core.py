@@ -12,9 +12,9 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.engine.update import Edit, update
+from steeltrap.engine.update import update
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Edit, UserRef
 from steeltrap.ports import Change, Create, Space
 from steeltrap.rules.budget import estimate_tokens
 from steeltrap.runtime.local import open_door

@@ -13,11 +13,10 @@ from steeltrap.engine import redact as redacting
 from steeltrap.engine.call import Rules, SecretsMode
 from steeltrap.engine.conversations.append_messages import Said
 from steeltrap.engine.conversations.import_ import Conversation, import_conversations
-from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.import_ import import_drafts
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door, Result
-from steeltrap.model import MAX_CONTENT_BYTES, Caller, Message, OutcomeKind, UserRef
+from steeltrap.model import MAX_CONTENT_BYTES, Caller, Draft, Message, OutcomeKind, UserRef
 from steeltrap.record import to_image
 from steeltrap.telemetry import Measure
 

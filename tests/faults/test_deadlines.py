@@ -20,15 +20,13 @@ from steeltrap.engine.batch_update import batch_update
 from steeltrap.engine.call import Call
 from steeltrap.engine.conversations.append_messages import Said, append_messages
 from steeltrap.engine.conversations.import_ import Conversation, import_conversations
-from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer.export import export_page
 from steeltrap.engine.transfer.export_file import export_file
 from steeltrap.engine.transfer.import_ import import_drafts, import_records, import_texts
 from steeltrap.engine.transfer.import_file import import_file
-from steeltrap.engine.update import Edit
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, Message, UserRef
+from steeltrap.model import Caller, Draft, Edit, Message, UserRef
 from steeltrap.ports import Deadline
 from steeltrap.toolsets import CATALOGUE
 

@@ -15,10 +15,10 @@ from faults.doors import ANA, answer, lines_of, open_door
 from spaces import in_time, space_of
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
-from steeltrap.engine.save import Draft, save
+from steeltrap.engine.save import save
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Embedding
+from steeltrap.model import Draft, Embedding
 
 
 @pytest.fixture

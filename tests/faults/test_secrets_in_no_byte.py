@@ -19,10 +19,9 @@ from steeltrap.adapters.folder import FolderFiles
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.adapters.word_digests import word_digest
 from steeltrap.engine.call import Rules
-from steeltrap.engine.save import Draft
 from steeltrap.engine.transfer import import_ as importing
 from steeltrap.invoke import Door
-from steeltrap.model import Message
+from steeltrap.model import Draft, Message
 from steeltrap.rules.analysis import tokens
 from steeltrap.toolsets import CATALOGUE
 from stores import parts

@@ -13,11 +13,10 @@ from mcp.client import Client
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.engine.save import Draft
 from steeltrap.engine.save import save as engine_save
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 from steeltrap.surfaces.asgi.app import create_app

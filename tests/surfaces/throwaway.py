@@ -9,6 +9,7 @@ from pydantic import Field
 
 from steeltrap.engine import save as saving
 from steeltrap.engine.call import Call
+from steeltrap.model import Draft
 from steeltrap.tools import Answer, Input, Tool
 from steeltrap.toolsets import core
 
@@ -27,7 +28,7 @@ class JotView(Answer):
 
 def jot(call: Call, input: JotInput) -> JotView:
     """Jot down one line, as often as you like."""
-    memory = saving.save(call, saving.Draft(content=" ".join([input.text] * input.times))).memory
+    memory = saving.save(call, Draft(content=" ".join([input.text] * input.times))).memory
     return JotView(id=memory.id, content=memory.content)
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.budget import PREVIEW_TOKENS, Sized, _scores, estimate_tokens, pack, preview
+from steeltrap.model import Sized
+from steeltrap.rules.budget import PREVIEW_TOKENS, _scores, estimate_tokens, pack, preview
 
 TEA = "Bob likes tea and long walks on the beach. "
 PASSWORD = "The password of the router is heron-42. "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.rules.diversity import Diversity
+from steeltrap.model import Diversity
 
 
 @pytest.mark.parametrize(

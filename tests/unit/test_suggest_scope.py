@@ -10,9 +10,9 @@ from spaces import in_time, space_of
 from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
-from steeltrap.engine.save import Draft, save
+from steeltrap.engine.save import save
 from steeltrap.engine.suggest_scope import DESCRIBED, suggest_scope
-from steeltrap.model import Caller, UserRef
+from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.rules.limits import check_scope
 
 

@@ -4,13 +4,13 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from ..errors import InvalidInput
-from ..model import Association, Link, Memory
+from ..model import Association, Edit, Link, Memory
 from ..ports import Pair, Probe
 from ..rules.novelty import LINK_FLOOR
 from .call import Call
 from .entry import embed_memories
 from .get import find
-from .update import Edit, update
+from .update import update
 
 _ROUNDING: Final = 1e-5
 

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from ..errors import InvalidInput, SteeltrapError, TooLarge, VersionConflict
-from ..model import Memory
+from ..model import Draft, Memory
 from ..model.frozen import frozen
 from ..ports import Create, Replace
 from . import save as saving
 from . import superseding
 from .call import Call
 from .entry import embed_memories, entry
-from .save import Draft
 
 OnError = Literal["rollback", "continue", "stop"]
 MAX_CREATIONS: Final = 100

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..errors import InvalidInput, SteeltrapError, TooLarge, VersionConflict
-from ..model import Memory
+from ..model import Edit, Memory
 from ..rules.limits import check_id
 from .batch_save import Batch, OnError, check_rollback_size
 from .call import Call
 from .get import find
-from .update import Edit, check_edit, commit_edits, edited, update
+from .update import check_edit, commit_edits, edited, update
 
 MAX_UPDATES: Final = 100
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..errors import Conflict, InvalidInput, VersionConflict
-from ..model import MAX_SUPERSEDED, JsonObject, Memory
+from ..model import MAX_SUPERSEDED, Draft, JsonObject, Memory
 from ..ports import Create, Replace
 from ..rules.limits import MAX_TAGS, check_id
 from ..rules.matching import fold_tag
@@ -16,7 +16,6 @@ from .call import Call
 from .delete import deletion
 from .entry import embed_chunks, entry
 from .get import find_all
-from .save import Draft
 
 MAX_SOURCES: Final = 50
 SUMMARY_CHARACTERS: Final = 4000

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from ..errors import SteeltrapError
-from ..model import Memory
+from ..model import Edit, Memory
 from ..model.frozen import frozen
 from ..rules.limits import check_scope
 from .call import Call
 from .get import find
-from .update import Edit, update
+from .update import update
 
 
 @frozen

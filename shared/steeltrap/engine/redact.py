@@ -2,18 +2,14 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..errors import InvalidInput, SteeltrapError
-from ..model import JsonObject, Memory, Message, Outcome, OutcomeKind
+from ..model import Draft, Edit, JsonObject, Memory, Message, Outcome, OutcomeKind
 from ..rules.wording import cut
 from .call import Call, SecretsMode
 
-if TYPE_CHECKING:
-    from .save import Draft
-    from .update import Edit
-
-    Given = TypeVar("Given", Draft, Edit, Memory)
+Given = TypeVar("Given", Draft, Edit, Memory)
 
 _TEXTS: Final = ("content", "context", "category", "agent_label")
 _NAMES: Final = ("scope", "conversation_id", "agent_id", "updated_by", "imported_by")
@@ -24,7 +20,7 @@ _SHORTEST: Final = 4
 """Of a word in a secret: the shortest passwords have six characters, and an account number's groups have four."""
 
 
-def redacted(call: Call, given: "Given") -> "Given":
+def redacted(call: Call, given: Given) -> Given:
     """What a caller gives without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
     refused, or all stays as it is.
 

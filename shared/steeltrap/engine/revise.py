@@ -1,7 +1,7 @@
 """Revise: save a text in the place of a memory, which stays in history."""
 
 from ..errors import Conflict, Duplicate, VersionConflict
-from ..model import Memory
+from ..model import Draft, Memory
 from ..ports import Guard
 from ..rules.analysis import text_digest
 from ..rules.limits import check_content
@@ -10,7 +10,6 @@ from . import superseding
 from .call import Call
 from .get import find
 from .redact import redacted_text
-from .save import Draft
 
 
 def revise(call: Call, id: str, content: str) -> Memory:

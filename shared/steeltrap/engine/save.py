@@ -2,28 +2,23 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import field, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4, uuid5
 
 from ..errors import INDEX_FAILURES, AlreadyExists, Conflict, Duplicate, InvalidInput, Throttled, VersionConflict
 from ..model import (
-    DEFAULT_SCOPE,
     MAX_LINKS,
-    ContentType,
+    Draft,
     Embedding,
     Filter,
-    JsonObject,
     Memory,
-    Message,
     Neighbour,
     Outcome,
     OutcomeKind,
     Source,
     Surroundings,
-    Tier,
-    When,
 )
 from ..model.frozen import frozen
 from ..ports import Create, Guard, Probe, Replace
@@ -42,37 +37,6 @@ _log = logging.getLogger("steeltrap")
 PENDING = "what is written is safe, and its surprise and links are pending."
 _READ_AT_ONCE: Final = 500
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
-
-
-@frozen
-class Draft:
-    """A memory as a caller gives it; what is None is filled in. `ttl` counts from now; an `expires_at` goes first.
-
-    `untrusted` says that its text comes from one that is marked so, whoever saves it.
-    """
-
-    content: str
-    messages: tuple[Message, ...] = ()
-    content_type: ContentType = "text"
-    tier: Tier = "long_term"
-    category: str | None = None
-    context: str | None = None
-    confidence: float = 1.0
-    tags: tuple[str, ...] = ()
-    metadata: JsonObject = field(default_factory=dict)
-    scope: str = DEFAULT_SCOPE
-    source: Source = "user_memory"
-    agent_label: str | None = None
-    conversation_id: str | None = None
-    occurred_at: When | None = None
-    occurred_until: When | None = None
-    ttl: timedelta | None = None
-    expires_at: datetime | None = None
-    surprise: float | None = None
-    pinned: bool = False
-    untrusted: bool = False
-    supersedes: tuple[str, ...] = ()
-    associate: bool = True
 
 
 _TAKEN_OVER: Final = tuple(

@@ -1,10 +1,11 @@
 """Save once: a text that its scope has already is answered, not kept twice."""
 
 from ..errors import Duplicate
+from ..model import Draft
 from ..ports import Guard
 from . import save as saving
 from .call import Call
-from .save import Draft, Saved
+from .save import Saved
 
 
 def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from ..errors import VersionConflict
-from ..model import Importance, Memory, Usage, to_micros
+from ..model import Edit, Importance, Memory, Usage, to_micros
 from ..model.frozen import frozen
 from ..rules import limits
 from ..rules.importance import UNREAD, importance
 from .call import Call
 from .get import find
-from .update import Edit, commit_edits
+from .update import commit_edits
 
 
 @frozen

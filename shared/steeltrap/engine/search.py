@@ -1,24 +1,32 @@
-"""Search: both legs, fused, floored, weighed, sorted, cut; and a word on what happened."""
+"""Search: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import islice
 from math import isnan
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnavailable, InvalidInput
-from ..model import Candidates, Filter, Hit, Memory, Outcome, OutcomeKind, Query, to_micros
+from ..model import (
+    Candidates,
+    Filter,
+    Hit,
+    Memory,
+    Outcome,
+    OutcomeKind,
+    Query,
+    Search,
+    to_micros,
+)
 from ..model.frozen import frozen
 from ..rules import precision
 from ..rules.analysis import query_tokens, tokens
-from ..rules.budget import Sizing, fit
+from ..rules.budget import fit
 from ..rules.day_questions import Asked, asked
 from ..rules.days import around, in_zone
-from ..rules.diversity import Diversity
 from ..rules.importance import UNREAD, importance
 from ..rules.indexed_words import searchable_text
 from ..rules.matching import sees
-from ..rules.precision import Precision
 from ..rules.said_once import said_once
 from ..rules.vectors import has_direction
 from .call import Call
@@ -31,65 +39,12 @@ if TYPE_CHECKING:
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
-Mode = Literal["hybrid", "semantic", "keyword"]
-SortBy = Literal["relevance", "importance", "created_at"]
 _ROUNDING: Final = 1e-6
 """What a cosine of 1 may fall short of it in single precision."""
 MIN_CANDIDATES: Final = 200
 """Per leg. Ranking rules look at messages nearby, which are among the candidates only if those are many."""
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
-
-
-@frozen
-class Search:
-    """What to search for and how.
-
-    `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
-    raw cosine; in hybrid mode a keyword match passes it, unless it `floors_every_hit`. `related_only` leaves out
-    what has neither a keyword nor a cosine above the unrelated level.
-
-    `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
-    what scores nearly as well as the best, `best` only that, and all of them nothing if even the best is unrelated.
-    With `mentions`, what has every word of the query's subject is returned too, if anything is.
-
-    `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
-    so that long ones are shown in part.
-
-    `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
-    any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
-    `diversity` leaves out what says nearly the same as a better result. `said_once` leaves out an
-    episode beside a turn that it holds. Without `count_access` the search does not count as access.
-    """
-
-    query: str
-    limit: int = 10
-    mode: Mode = "hybrid"
-    filter: Filter = field(default_factory=Filter)
-    vector_weight: float | None = None
-    min_similarity: float = 0.0
-    floors_every_hit: bool = False
-    related_only: bool = False
-    precision: Precision = "all"
-    mentions: bool = False
-    max_tokens: int | None = None
-    sized: Sizing | None = None
-    sort_by: SortBy = "relevance"
-    importance_weight: float = 0.0
-    diversity: Diversity | None = None
-    said_once: bool = False
-    count_access: bool = True
-
-    def needs_importance(self) -> bool:
-        return self.sort_by == "importance" or self.importance_weight > 0
-
-    def shows_superseded(self) -> bool:
-        """Whether what was superseded by now may be answered itself."""
-        return self.filter.include_superseded or self.filter.as_of is not None
-
-    def pool(self) -> int:
-        """How many of the best are looked at before the cut to `limit`."""
-        return self.diversity.pool(self.limit) if self.diversity else self.limit
 
 
 @frozen

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ..model import Days, Hit, Matches, Outcome, OutcomeKind
+from ..model import Days, Hit, Matches, Outcome, OutcomeKind, Search
 from ..rules.days import minute_text
-
-if TYPE_CHECKING:
-    from .search import Search
 
 WORDLESS: Final = Outcome(
     kind=OutcomeKind.NOTHING_MATCHED, message="The query has no word to search by; say what to look for."
@@ -25,7 +22,7 @@ def nothing_relevant(days: Sequence[Days]) -> Outcome:
     return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message=f"No stored memory is about this and {named}.")
 
 
-def told(request: "Search", matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
+def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
     """The outcome of a search that found so many memories, of which the hits are shown, to somebody in a zone."""
     more = found - len(hits)
     if matches.degraded:

@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ..errors import InvalidInput, VersionConflict
-from ..model import ContentType, Importance, JsonObject, Link, Memory, Message, Revision, Tier, When
-from ..model.frozen import frozen
+from ..model import Edit, Memory, Message, Revision, Tier
 from ..ports import Entry, Replace
 from ..rules import limits, novelty
 from ..rules.indexed_words import searchable_text
@@ -15,39 +14,6 @@ from .entry import embed_memories, entry, unchanged_text
 from .get import find
 from .redact import redacted
 from .save import look_around
-
-
-@frozen
-class Edit:
-    """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
-
-    `clear` names fields, of `CLEARABLE`, that have no value any more. `imported` says that a file is where the
-    change is from.
-    """
-
-    content: str | None = None
-    tags: tuple[str, ...] | None = None
-    metadata: JsonObject | None = None
-    content_type: ContentType | None = None
-    tier: Tier | None = None
-    category: str | None = None
-    context: str | None = None
-    confidence: float | None = None
-    scope: str | None = None
-    agent_label: str | None = None
-    occurred_at: When | None = None
-    occurred_until: When | None = None
-    surprise: float | None = None
-    pinned: bool | None = None
-    ttl: timedelta | None = None
-    importance: Importance | None = None
-    add_link: Link | None = None
-    clear: tuple[str, ...] = ()
-    imported: bool = False
-
-    def is_empty(self) -> bool:
-        """Whether it changes nothing, whatever it is applied to."""
-        return replace(self, metadata=self.metadata or None) == Edit()
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:

@@ -6,6 +6,7 @@ timezone-aware UTC.
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
 from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
+from .changes import Draft, Edit
 from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
@@ -37,7 +38,23 @@ from .memory import (
     to_micros,
     to_moment,
 )
-from .search import Hit, Matches, Neighbour, Outcome, OutcomeKind, Page, Query, Surroundings
+from .search import (
+    Diversity,
+    Hit,
+    Matches,
+    Mode,
+    Neighbour,
+    Outcome,
+    OutcomeKind,
+    Page,
+    Precision,
+    Query,
+    Search,
+    Sized,
+    Sizing,
+    SortBy,
+    Surroundings,
+)
 
 __all__ = [
     "DEFAULT_SCOPE",
@@ -61,6 +78,9 @@ __all__ = [
     "Candidates",
     "ContentType",
     "Days",
+    "Diversity",
+    "Draft",
+    "Edit",
     "Embedding",
     "Filter",
     "FilterKind",
@@ -72,15 +92,21 @@ __all__ = [
     "Matches",
     "Memory",
     "Message",
+    "Mode",
     "Neighbour",
     "Outcome",
     "OutcomeKind",
     "Page",
     "Permissions",
+    "Precision",
     "Query",
     "Revision",
     "ScopeUse",
+    "Search",
     "Session",
+    "Sized",
+    "Sizing",
+    "SortBy",
     "Source",
     "Surroundings",
     "Tier",

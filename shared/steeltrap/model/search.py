@@ -1,12 +1,39 @@
-"""What is asked of a store, and what it finds."""
+"""A search: what a caller asks for, what a store is asked, and what is found."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import ceil
+from typing import Final, Literal
 
 from .candidates import Candidates
 from .filter import Filter
 from .frozen import frozen
 from .memory import Embedding, Memory
+
+Mode = Literal["hybrid", "semantic", "keyword"]
+SortBy = Literal["relevance", "importance", "created_at"]
+Precision = Literal["all", "related", "relevant", "best"]
+
+_MAX_POOL: Final = 2000
+"""How many ranked results are chosen from at most, unless the limit itself is higher."""
+
+
+@frozen
+class Diversity:
+    """How different results must be.
+
+    Two memories say the same from a cosine of `threshold` on. The best `expansion` x limit results are
+    chosen from; where those don't fill the limit, the best `max_expansion` x limit, up to 2,000.
+    """
+
+    threshold: float = 0.8
+    expansion: float = 2.5
+    max_expansion: float = 5.0
+
+    def pool(self, limit: int) -> int:
+        """How many ranked results are looked at in the end."""
+        return max(limit, min(_MAX_POOL, ceil(limit * max(self.expansion, self.max_expansion))))
 
 
 @frozen
@@ -70,6 +97,70 @@ class Hit:
     boosts: dict[str, float] = field(default_factory=dict)
     preview: str | None = None
     left_out: int = 0
+
+
+@frozen
+class Sized:
+    """A result to fit: its text, the tokens of what is always shown beside it, and of what only the whole has."""
+
+    text: str
+    beside: int = 0
+    rest: int = 0
+
+
+Sizing = Callable[[Hit], Sized]
+"""What measures a found memory as a toolset shows it."""
+
+
+@frozen
+class Search:
+    """What to search for and how.
+
+    `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
+    raw cosine; in hybrid mode a keyword match passes it, unless it `floors_every_hit`. `related_only` leaves out
+    what has neither a keyword nor a cosine above the unrelated level.
+
+    `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
+    what scores nearly as well as the best, `best` only that, and all of them nothing if even the best is unrelated.
+    With `mentions`, what has every word of the query's subject is returned too, if anything is.
+
+    `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
+    so that long ones are shown in part.
+
+    `importance_weight`, 0 to 1, is the share of a memory's importance in its score. With it, and with
+    any other `sort_by` than relevance, every match above the floor is looked at before the cut to `limit`.
+    `diversity` leaves out what says nearly the same as a better result. `said_once` leaves out an
+    episode beside a turn that it holds. Without `count_access` the search does not count as access.
+    """
+
+    query: str
+    limit: int = 10
+    mode: Mode = "hybrid"
+    filter: Filter = field(default_factory=Filter)
+    vector_weight: float | None = None
+    min_similarity: float = 0.0
+    floors_every_hit: bool = False
+    related_only: bool = False
+    precision: Precision = "all"
+    mentions: bool = False
+    max_tokens: int | None = None
+    sized: Sizing | None = None
+    sort_by: SortBy = "relevance"
+    importance_weight: float = 0.0
+    diversity: Diversity | None = None
+    said_once: bool = False
+    count_access: bool = True
+
+    def needs_importance(self) -> bool:
+        return self.sort_by == "importance" or self.importance_weight > 0
+
+    def shows_superseded(self) -> bool:
+        """Whether what was superseded by now may be answered itself."""
+        return self.filter.include_superseded or self.filter.as_of is not None
+
+    def pool(self) -> int:
+        """How many of the best are looked at before the cut to `limit`."""
+        return self.diversity.pool(self.limit) if self.diversity else self.limit
 
 
 @dataclass(frozen=True, slots=True)

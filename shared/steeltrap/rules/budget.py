@@ -1,13 +1,12 @@
 """Fitting results into a number of tokens: the best come first, and a long one is shown in part. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from math import log
 from typing import Final, NamedTuple
 
-from ..model import Hit
-from ..model.frozen import frozen
+from ..model import Hit, Sized, Sizing
 from .analysis import query_tokens, tokens
 
 # `sentences` compiles expressions that a search needs only if a text has to be cut: a part of a function's cold start.
@@ -21,19 +20,6 @@ _LONGEST_PART: Final = 240
 _MARK: Final = "…"
 _MARKED: Final = 2
 """Tokens that a mark and its space take at one end, at most."""
-
-
-@frozen
-class Sized:
-    """A result to fit: its text, the tokens of what is always shown beside it, and of what only the whole has."""
-
-    text: str
-    beside: int = 0
-    rest: int = 0
-
-
-Sizing = Callable[[Hit], Sized]
-"""What measures a found memory as a toolset shows it."""
 
 
 class Shown(NamedTuple):

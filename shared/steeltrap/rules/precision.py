@@ -8,11 +8,9 @@ cuts what only resembles it. docs/ranking.md has how the constants were chosen.
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 from .analysis import STOP_WORDS, fold_case, query_tokens, tokens
-
-Precision = Literal["all", "related", "relevant", "best"]
 
 FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""

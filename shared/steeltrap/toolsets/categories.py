@@ -13,9 +13,8 @@ from ..engine import save as saving
 from ..engine import search as searching
 from ..engine.call import Call
 from ..engine.redact import redacted_text
-from ..engine.save import Draft
 from ..errors import IdentityMissing, InvalidInput, SteeltrapError
-from ..model import Filter, JsonObject, Memory, Outcome, OutcomeKind
+from ..model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
 from ..rules.limits import MAX_CONTEXT_CHARACTERS, check_length
 from ..tools import Input, Tool, Toolset
 from .fields import AnyText
@@ -143,7 +142,7 @@ def search_memories(call: Call, input: SearchInput) -> str:
     space = Filter(agent_id=_agent(call), categories=NAMES)
     found = searching.search(
         call,
-        searching.Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
+        Search(query=input.query, limit=input.limit, filter=space, precision="relevant", mentions=True),
     )
     call.outcome = _within_the_space(found.outcome)
     found.check_answered()

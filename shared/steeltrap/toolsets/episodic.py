@@ -13,8 +13,7 @@ from ..engine.call import Call
 from ..engine.conversations import append_messages as appending
 from ..engine.conversations import retrieve_memory as retrieving
 from ..engine.conversations.retrieve_memory import Retrieved
-from ..engine.search import Search
-from ..model import Message, When, from_micros
+from ..model import Message, Search, When, from_micros
 from ..record import read_when
 from ..rules.summary import gist
 from ..tools import Answer, Input, Toolset

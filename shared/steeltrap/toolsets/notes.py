@@ -17,10 +17,8 @@ from ..engine import update as updating
 from ..engine.call import Call
 from ..engine.note_search import by_earlier_text, passages
 from ..engine.redact import redacted_text
-from ..engine.save import Draft
-from ..engine.update import Edit
 from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
-from ..model import Filter, Hit, JsonObject, Outcome, OutcomeKind, to_micros
+from ..model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros
 from ..rules.precision import is_broad
 from ..tools import Answer, Input, Tool, Toolset
 from .fields import AnyId, AnyText, TagList
@@ -103,7 +101,7 @@ def memory_search(call: Call, input: SearchInput) -> list[NoteView]:
     with_turns = input.include_conversation and call.caller.conversation_id is not None
     said = replace(notes, include_turns=True, turns_of=call.caller.conversation_id) if with_turns else notes
     found = searching.search(
-        call, searching.Search(query=input.query, limit=limit, filter=said, precision="related", said_once=True)
+        call, Search(query=input.query, limit=limit, filter=said, precision="related", said_once=True)
     )
     found.check_answered()
     hits, outcome = found.hits, found.outcome

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...errors import AlreadyExists, IdentityMissing, SteeltrapError
-from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Memory, Message
+from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, Memory, Message
 from ...model.frozen import frozen
 from ...ports import Create
 from ...rules.ids import piece_id
@@ -14,7 +14,7 @@ from .. import save as saving
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..redact import redacted_message
-from ..save import Draft, first_image
+from ..save import first_image
 from .close_conversations import close_idle_conversations, end_conversation
 
 _BLOCK_TURNS: Final = 100

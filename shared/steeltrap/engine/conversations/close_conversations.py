@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from ... import telemetry
 from ...errors import AlreadyExists, SteeltrapError
-from ...model import Memory, When, to_micros, to_moment
+from ...model import Draft, Memory, When, to_micros, to_moment
 from ...ports import Close, Create
 from ...rules import segmentation
 from ...rules.limits import size_of
@@ -24,7 +24,6 @@ from .. import save as saving
 from ..call import Call
 from ..derived import rewrite_without
 from ..entry import embed_memories, entry
-from ..save import Draft
 
 CONVERSATIONS_PER_CALL: Final = 20
 EPISODES_PER_CALL: Final = 20

@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from ...errors import AlreadyExists, SteeltrapError
-from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, JsonObject, Memory
+from ...model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, JsonObject, Memory
 from ...model.frozen import frozen
 from ...ports import Close, Create
 from ...rules.ids import piece_id
@@ -13,7 +13,6 @@ from ...rules.pieces import pieces
 from .. import save as saving
 from ..call import Call
 from ..redact import redacted_message
-from ..save import Draft
 from .append_messages import Said, first_piece, keep_turns
 from .close_conversations import EPISODES_PER_CALL, due, end_conversation, episode_of, without_forgotten
 

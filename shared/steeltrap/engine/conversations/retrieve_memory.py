@@ -6,12 +6,12 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ...model import Hit, Usage, from_micros
+from ...model import Hit, Search, Usage, from_micros
 from ...model.frozen import frozen
 from ...rules.novelty import KEY_MOMENT
 from ...rules.retrievability import retrievability, reviewed
 from ..call import Call
-from ..search import Found, Search, search
+from ..search import Found, search
 from .close_conversations import close_idle_conversations
 
 if TYPE_CHECKING:

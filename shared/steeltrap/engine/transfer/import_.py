@@ -10,7 +10,7 @@ from dataclasses import field, replace
 
 from ... import record
 from ...errors import AlreadyExists, Conflict, InvalidInput, SteeltrapError
-from ...model import JsonObject, Memory, Revision
+from ...model import Draft, JsonObject, Memory, Revision
 from ...model.frozen import frozen
 from ...ports import Create, Replace, TextKey
 from ...rules import limits
@@ -18,7 +18,7 @@ from ...rules.analysis import text_digest
 from ..call import Call
 from ..entry import embed_memories, entry, unchanged_text
 from ..redact import redacted
-from ..save import Draft, compose, creations, text_id
+from ..save import compose, creations, text_id
 from ..superseding import fitting
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]

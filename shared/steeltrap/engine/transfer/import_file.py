@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 
 from ... import record
 from ...errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
-from ...model import Filter, Link, Memory
+from ...model import Draft, Filter, Link, Memory
 from ...model.frozen import frozen
 from ...ports import Create
 from ...rules.analysis import text_digest
@@ -21,7 +21,6 @@ from .. import update as updating
 from ..call import Call
 from ..entry import embed_memories, entry
 from ..redact import redacted
-from ..save import Draft
 from .export_file import files_of, pages
 from .import_ import belonging, stamped
 from .sync_fates import Fate, Strategy, differs, fate_of, merging, overwriting

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from ...model import Memory
+from ...model import Edit, Memory
 from ...rules.matching import fold_tag
-from ..update import CLEARABLE, Edit
+from ..update import CLEARABLE
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]

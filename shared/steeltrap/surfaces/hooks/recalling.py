@@ -8,8 +8,8 @@ from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
 from ...invoke import Door
-from ...model import PROJECTS, Caller, Memory
-from ...rules.budget import Sized, pack
+from ...model import PROJECTS, Caller, Memory, Search, Sized
+from ...rules.budget import pack
 from ...toolsets.agent.lines import ID_TOKENS, apart, memory_lines, shown, shown_to
 from .session_file import Session
 
@@ -47,7 +47,7 @@ def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezo
     if not query:
         return Offer()
     call = _call(door, caller, session, timezone)
-    asked = searching.Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="relevant")
+    asked = Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="relevant")
     found = searching.search(call, asked)
     found.check_answered()
     return _offer(call, session, (hit.memory for hit in found.hits), query, TOKENS)

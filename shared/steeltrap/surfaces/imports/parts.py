@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from ...model import Draft, JsonObject
 from ...model.frozen import frozen
 
 if TYPE_CHECKING:
     from ...engine.conversations.import_ import Conversation
-    from ...engine.save import Draft
-    from ...model import JsonObject
 
 
 @frozen

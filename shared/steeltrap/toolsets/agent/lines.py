@@ -6,8 +6,8 @@ from typing import Final
 from ...engine.call import Call
 from ...engine.get import short_ids
 from ...engine.redact import told, without_secrets
-from ...model import Filter, Memory
-from ...rules.budget import Sized, pack
+from ...model import Filter, Memory, Sized
+from ...rules.budget import pack
 from ...rules.days import day_text, in_zone
 from ...rules.frames import without_marks
 from ...rules.matching import in_scopes

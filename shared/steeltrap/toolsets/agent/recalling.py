@@ -9,8 +9,7 @@ from pydantic import Field
 from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
-from ...model import Hit, Outcome, OutcomeKind
-from ...rules.budget import Sized
+from ...model import Hit, Outcome, OutcomeKind, Search, Sized
 from ...rules.past import asks_for_past
 from ...tools import Input
 from ..fields import AnyText
@@ -36,7 +35,7 @@ def recall(call: Call, input: RecallInput) -> str:
     user's past, plans, preferences or projects."""
     found = searching.search(
         call,
-        searching.Search(
+        Search(
             query=input.query,
             limit=MAX_RESULTS,
             filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),

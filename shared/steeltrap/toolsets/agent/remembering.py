@@ -7,9 +7,8 @@ from pydantic import Field
 from ...engine import save_once
 from ...engine.call import Call
 from ...engine.get import short_ids
-from ...engine.save import Draft
 from ...errors import InvalidInput
-from ...model import DEFAULT_SCOPE, Memory, OutcomeKind
+from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
 from ...tools import IN_PROJECT, Input
 from ..fields import AnyText, When
 from .lines import fenced, memory_lines, said

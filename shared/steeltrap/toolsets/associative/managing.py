@@ -9,9 +9,8 @@ from ...engine import delete as deleting
 from ...engine import get as getting
 from ...engine import update as updating
 from ...engine.call import Call
-from ...engine.update import Edit
 from ...errors import InvalidInput, NotFound
-from ...model import JsonObject, Memory, Usage
+from ...model import Edit, JsonObject, Memory, Usage
 from ..fields import Content, Moment, Scope
 from .levels import MINIMAL, Full, Levelled, LevelledInput, Long, Standard, Succeeded, answered, preview
 from .toolset import ASSOCIATIVE

@@ -6,8 +6,7 @@ from pydantic import Field
 
 from ...engine import search as searching
 from ...engine.call import Call
-from ...model import Filter, Hit
-from ...rules.diversity import Diversity
+from ...model import Diversity, Filter, Hit, Search
 from ...rules.limits import check_scope
 from ..fields import Query, Scope
 from .levels import Full, Levelled, LevelledInput, Long, Succeeded, answered, preview
@@ -95,7 +94,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchAnswer:
     )
     found = searching.search(
         call,
-        searching.Search(
+        Search(
             query=input.query,
             limit=input.limit,
             filter=Filter(

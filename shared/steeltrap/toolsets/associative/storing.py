@@ -5,9 +5,9 @@ from pydantic import Field
 from ...engine import save as saving
 from ...engine import save_once
 from ...engine.call import Call
-from ...engine.save import Draft, Saved
+from ...engine.save import Saved
 from ...errors import Duplicate
-from ...model import DEFAULT_SCOPE
+from ...model import DEFAULT_SCOPE, Draft
 from ...ports import Guard
 from ..fields import Content, Scope
 from .levels import Full, Levelled, LevelledInput, Long, Standard, Succeeded, answered

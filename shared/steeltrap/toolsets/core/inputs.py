@@ -5,9 +5,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from ...engine.save import Draft
-from ...engine.update import Edit
-from ...model import MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Message, Tier
+from ...model import MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Draft, Edit, Message, Tier
 from ...rules.bounds import MaxBytes
 from ...rules.limits import MAX_MESSAGES
 from ...tools import Input

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...engine.conversations import retrieve_memory as retrieving
-from ...engine.search import Search
+from ...model import Search
 from .. import episode_markdown
 from ..episode_markdown import Detail
 from ..fields import Query

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import search as searching
 from ...engine.call import Call
 from ...errors import InvalidInput
-from ...rules.diversity import Diversity
+from ...model import Diversity, Mode, Search, SortBy
 from ...rules.past import asks_for_past
 from ...tools import Answer
 from ..fields import Query, Time, Unit
@@ -27,7 +27,7 @@ class SearchInput(FilterInput):
     offset: int = Field(
         0, ge=0, le=1000, description="Number of better results to skip. It can't be given with `max_tokens`."
     )
-    mode: searching.Mode = Field(
+    mode: Mode = Field(
         "hybrid", description="hybrid: by meaning and keywords; semantic: by meaning only; keyword: by keywords only."
     )
     vector_weight: Unit | None = Field(
@@ -56,7 +56,7 @@ class SearchInput(FilterInput):
         max_length=512,
         description="The conversation to search. Default: the current one; if there is none, all.",
     )
-    sort_by: searching.SortBy = Field(
+    sort_by: SortBy = Field(
         "relevance", description="Order of the results: by relevance, by importance, or newest first."
     )
     importance_weight: Unit = Field(
@@ -111,7 +111,7 @@ def search(call: Call, input: SearchInput) -> SearchView:
         raise InvalidInput("give `offset` or `max_tokens`, not both: a budget fits the best results first.")
     found = searching.search(
         call,
-        searching.Search(
+        Search(
             query=input.query,
             limit=input.offset + (input.limit or (RESULTS if input.max_tokens is None else RESULTS_IN_A_BUDGET)),
             mode=input.mode,

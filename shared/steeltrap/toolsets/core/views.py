@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, When
-from ...rules.budget import Sized, estimate_tokens
+from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, Sized, When
+from ...rules.budget import estimate_tokens
 from ...tools import Answer
 
 

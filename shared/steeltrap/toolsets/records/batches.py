@@ -9,8 +9,8 @@ from ...engine import batch_update as batch_updating
 from ...engine.batch_save import Batch, OnError
 from ...engine.batch_update import NamedEdit
 from ...engine.call import Call
-from ...engine.save import Draft
 from ...errors import InvalidInput
+from ...model import Draft
 from ...tools import Answer, Input
 from ..items import OneByOne
 from .toolset import RECORDS, error_type

@@ -8,8 +8,7 @@ from ...engine import get as getting
 from ...engine import list as listing
 from ...engine import search as searching
 from ...engine.call import Call
-from ...engine.search import Mode, SortBy
-from ...model import ContentType, Filter, Hit, JsonObject, Tier
+from ...model import ContentType, Filter, Hit, JsonObject, Mode, Search, SortBy, Tier
 from ...tools import Answer, Input
 from ..fields import AnyText, Moment, Time, Unit
 from .fields import Id, OfTags, OfTier, OfType
@@ -63,7 +62,7 @@ def memory_search(call: Call, input: SearchInput) -> SearchView:
     """Search memories by semantic, keyword or hybrid search. Use it before you answer anything that may be stored."""
     found = searching.search(
         call,
-        searching.Search(
+        Search(
             query=input.query,
             limit=input.top_k,
             mode=input.search_mode,

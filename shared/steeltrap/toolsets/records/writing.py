@@ -10,10 +10,8 @@ from ...engine import delete as deleting
 from ...engine import save as saving
 from ...engine import update as updating
 from ...engine.call import Call
-from ...engine.save import Draft
-from ...engine.update import Edit
 from ...errors import InvalidInput
-from ...model import Outcome, OutcomeKind, Tier
+from ...model import Draft, Edit, Outcome, OutcomeKind, Tier
 from ...tools import Answer, Input
 from ..fields import AnyText, MemoryId, MemoryIds, Metadata, Moment, Tags, Time
 from .fields import (

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import Any, Final
 
-from ....engine.save import Draft
-from ....model import JsonObject, to_moment
+from ....model import Draft, JsonObject, to_moment
 from ....rules.transcripts import branches
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing

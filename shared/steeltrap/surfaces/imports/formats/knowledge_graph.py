@@ -8,9 +8,8 @@ Lines are `{"type": "entity", "name", "entityType", "observations"}` and `{"type
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....engine.save import Draft
 from ....errors import InvalidInput
-from ....model import JsonObject
+from ....model import Draft, JsonObject
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from ....engine.save import Draft
+from ....model import Draft
 from ..filing import Filing
 from ..parts import Flaw, Item, Part
 from .table import NOT_UTF_8

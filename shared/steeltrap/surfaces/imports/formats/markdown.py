@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
-from ....model import JsonObject, When
+from ....model import Draft, JsonObject, When
 from ....rules.chunking import CHUNK_CHARACTERS
 from ....rules.days import day_of_name
 from ....rules.limits import check_json

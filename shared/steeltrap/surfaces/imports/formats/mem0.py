@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ....engine.save import Draft
 from ....errors import InvalidInput
-from ....model import JsonObject
+from ....model import Draft, JsonObject
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value

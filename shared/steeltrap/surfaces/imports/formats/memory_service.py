@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ....engine.save import Draft
 from ....errors import InvalidInput
-from ....model import JsonObject
+from ....model import Draft, JsonObject
 from ....rules.json_pieces import parsed
 from ....rules.transcripts.said import cleaned
 from ....runtime.local import open_foreign_database

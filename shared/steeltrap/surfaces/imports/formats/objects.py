@@ -6,9 +6,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ....engine.save import Draft
 from ....errors import InvalidInput
-from ....model import JsonObject
+from ....model import Draft, JsonObject
 from ....rules.transcripts.said import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value

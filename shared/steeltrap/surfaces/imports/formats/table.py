@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import BinaryIO, Final, Self
 
-from ....engine.save import Draft
 from ....errors import InvalidInput
-from ....model import JsonObject
+from ....model import Draft, JsonObject
 from ....model.frozen import frozen
 from ..filing import Filing
 from ..parts import Flaw, Item, Kept, LeftOut, Part

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final
 
-from ....engine.save import Draft
 from ....errors import InvalidInput, SteeltrapError
-from ....model import JsonObject, Message, When
+from ....model import Draft, JsonObject, Message, When
 from ....rules.limits import check_json
 from ..filing import Filing
 from ..json_value import Damage, Value
