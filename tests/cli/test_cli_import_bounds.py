@@ -246,7 +246,7 @@ def test_of_thousands_of_bad_rows_fifty_are_listed_and_the_others_are_one_senten
     assert "1 written, 0 were there already, 3,000 failed." in result.stdout
     assert len(listed) == 51
     assert listed[-1].startswith("facts.csv: 2,950 more rows of this file can't be read")
-    shown = json.loads(run("import", path, "--dry-run").stdout)
+    shown = json.loads(run("import", path, "--dry-run", "--json").stdout)
     assert (shown["failed"], shown["found"], len(shown["errors"])) == (3000, 1, 51)
 
 

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -115,9 +116,33 @@ def test_the_validity_of_mcp_memory_service_is_kept(run, tmp_path):
 def test_a_dry_run_shows_the_first_five_as_they_would_be_stored_and_writes_nothing(run, tmp_path):
     path = tmp_path / "facts.csv"
     path.write_text("Fact,Who\n" + "".join(f"Fact {n},Ana\n" for n in range(7)) + '"stray\n')
-    shown = json.loads(run("import", path, "--dry-run", "--tag", "t").stdout)
+    shown = json.loads(run("import", path, "--dry-run", "--tag", "t", "--json").stdout)
     assert [each["content"] for each in shown["first"]] == [f"Fact {n}" for n in range(5)]
     assert shown["first"][0]["metadata"] == {"Who": "Ana"}
     assert shown["first"][0]["tags"] == ["t"]
     assert (shown["found"], shown["failed"], shown["kept_as_metadata"]) == (7, 1, ["Who"])
+    assert stored(run) == []
+
+
+def test_a_dry_run_reads_as_sentences_to_a_person(run, tmp_path):
+    path = tmp_path / "facts.csv"
+    path.write_text("Fact,Who,date\n" + "".join(f"Fact {n},Ana,2024-05-03\n" for n in range(7)) + '"stray\n')
+    shown = run("import", path, "--dry-run")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines()[:3] == [
+        "7 would be written, 1 can't be. Nothing was written.",
+        "Fact 0",
+        '      facts.csv:2  occurred_at: 2024-05-03, 2 years ago  metadata: {"Who": "Ana"}',
+    ]
+    assert "... and 2 more like these." in shown.stdout
+    assert "facts.csv:9: a quote at the beginning" in shown.stderr
+    assert stored(run) == []
+
+
+def test_a_dry_run_of_a_conversation_shows_how_it_begins(run):
+    path = Path(__file__).parents[2] / "examples/moving-in/conversations.json"
+    shown = run("import", path, "--dry-run").stdout.splitlines()
+    assert shown[0].startswith("2 would be written, 1 can't be.")
+    assert shown[1].startswith("I moved to Lisbon in March. Any advice for the first weeks? / Get a NIF number first")
+    assert "  3 messages" in shown[2]
     assert stored(run) == []

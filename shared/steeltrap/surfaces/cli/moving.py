@@ -1,6 +1,7 @@
 """import and export."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from . import options, undoing
 from .exits import Exit
 from .opening import opened
 from .output import complain, say, write_json
+from .showing import Reader, field_line, short
 
 if TYPE_CHECKING:
     from ...engine.call import Call
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 Split = Literal["sections", "bullets", "lines"]
 
 _SHOWN_FLAWS = 200
+_PREVIEWED = ("occurred_at", "occurred_until", "expires_at", "scope", "context", "category", "tags", "metadata")
 _BLOCK_SECONDS = 600.0
 _EXPORT_SECONDS = 24 * 3600.0
 
@@ -120,8 +123,8 @@ def import_(
         surveyed = imports.survey(path, filing, format)
 
         if dry_run:
-            write_json(running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing))
-            return
+            preview = running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing)
+            return write_json(preview) if as_json else _say_preview(preview, Reader.of(memory))
 
         def new_call() -> "Call":
             call = memory.call(_BLOCK_SECONDS)
@@ -156,6 +159,31 @@ def import_(
     return None
 
 
+def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
+    """What an import would write, and what it would leave out."""
+    say(f"{preview['found']:,} would be written, {preview['failed']:,} can't be. Nothing was written.")
+    for item in preview["first"]:
+        whole = item["content"] if "content" in item else " / ".join(item["begins"])
+        say(short(whole))
+        about = [item["where"], *(f"{item['messages']} messages" for _ in item.get("begins", ())[:1])]
+        about += [field_line(name, item[name], reader) for name in _PREVIEWED if item.get(name)]
+        say((f"      {'  '.join(about)}", "dim"))
+    if (more := preview["found"] - len(preview["first"])) > 0:
+        say((f"... and {more:,} more like these.", "dim"))
+    if preview["kept_as_metadata"]:
+        say((f"Kept as metadata: {', '.join(preview['kept_as_metadata'])}.", "dim"))
+    _say_left_out(preview["left_out"])
+    for flaw in preview["errors"]:
+        complain(f"{flaw['where']}: {flaw['message']}")
+    if (more := preview["failed"] - len(preview["errors"])) > 0:
+        complain(f"... and {more:,} more that could not be imported.")
+
+
+def _say_left_out(left_out: Mapping[str, int]) -> None:
+    if left_out:
+        say((f"Left out: {', '.join(f'{count:,} {what}' for what, count in sorted(left_out.items()))}.", "dim"))
+
+
 def _as_json(
     tally: "Tally", formats: list[str], listed: list[dict[str, str]], secrets: set[tuple[str, int]]
 ) -> dict[str, Any]:
@@ -183,9 +211,7 @@ def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
         say(replaced)
     if tally.kept:
         say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
-    if tally.left_out:
-        left = ", ".join(f"{count:,} {what}" for what, count in sorted(tally.left_out.items()))
-        say((f"Left out: {left}.", "dim"))
+    _say_left_out(tally.left_out)
     if tally.written:
         say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
 

@@ -110,6 +110,11 @@ def indented(content: str, columns: int) -> str:
     return content.replace("\n", "\n" + " " * columns)
 
 
+def field_line(name: str, value: Any, reader: Reader) -> str:
+    """A field by its name, with its value as people read it."""
+    return f"{name}: {_field(name, value, reader)}"
+
+
 def _field(name: str, value: Any, reader: Reader) -> str:
     if name.endswith(("_at", "_until")):
         return reader.when(value)
