@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ...model import UserRef
 from .logs import log_to_stderr
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from ...invoke import Door
     from ...model import Caller
     from ...settings import Settings
-
-
-_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +31,12 @@ class Opened:
         Secrets in what a command saves are replaced, whatever the tool does for programs.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
-        if "id" in given:
-            given["id"] = self._whole(given["id"])
         result = self.door.invoke(tool, given, self.caller, secrets="redact")
         if result.error is not None:
             raise result.error
         if result.outcome is not None and result.outcome.kind == "redacted":
             complain(result.outcome.message)
         return result.body
-
-    def _whole(self, id: str) -> str:
-        """The id of the memory that the start of an id means, as agents show it. Raises NotFound, InvalidInput."""
-        from ...rules.limits import check_id
-        from ...toolsets.agent.ids import resolved
-
-        return id if check_id(id) else resolved(self.call(_SECONDS), id, deleted=True).id
 
     def call(self, seconds: float) -> "Call":
         """A call of the engine's verbs that has this long."""
