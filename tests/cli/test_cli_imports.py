@@ -4,12 +4,17 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import exports
 import pytest
 
+from steeltrap.engine.transfer import imports as transfer_imports
+from steeltrap.errors import Unavailable
 from steeltrap.processes import has_died
+from steeltrap.surfaces.cli import undoing
 from steeltrap.surfaces.imports import running
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -200,3 +205,85 @@ def test_an_import_whose_process_was_killed_is_taken_back_at_once(data, tmp_path
 def test_a_process_of_another_machine_may_still_run():
     assert not has_died("elsewhere:1")
     assert not has_died(running.this_process())
+
+
+def test_times_of_imports_are_in_the_user_s_zone(run, load, undo, tmp_path, monkeypatch):
+    monkeypatch.setenv("STEELTRAP_TIMEZONE", "Pacific/Kiritimati")  # 14 hours ahead: the day after, for half of it
+    id = load(notes(tmp_path, "The heron fishes."))["import"]
+    [one] = json.loads(run("imports", "--json").stdout)["imports"]
+    there = datetime.fromisoformat(one["started_at"]).astimezone(ZoneInfo("Pacific/Kiritimati"))
+    assert f"{there:%Y-%m-%d %H:%M %Z}  notes.txt" in run("imports").stdout
+    undo(id)
+    [one] = json.loads(run("imports", "--json").stdout)["imports"]
+    there = datetime.fromisoformat(one["undone_at"]).astimezone(ZoneInfo("Pacific/Kiritimati"))
+    assert f"undone {there:%Y-%m-%d %H:%M %Z}: nothing of it is left" in run("imports").stdout
+    assert f"already, at {there:%Y-%m-%d %H:%M}." in undo(id, code=4)
+
+
+def test_an_undone_import_of_which_something_is_left_says_how_much(run, ask, load, undo, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes.", "The owl sleeps."))["import"]
+    ask("core.update", id=stored(run)["The owl sleeps."]["id"], content="The owl hunts.")
+    undo(id)
+    shown = run("imports").stdout
+    assert "1 changed since and kept" in shown
+    assert "nothing of it is left" not in shown
+
+
+def test_an_undo_of_several_calls_lists_what_each_of_them_left(run, load, monkeypatch, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes."))["import"]
+    rest = {"id": id, "restored": 0, "left_total": 1}
+    calls = iter(
+        [
+            {**rest, "removed": 3, "left": [{"id": "a", "content": "The owl sleeps."}], "more": True},
+            {**rest, "removed": 4, "left": [{"id": "b", "content": "The newt hides."}]},
+        ]
+    )
+    monkeypatch.setattr(undoing, "_undone", lambda *_: next(calls))
+    shown = run("import", "--undo", id).stdout
+    assert "7 memories and messages erased" in shown
+    assert "Changed since, and left (2):\n  a  The owl sleeps.\n  b  The newt hides.\n" in shown
+
+
+def test_an_undo_that_is_cut_short_by_the_deadline_lists_all_that_was_left_at_its_end(
+    run, ask, load, monkeypatch, tmp_path
+):
+    id = load(notes(tmp_path, *(f"Fact {number}" for number in range(6))))["import"]
+    for memory in list(stored(run).values())[::3]:
+        ask("core.update", id=memory["id"], content=f"{memory['content']} changed")
+    monkeypatch.setattr(transfer_imports, "_BLOCK", 1)
+    sorted_out, met = transfer_imports._sorted_out, []
+
+    def cut(*given):
+        met.append(given)
+        if len(met) == 4:
+            raise Unavailable("The call took too long.", part="deadline")
+        return sorted_out(*given)
+
+    monkeypatch.setattr(transfer_imports, "_sorted_out", cut)
+    shown = json.loads(run("import", "--undo", id, "--json").stdout)
+    assert (shown["removed"], shown["left_total"]) == (4, 2)
+    assert sorted(each["content"] for each in shown["left"]) == ["Fact 0 changed", "Fact 3 changed"]
+
+
+def test_a_forgotten_memory_s_receipt_names_the_import_that_brought_it(run, ask, load, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes."))["import"]
+    [memory] = stored(run).values()
+    assert f"import that brought it: {id[:8]}, notes.txt" in run("forget", memory["id"], "--yes").stdout
+    own = ask("core.save", content="The otter swims.")
+    assert "imports" not in ask("core.forget", id=own["id"])
+
+
+def test_an_undo_that_fails_halfway_says_how_much_is_erased_and_how_to_go_on(run, load, monkeypatch, tmp_path):
+    id = load(notes(tmp_path, "The heron fishes."))["import"]
+    first = {"id": id, "removed": 3, "restored": 0, "left": [], "left_total": 0, "more": True}
+    answers = iter([first])
+
+    def undone(*_):
+        if (answer := next(answers, None)) is None:
+            raise Unavailable("The call took too long.", part="deadline")
+        return answer
+
+    monkeypatch.setattr(undoing, "_undone", undone)
+    result = run("import", "--undo", id)
+    assert result.exit_code == 5
+    assert "Stopped with 3 erased. Run the same command again to continue." in result.stderr

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from ..errors import Internal, NotFound, SteeltrapError, Unavailable
+from ..model import Memory
 from ..model.frozen import frozen
 from ..rules.limits import check_id
 from ..rules.remains import Folded, Words
@@ -23,6 +24,7 @@ MOST_LISTED: Final = 100
 class Receipt:
     """What a forgetting did: `derived.Erased`, and the user's exported files that hold some of it.
 
+    `imports` has the names of the imports that brought some of it, by their ids: their files may still hold it.
     `unread` are exported files that could not be looked through. `verified` says that everything was looked through
     afterwards and no memory is left that holds the text or names the id. `more` says that time ran out before all that
     the criteria name was forgotten.
@@ -35,6 +37,7 @@ class Receipt:
     left: dict[str, str] = field(default_factory=dict)
     back: list[str] = field(default_factory=list)
     exports: list[str] = field(default_factory=list)
+    imports: dict[str, str] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     verified: bool = True
     more: bool = False
@@ -53,13 +56,13 @@ def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
         known = check_id(id)
         call.space.purge([known] if known else [])
         raise
-    return _forget(call, [memory.id], with_merged=with_merged)
+    return _forget(call, [memory], with_merged=with_merged)
 
 
 def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Receipt:
     """Forget several memories; unknown ones are left out."""
     known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
-    return _forget(call, list(call.space.get(known, deleted=True)), with_merged=with_merged)
+    return _forget(call, list(call.space.get(known, deleted=True).values()), with_merged=with_merged)
 
 
 def forget_matching(call: Call, criteria: Criteria, *, with_merged: bool = False) -> Receipt:
@@ -95,9 +98,12 @@ def sentence(receipt: Receipt) -> str:
     return "The store was searched afterwards: no memory holds the text or names the id."
 
 
-def _forget(call: Call, ids: Sequence[str], *, with_merged: bool) -> Receipt:
-    if not ids:
+def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Receipt:
+    if not memories:
         return Receipt(ids=[], forgotten_at=call.now())
+    ids = [memory.id for memory in memories]
+    brought_by = {memory.import_id for memory in memories if memory.import_id is not None}
+    names = {run.id: run.name for run in call.space.imports()} if brought_by else {}
     erased = erase(call, ids, with_merged=with_merged)
     for id in ids[:MOST_LISTED]:
         if traces := call.space.traces(id):
@@ -111,6 +117,7 @@ def _forget(call: Call, ids: Sequence[str], *, with_merged: bool) -> Receipt:
         left=erased.left,
         back=list(erased.back),
         exports=exports,
+        imports={id: names.get(id, "") for id in sorted(brought_by)},
         unread=unread,
         verified=erased.is_checked and not erased.left,
     )
@@ -129,6 +136,7 @@ def _both(first: Receipt, second: Receipt) -> Receipt:
         left=left,
         back=[id for id in dict.fromkeys([*first.back, *second.back]) if id not in gone],
         exports=sorted({*first.exports, *second.exports}),
+        imports={**first.imports, **second.imports},
         unread=sorted({*first.unread, *second.unread}),
         verified=not left and (first.verified or bool(first.left)) and (second.verified or bool(second.left)),
     )

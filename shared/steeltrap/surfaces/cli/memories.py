@@ -212,7 +212,8 @@ def _receipt_lines(receipt: dict[str, Any]) -> list[str]:
     lines += [f"rewritten without it: {each['was']}, now {each['id']}" for each in receipt.get("rewritten", ())]
     lines += [f"found again, no longer superseded: {id}" for id in receipt.get("back", ())]
     lines += [f"exported file that holds it: {name}" for name in receipt.get("exports", ())]
-    return lines + [f"exported file that could not be read: {name}" for name in receipt.get("unread_exports", ())]
+    lines += [f"exported file that could not be read: {name}" for name in receipt.get("unread_exports", ())]
+    return lines + [f"import that brought it: {each['id'][:8]}, {each['name']}" for each in receipt.get("imports", ())]
 
 
 def _print_hit(hit: dict[str, Any], reader: Reader) -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 import typer
 
+from ...errors import SteeltrapError
 from . import options
 from .browsing import Limit, Offset
 from .opening import Opened, opened
-from .output import say, write_json
+from .output import complain, say, write_json
 from .showing import Reader, short
 
 
@@ -34,7 +35,7 @@ def imports(
         return write_json(page)
     for run in page["imports"]:
         say(f"{run['id'][:8]}  {reader.time(run['started_at'])}  {run['name']}")
-        say((f"          {_what(run)}", "dim"))
+        say((f"          {_what(run, reader)}", "dim"))
     shown = len(page["imports"])
     if not page["total"]:
         say("Nothing was imported yet.")
@@ -47,9 +48,12 @@ def undo(memory: Opened, id: str, *, as_json: bool) -> None:
     """Take an import back, in as many calls as it takes, and say what was left."""
     undone = _undone(memory, id)
     while undone.get("more"):
-        further = _undone(memory, id)
-        counts = {name: undone[name] + further[name] for name in ("removed", "restored")}
-        undone = {**further, **counts}
+        try:
+            further = _undone(memory, id)
+        except (KeyboardInterrupt, SteeltrapError):
+            complain(f"Stopped with {undone['removed']:,} erased. Run the same command again to continue.")
+            raise
+        undone = _both(undone, further)
     if as_json:
         return write_json(undone)
     say(f"Import {undone['id'][:8]} is undone: {undone['removed']:,} memories and messages erased.")
@@ -62,6 +66,13 @@ def undo(memory: Opened, id: str, *, as_json: bool) -> None:
     return None
 
 
+def _both(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The answers of two calls of one undo as one. The second one may have met what the first left, and counted it."""
+    counts = {name: first[name] + second[name] for name in ("removed", "restored")}
+    left = list({each["id"]: each for each in (*first["left"], *second["left"])}.values())
+    return {**second, **counts, "left": left, "left_total": max(len(left), first["left_total"], second["left_total"])}
+
+
 def _undone(memory: Opened, id: str) -> dict[str, Any]:
     result = memory.door.invoke("core.undo_import", {"id": id}, memory.caller)
     if result.error is not None:
@@ -70,11 +81,13 @@ def _undone(memory: Opened, id: str) -> dict[str, Any]:
     return body
 
 
-def _what(run: dict[str, Any]) -> str:
+def _what(run: dict[str, Any], reader: Reader) -> str:
     counts = [f"{run['written']:,} written", f"{run['skipped']:,} were there already", f"{run['failed']:,} failed"]
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
     counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
     counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
     state = "" if run["state"] == "complete" else run["state"]
+    if "undone_at" in run:
+        state = f"undone {reader.time(run['undone_at'])}" + ("" if run.get("kept") else ": nothing of it is left")
     words = [", ".join(run.get("formats", ())), state, ", ".join(counts)]
     return "; ".join(word for word in words if word)

@@ -118,13 +118,21 @@ class LeftView(Answer):
     why: str
 
 
+class BroughtByView(Answer):
+    """An import that brought a forgotten memory, and the name of its file."""
+
+    id: str
+    name: str
+
+
 class ReceiptView(Answer):
     """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
     `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
     `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
     forgotten one had superseded, found again. `exports` are your exported files that still hold the text, and
-    `unread_exports` could not be read. `more` is true if time ran out: call again to continue.
+    `unread_exports` could not be read. `imports` brought what was forgotten, and their files may still hold it. `more`
+    is true if time ran out: call again to continue.
     """
 
     id: str | None = None
@@ -137,6 +145,7 @@ class ReceiptView(Answer):
     back: list[str] | None = None
     exports: list[str] | None = None
     unread_exports: list[str] | None = None
+    imports: list[BroughtByView] | None = None
     more: bool | None = None
     message: str
     outside: str = "Backups and exports made before may still contain the memory."
@@ -177,6 +186,7 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
         back=receipt.back or None,
         exports=receipt.exports or None,
         unread_exports=receipt.unread or None,
+        imports=[BroughtByView(id=id, name=name) for id, name in receipt.imports.items()] or None,
         more=receipt.more or None,
         message=purging.sentence(receipt),
     )
