@@ -1,10 +1,12 @@
 """Signals that end a command: the exit code is the same whatever the workers, and no traceback is printed."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,3 +52,37 @@ def test_ctrl_c_while_modules_are_imported_prints_no_traceback(tmp_path: Path, m
     command = [sys.executable, "-c", AT_IMPORT + MAIN, module, "serve", "--port", "0"]
     done = subprocess.run(command, env=_environment(tmp_path), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there, Ctrl-C goes to a whole console")
+@pytest.mark.parametrize("before", [0, 1200])
+def test_ctrl_c_in_the_middle_of_an_import_keeps_what_was_stored_listed_and_to_be_undone(
+    tmp_path: Path, before: int
+) -> None:
+    def asked(*arguments: str) -> Any:
+        command = [sys.executable, "-c", MAIN, *arguments, "--json"]
+        return json.loads(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+
+    environment = _environment(tmp_path / "data")
+    facts = [json.dumps({"content": f"Heron {number} fishes at dawn."}) for number in range(50_000)]
+    # The line that is listed tells how far the import is; far more follows it than is stored until the signal comes.
+    path = tmp_path / "facts.jsonl"
+    path.write_text("\n".join([*facts[: before + 1], "{a bad line", *facts[before + 1 :]]) + "\n")
+    command = [sys.executable, "-c", MAIN, "import", str(path)]
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as importing:
+        assert importing.stderr is not None
+        assert "facts.jsonl:" in importing.stderr.readline()
+        importing.send_signal(signal.SIGINT)
+        printed, told = importing.communicate(timeout=100)
+    assert (importing.returncode, printed) == (130, "")
+    assert told.startswith("Stopped with ")
+    assert len(told.splitlines()) == 1
+    stored = asked("stats")["memories"]
+    assert before // 500 * 500 <= stored < len(facts)
+    [listed] = asked("imports")["imports"]
+    assert (listed["name"], listed["state"]) == ("facts.jsonl", "unfinished")
+    undone = asked("import", "--undo", listed["id"])
+    assert (undone["removed"], undone["left"], asked("stats")["memories"]) == (stored, [], 0)
