@@ -471,13 +471,20 @@ class CoreLeftView(TypedDict):
     id: str
     why: str
 
+class CoreBroughtByView(TypedDict):
+    """An import that brought a forgotten memory, and the name of its file."""
+
+    id: str
+    name: str
+
 class CoreReceiptView(TypedDict):
     """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
     `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
     `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
     forgotten one had superseded, found again. `exports` are your exported files that still hold the text, and
-    `unread_exports` could not be read. `more` is true if time ran out: call again to continue.
+    `unread_exports` could not be read. `imports` brought what was forgotten, and their files may still hold it. `more`
+    is true if time ran out: call again to continue.
     """
 
     id: NotRequired[str]
@@ -490,6 +497,7 @@ class CoreReceiptView(TypedDict):
     back: NotRequired[builtins.list[str]]
     exports: NotRequired[builtins.list[str]]
     unread_exports: NotRequired[builtins.list[str]]
+    imports: NotRequired[builtins.list[CoreBroughtByView]]
     more: NotRequired[bool]
     message: str
     outside: str
