@@ -48,7 +48,14 @@ def in_zone(at: datetime, zone: tzinfo | None) -> datetime:
 
 def from_zone(at: datetime, zone: tzinfo | None) -> datetime:
     """A time that names no zone, as one of this zone."""
-    return at.astimezone() if zone is None else at.replace(tzinfo=zone)
+    if zone is not None:
+        return at.replace(tzinfo=zone)
+    try:
+        return at.astimezone()
+    except (ValueError, OverflowError, OSError):
+        # Python looks for a change of clocks a day on, which the last day that there is has not: the day before tells.
+        beside = at + timedelta(days=-1 if at.year > 1 else 1)
+        return at.replace(tzinfo=beside.astimezone().tzinfo)
 
 
 def start_of(day: date, zone: tzinfo | None) -> datetime:
