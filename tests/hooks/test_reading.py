@@ -172,15 +172,27 @@ def test_a_transcript_of_huge_lines_takes_the_memory_of_a_few(tmp_path: Path, cl
         file.write(b'{"a": [' + b"[]," * MIB + b"[]]}\n")
         file.write(json.dumps(line("u9999", None) | {"role": "user"}).encode() + b"\n")
     session = Session(tmp_path / "session", id="s1", client=client, transcript=str(path))
+    said: list[str] = []
     tracemalloc.start()
     try:
-        said = by_hooks(path, session)
+        while session.offset < path.stat().st_size:
+            said += by_hooks(path, session)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 6 * 4 * MIB
     assert len(said) == (client != "codex")
     assert session.offset == path.stat().st_size
+
+
+def test_of_a_transcript_too_large_for_one_hook_the_beginning_is_kept_by_the_first(tmp_path: Path) -> None:
+    lines = [line(f"u{at}", f"u{at - 1}" if at else None, text="x" * 2 * MIB) for at in range(40)]
+    path = transcript(tmp_path / "s1.jsonl", lines)
+    session = Session(tmp_path / "session", id="s1", client="claude-code", transcript=str(path))
+    assert by_hooks(path, session) == [f"u{at}" for at in range(16)]
+    while session.offset < path.stat().st_size:
+        assert by_hooks(path, session)
+    assert session.line == 40
 
 
 def test_a_file_without_an_end_of_line_is_passed_over_in_bounded_steps(
@@ -214,7 +226,7 @@ def test_a_last_line_that_is_being_written_is_left_for_the_next_time(tmp_path: P
 def test_thousands_of_missing_parents_are_looked_for_within_one_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "AT_ONCE", 2 * MIB)
+    monkeypatch.setattr(reading, "LOOKED_BACK", 2 * MIB)
     path = transcript(tmp_path / "s1.jsonl", [line(f"o{at}", f"o{at - 1}") for at in range(5000)])
     session = Session(tmp_path / "session", id="s1", client="claude-code", transcript=str(path))
     by_hooks(path, session)

@@ -24,8 +24,11 @@ MAX_LINE: Final = 16 * 1024 * 1024
 """Longer lines are passed over: a line with images is shorter, and what is said fits a hundredth of it."""
 MAX_VALUES: Final = 100_000
 """JSON values of a line that is read: objects take many times the memory of their text."""
-AT_ONCE: Final = 128 * 1024 * 1024
-"""Bytes of a transcript that are read at an event; the next event reads on. Gigabytes take longer than a hook has."""
+AT_ONCE: Final = 32 * 1024 * 1024
+"""Bytes of a transcript that are read at an event; the next event reads on. All of them are read before the first
+message is kept, and that has to leave a hook most of its time."""
+LOOKED_BACK: Final = 128 * 1024 * 1024
+"""Bytes before these that are looked through for the parents of lines."""
 LINES: Final = 100_000
 """Of a transcript, at an event."""
 _CHUNK: Final = 64 * 1024
@@ -166,7 +169,7 @@ def _kept(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
 def _is_before(file: BinaryIO, offset: int) -> Callable[[str], bool]:
     """Whether the part before an offset has a line of an id. It is looked through from its end, so that the usual
     parent, which is the last line there, is found at once."""
-    chunks = AT_ONCE // _CHUNK  # of all searches, so that thousands of missing lines cost no more
+    chunks = LOOKED_BACK // _CHUNK  # of all searches, so that thousands of missing lines cost no more
 
     @cache
     def is_before(id: str) -> bool:
