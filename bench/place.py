@@ -12,7 +12,7 @@ from typing import Final
 from steeltrap.adapters.dynamodb.client.errors import translate
 from steeltrap.adapters.dynamodb.client.table import READ_SECONDS
 from steeltrap.adapters.opensearch import Indices
-from steeltrap.engine.transfer.import_ import import_drafts
+from steeltrap.engine.importing import import_drafts
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft
 from steeltrap.ports import Document, TextKey, Tombstone

@@ -11,10 +11,10 @@ from typing import Any
 
 from . import arguments as reading
 from . import telemetry
-from .engine import redact as redacting
+from .engine import secrets as redacting
 from .engine.call import Call, Rules, SecretsMode
-from .engine.get import whole_ids
 from .engine.quota import Quota, Quotas
+from .engine.reading import whole_ids
 from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, SteeltrapError
 from .model import Caller, Outcome, Permissions
 from .model.frozen import frozen

@@ -11,14 +11,10 @@ from functools import partial
 from math import inf
 from typing import Final, Protocol
 
+from .engine import upkeep
 from .engine.call import Call
-from .engine.entry import anew
-from .engine.upkeep import reindex as reindexing
-from .engine.upkeep import sweep as sweeping
-from .engine.upkeep import sweep_index as index_sweeping
-from .engine.upkeep import verify as verifying
-from .engine.upkeep.reindex import Reindexed
-from .engine.upkeep.verify import Difference, Kind
+from .engine.entries import anew
+from .engine.upkeep import Difference, Kind, Reindexed
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros
 from .model.frozen import frozen
@@ -84,7 +80,7 @@ class Run:
                 self.left = len(users) - at
                 return
             try:
-                self.memories += sweeping.sweep(self._call(user, seconds))
+                self.memories += upkeep.sweep(self._call(user, seconds))
                 self.users += 1
             except SteeltrapError as error:
                 self._fail(user, error)
@@ -154,7 +150,7 @@ def forget_user(user: UserRef, store: MemoryStore, files: FileStore | None) -> b
 
 def sweep_index(truth: Truth, index: IndexUpkeep, clock: Clock) -> int:
     """Remove tombstones that are older than any replay; return their number. Raises Unavailable, Throttled."""
-    return index_sweeping.sweep_index(truth, index, clock.now())
+    return upkeep.sweep_index(truth, index, clock.now())
 
 
 def rebuild_index(
@@ -172,7 +168,7 @@ def rebuild_index(
     index permanently rejects documents, the old one stays in use, unless `accept_refused`. Raises Unavailable,
     Throttled.
     """
-    return reindexing.reindex(
+    return upkeep.reindex(
         truth,
         index,
         accept_refused=accept_refused,
@@ -187,7 +183,7 @@ def mend_index(truth: Truth, index: IndexUpkeep, user: UserRef) -> Reindexed:
 
     Raises Unavailable, Throttled.
     """
-    return reindexing.mend(truth, index, user.key)
+    return upkeep.mend(truth, index, user.key)
 
 
 @frozen
@@ -200,7 +196,7 @@ class Verified:
     @property
     def counts(self) -> dict[Kind, int]:
         """The number of differences of each kind."""
-        return dict(verifying.counted(self.differences))
+        return dict(upkeep.counted(self.differences))
 
 
 def verify_index(
@@ -217,6 +213,6 @@ def verify_index(
     """
     before = to_micros(clock.now())
     users = truth.users() if user is None else iter([user])
-    differences = list(verifying.verify(truth, index, users, pause=pause))
-    strays = verifying.count_strays(truth, index, before=before) if user is None else 0
+    differences = list(upkeep.verify(truth, index, users, pause=pause))
+    strays = upkeep.count_strays(truth, index, before=before) if user is None else 0
     return Verified(differences=differences, strays=strays)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import exports
 import pytest
 
-from steeltrap.engine.transfer import imports as transfer_imports
+from steeltrap.engine import importing
 from steeltrap.errors import Unavailable
 from steeltrap.processes import has_died
 from steeltrap.surfaces.cli import undoing
@@ -250,8 +250,8 @@ def test_an_undo_that_is_cut_short_by_the_deadline_lists_all_that_was_left_at_it
     id = load(notes(tmp_path, *(f"Fact {number}" for number in range(6))))["import"]
     for memory in list(stored(run).values())[::3]:
         ask("core.update", id=memory["id"], content=f"{memory['content']} changed")
-    monkeypatch.setattr(transfer_imports, "_BLOCK", 1)
-    sorted_out, met = transfer_imports._sorted_out, []
+    monkeypatch.setattr(importing, "_BLOCK", 1)
+    sorted_out, met = importing._sorted_out, []
 
     def cut(*given):
         met.append(given)
@@ -259,7 +259,7 @@ def test_an_undo_that_is_cut_short_by_the_deadline_lists_all_that_was_left_at_it
             raise Unavailable("The call took too long.", part="deadline")
         return sorted_out(*given)
 
-    monkeypatch.setattr(transfer_imports, "_sorted_out", cut)
+    monkeypatch.setattr(importing, "_sorted_out", cut)
     shown = json.loads(run("import", "--undo", id, "--json").stdout)
     assert (shown["removed"], shown["left_total"]) == (4, 2)
     assert sorted(each["content"] for each in shown["left"]) == ["Fact 0 changed", "Fact 3 changed"]

@@ -21,8 +21,8 @@ from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
-from steeltrap.engine.entry import embed_memories, entry
-from steeltrap.engine.search import search
+from steeltrap.engine.entries import embed_memories, entry
+from steeltrap.engine.searching import search
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef
 from steeltrap.ports import Create, Embedder

@@ -13,7 +13,7 @@ from clock import SettableClock
 from dialects.associative_story import LONG, NEAR, OTHER, UNKNOWN, told, whole
 from dialects.associative_story import stored as stored_short
 from embedding import HashedWords
-from steeltrap.engine.transfer import sync_file
+from steeltrap.engine import exchange_file
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Embedding, UserRef
 from steeltrap.ports import ExportFiles
@@ -490,9 +490,9 @@ def test_one_users_files_are_nobody_elses(ana: Callable[..., Any], ben: Callable
 @pytest.fixture
 def cap(monkeypatch: pytest.MonkeyPatch) -> int:
     """A small cap: what holds for it holds for the real one."""
-    assert sync_file.MAX_FILE_BYTES == 100 * 1024 * 1024
-    monkeypatch.setattr("steeltrap.engine.transfer.sync_file.MAX_FILE_BYTES", 20_000)
-    monkeypatch.setattr("steeltrap.engine.transfer.import_file.MAX_FILE_BYTES", 20_000)
+    assert exchange_file.MAX_FILE_BYTES == 100 * 1024 * 1024
+    monkeypatch.setattr("steeltrap.engine.exchange_file.MAX_FILE_BYTES", 20_000)
+    monkeypatch.setattr("steeltrap.engine.syncing.MAX_FILE_BYTES", 20_000)
     return 20_000
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.engine.update import update
+from steeltrap.engine.updating import update
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Edit, UserRef
 from steeltrap.ports import Change, Create, Space
@@ -132,7 +132,7 @@ class Overtaking:
 
 
 def test_a_correction_made_during_a_merge_is_in_the_merged_memory(door: Door, ana: Callable[..., Any]) -> None:
-    from steeltrap.engine.consolidate import consolidate
+    from steeltrap.engine.consolidating import consolidate
 
     ids = [saved(ana, "Ana lives in Porto."), saved(ana, "Ana works at Acme.")]
     call = door.call_for(ANA, seconds=10)

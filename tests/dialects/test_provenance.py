@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steeltrap.engine.transfer.import_ import import_records
+from steeltrap.engine.importing import import_records
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 

@@ -9,11 +9,10 @@ import pytest
 
 import made_up_secrets
 from secret_examples import card, token
-from steeltrap.engine import redact as redacting
+from steeltrap.engine import secrets as redacting
 from steeltrap.engine.call import Rules, SecretsMode
-from steeltrap.engine.conversations.append_messages import Said
-from steeltrap.engine.conversations.import_ import Conversation, import_conversations
-from steeltrap.engine.transfer.import_ import import_drafts
+from steeltrap.engine.conversations import Said
+from steeltrap.engine.importing import Conversation, import_conversations, import_drafts
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door, Result
 from steeltrap.model import MAX_CONTENT_BYTES, Caller, Draft, Message, OutcomeKind, UserRef

@@ -15,7 +15,7 @@ from contracts.memory_index import MemoryIndex
 from docs import cost
 from embedding import HashedWords
 from steeltrap.adapters.dynamodb.layout.tables import WRITTEN
-from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.engine.upkeep import sweep
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE

@@ -17,7 +17,7 @@ from faults.doors import answer
 from faults.indexing_homes import Home, RealParts, opened_home
 from faults.proxy import Proxy, proxied
 from steeltrap.adapters.dynamodb.reads import searching
-from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.engine.upkeep import sweep
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef

@@ -24,7 +24,7 @@ from embedding import HashedWords
 from spaces import space_of
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.adapters.opensearch import OpenSearchUpkeep
-from steeltrap.engine.upkeep.verify import counted, verify
+from steeltrap.engine.upkeep import counted, verify
 from steeltrap.model import UserRef
 from steeltrap.ports import Document, Space
 from steeltrap.runtime import aws as runtime_aws

@@ -12,7 +12,7 @@ from contracts.memory_index import MemoryIndex
 from faults.doors import ANA, answer
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
-from steeltrap.engine.upkeep.sweep import sweep
+from steeltrap.engine.upkeep import sweep
 from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind

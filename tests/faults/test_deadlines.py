@@ -15,15 +15,13 @@ from clock import NOON, SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.engine.batch_save import batch_save
-from steeltrap.engine.batch_update import batch_update
 from steeltrap.engine.call import Call
-from steeltrap.engine.conversations.append_messages import Said, append_messages
-from steeltrap.engine.conversations.import_ import Conversation, import_conversations
-from steeltrap.engine.transfer.export import export_page
-from steeltrap.engine.transfer.export_file import export_file
-from steeltrap.engine.transfer.import_ import import_drafts, import_records, import_texts
-from steeltrap.engine.transfer.import_file import import_file
+from steeltrap.engine.conversations import Said, append_messages
+from steeltrap.engine.exporting import export_file, export_page
+from steeltrap.engine.importing import Conversation, import_conversations, import_drafts, import_records, import_texts
+from steeltrap.engine.saving import batch_save
+from steeltrap.engine.syncing import import_file
+from steeltrap.engine.updating import batch_update
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, Edit, Message, UserRef

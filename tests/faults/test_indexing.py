@@ -17,7 +17,7 @@ from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
 from spaces import space_of
 from steeltrap.adapters.sqs import DeadLetterQueue
-from steeltrap.engine.upkeep.reindex import mend
+from steeltrap.engine.upkeep import mend
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
 from steeltrap.runtime import aws as runtime_aws

@@ -7,7 +7,7 @@ from indexing_homes import SECONDS, Home
 
 from contracts.entries import delete, save, search, update
 from contracts.entries import found as ids_of
-from steeltrap.engine.upkeep.sweep_index import sweep_index
+from steeltrap.engine.upkeep import sweep_index
 
 
 def _sweep(home: Home) -> int:

@@ -19,7 +19,7 @@ from embedding import HashedWords
 from faults.proxy import Answered, Asked, Send, hanging_up, late, passing, saying
 from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.adapters.opensearch.mapping import index_body
-from steeltrap.engine.upkeep.reindex import mend, reindex
+from steeltrap.engine.upkeep import mend, reindex
 from steeltrap.errors import NotFound, Throttled, Unavailable
 from steeltrap.model import OutcomeKind, UserRef
 

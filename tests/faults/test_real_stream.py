@@ -14,8 +14,7 @@ from indexing_homes import *  # noqa: F403 - the fixtures
 from indexing_homes import SECONDS, RealParts, Records
 
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
-from steeltrap.engine.upkeep.reindex import reindex
-from steeltrap.engine.upkeep.verify import verify
+from steeltrap.engine.upkeep import reindex, verify
 from steeltrap.errors import NotFound
 from steeltrap.runtime import aws as runtime_aws
 

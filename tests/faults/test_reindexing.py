@@ -14,8 +14,7 @@ from embedding import HashedWords
 from spaces import in_time
 from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
-from steeltrap.engine.upkeep.reindex import mend, reindex
-from steeltrap.engine.upkeep.verify import count_strays, verify
+from steeltrap.engine.upkeep import count_strays, mend, reindex, verify
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Memory, UserRef, to_micros

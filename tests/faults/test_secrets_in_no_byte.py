@@ -18,8 +18,8 @@ from secret_examples import card, pem, token
 from steeltrap.adapters.folder import FolderFiles
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.adapters.word_digests import word_digest
+from steeltrap.engine import importing
 from steeltrap.engine.call import Rules
-from steeltrap.engine.transfer import import_ as importing
 from steeltrap.invoke import Door
 from steeltrap.model import Draft, Message
 from steeltrap.rules.analysis import tokens

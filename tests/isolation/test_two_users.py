@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.folder import FolderFiles
-from steeltrap.engine import save as saving
+from steeltrap.engine import saving
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, JsonObject, UserRef
 from steeltrap.tools import Tool

@@ -13,7 +13,7 @@ from mcp.client import Client
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.engine.save import save as engine_save
+from steeltrap.engine.saving import save as engine_save
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, UserRef

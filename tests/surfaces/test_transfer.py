@@ -10,7 +10,7 @@ import pytest
 from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.engine.transfer import import_ as importing
+from steeltrap.engine import importing
 from steeltrap.errors import AlreadyExists, NotFound
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import Field
 
-from steeltrap.engine import save as saving
+from steeltrap.engine import saving
 from steeltrap.engine.call import Call
 from steeltrap.model import Draft
 from steeltrap.tools import Answer, Input, Tool

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clock import NOON
-from steeltrap.engine.conversations.retrieve_memory import Retrieved
+from steeltrap.engine.conversations import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
 from steeltrap.rules.days import age

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from steeltrap.engine.conversations.retrieve_memory import Retrieved
+from steeltrap.engine.conversations import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
 from steeltrap.rules.budget import estimate_tokens

@@ -10,8 +10,8 @@ from spaces import in_time, space_of
 from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
-from steeltrap.engine.save import save
-from steeltrap.engine.suggest_scope import DESCRIBED, suggest_scope
+from steeltrap.engine.saving import save
+from steeltrap.engine.scopes import DESCRIBED, suggest_scope
 from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.rules.limits import check_scope
 

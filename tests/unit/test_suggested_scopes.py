@@ -9,7 +9,7 @@ import pytest
 from clock import SettableClock
 from embedding import Placed
 from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.engine.suggest_scope import DESCRIBED
+from steeltrap.engine.scopes import DESCRIBED
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.toolsets import CATALOGUE

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from steeltrap.engine.entry import meaning
+from steeltrap.engine.entries import meaning
 from steeltrap.model import Memory, Message
 from steeltrap.rules.summary import SUMMARY_CHARACTERS, summary
 

@@ -1,4 +1,4 @@
-"""The verbs of memory, one file per operation.
+"""The verbs of memory, one file per subject.
 
 Here: the order of steps of an operation. Not here: pure rules (`rules`), SQL, HTTP, AWS, or how a dialect names things.
 Toolsets and `maintenance` call it; it calls rules and ports.

@@ -9,7 +9,7 @@ from threading import Condition, Thread
 from typing import Final
 
 from .. import telemetry
-from ..engine.conversations.close_conversations import close_idle_conversations
+from ..engine.conversations import close_idle_conversations
 from ..errors import SteeltrapError
 from ..invoke import Door
 from ..model import Caller, UserRef

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from ..engine import list as listing
-from ..engine import save as saving
-from ..engine import search as searching
+from ..engine import reading, saving, searching
 from ..engine.call import Call
-from ..engine.redact import redacted_text
+from ..engine.secrets import redacted_text
 from ..errors import IdentityMissing, InvalidInput, SteeltrapError
 from ..model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
 from ..rules.limits import MAX_CONTEXT_CHARACTERS, check_length
@@ -172,7 +170,7 @@ def list_memories(call: Call, input: ListInput) -> str:
     This helps you understand what knowledge you have available.
     """
     of_category = Filter(agent_id=_agent(call), category=input.category)
-    page = listing.list_memories(call, of_category, limit=input.limit, count_access=True)
+    page = reading.list_memories(call, of_category, limit=input.limit, count_access=True)
     if not page.memories:
         return f"No {input.category} memories found."
     items = [_item(memory) for memory in page.memories]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from typing import Final, Literal
 
-from ..engine.conversations.retrieve_memory import Retrieved
+from ..engine.conversations import Retrieved
 from ..errors import InvalidInput
 from ..model import Memory, When
 from ..rules.budget import estimate_tokens

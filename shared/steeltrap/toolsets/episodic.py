@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ..engine import conversations
 from ..engine.call import Call
-from ..engine.conversations import append_messages as appending
-from ..engine.conversations import retrieve_memory as retrieving
-from ..engine.conversations.retrieve_memory import Retrieved
+from ..engine.conversations import Retrieved
 from ..model import Message, Search, When, from_micros
 from ..record import read_when
 from ..rules.summary import gist
@@ -161,12 +160,12 @@ def add_message(call: Call, input: AddMessageInput) -> AcceptedView:
     """Add a message to a conversation. Related messages become an episode, which retrieve_memory finds."""
     said = input.message
     message = Message(role=said.role, content=said.content, time=said.timestamp)
-    appending.append_messages(call, [appending.Said(message=message)], input.conversation_id)
+    conversations.append_messages(call, [conversations.Said(message=message)], input.conversation_id)
     return AcceptedView(accepted=True)
 
 
 def _retrieve(call: Call, input: RetrieveInput) -> list[Retrieved]:
-    retrieved, found = retrieving.retrieve_memory(call, Search(query=input.query, limit=input.limit))
+    retrieved, found = conversations.retrieve_memory(call, Search(query=input.query, limit=input.limit))
     call.outcome = found.outcome
     found.check_answered()
     return retrieved

@@ -9,14 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ..engine import delete as deleting
-from ..engine import list as listing
-from ..engine import save as saving
-from ..engine import search as searching
-from ..engine import update as updating
+from ..engine import deleting, reading, saving, searching, updating
 from ..engine.call import Call
-from ..engine.note_search import by_earlier_text, passages
-from ..engine.redact import redacted_text
+from ..engine.searching import by_earlier_text, passages
+from ..engine.secrets import redacted_text
 from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
 from ..model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros
 from ..rules.precision import is_broad
@@ -193,7 +189,7 @@ def _with_newest(call: Call, notes: Filter, hits: list[Hit], limit: int) -> list
     """The hits, and the newest notes: a query that asks for everything is answered by each as well as by any hit."""
     score = min((hit.score for hit in hits), default=1.0)
     found = {hit.memory.id for hit in hits}
-    newest = listing.list_memories(call, notes, limit=limit).memories
+    newest = reading.list_memories(call, notes, limit=limit).memories
     all = [*hits, *(Hit(memory=memory, score=score) for memory in newest if memory.id not in found)]
     return sorted(all, key=lambda hit: (-hit.score, -to_micros(hit.memory.created_at), hit.memory.id))[:limit]
 

@@ -10,7 +10,7 @@ from tempfile import mkstemp
 from typing import TextIO
 
 from ...engine.call import Call
-from ...engine.transfer.export import export_all
+from ...engine.exporting import export_all
 from ...errors import InvalidInput, SteeltrapError, Unavailable
 from ...full_disks import is_full
 

@@ -202,7 +202,7 @@ def _as_json(
 
 
 def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
-    from ...engine.redact import told
+    from ...engine.secrets import told
 
     say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
     if tally.episodes:

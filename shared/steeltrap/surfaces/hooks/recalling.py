@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...engine import list as listing
-from ...engine import search as searching
+from ...engine import reading, searching
 from ...engine.call import Call
 from ...invoke import Door
 from ...model import PROJECTS, Caller, Memory, Search, Sized
@@ -56,7 +55,7 @@ def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezo
 def for_start(door: Door, caller: Caller, session: Session, timezone: str | None = None) -> Offer:
     """What is pinned, then what was saved last, first of the project and then of the user."""
     call = _call(door, caller, session, timezone)
-    page = listing.list_memories(call, shown_to(call), limit=_RECENT, offset=0)
+    page = reading.list_memories(call, shown_to(call), limit=_RECENT, offset=0)
     first = sorted(page.memories, key=lambda memory: (not memory.pinned, memory.scope != session.scope))
     return _offer(call, session, first, "", START_TOKENS)
 

@@ -6,7 +6,7 @@ from ...model import Draft, JsonObject
 from ...model.frozen import frozen
 
 if TYPE_CHECKING:
-    from ...engine.conversations.import_ import Conversation
+    from ...engine.importing import Conversation
 
 
 @frozen

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ... import record
+from ...engine import importing
 from ...engine.call import Call
-from ...engine.conversations.close_conversations import close_conversation
-from ...engine.conversations.import_ import import_conversations
-from ...engine.redact import redacted_text
-from ...engine.save import compose
-from ...engine.transfer import import_ as importing
-from ...engine.transfer import imports
+from ...engine.conversations import close_conversation
+from ...engine.importing import import_conversations
+from ...engine.saving import compose
+from ...engine.secrets import redacted_text
 from ...errors import SteeltrapError
 from ...model import Import, JsonObject
 from ...ports import TextKey
@@ -55,12 +54,12 @@ def recorded(
 ) -> Iterator[Callable[[], Call]]:
     """Record an import while it runs. The calls that are made by what this gives belong to it, and each of them notes
     how far it is. An import that ends by an exception, or whose process is killed, stays listed as unfinished."""
-    noted = imports.begin(new_call(), name, formats, process=this_process())
+    noted = importing.begin(new_call(), name, formats, process=this_process())
     tally.import_id = noted.id
 
     def call_of_import() -> Call:
         call = new_call()
-        imports.note(call, _counted(noted, tally))
+        importing.note(call, _counted(noted, tally))
         call.import_id = noted.id
         return call
 
@@ -68,9 +67,9 @@ def recorded(
         yield call_of_import
     except BaseException:
         with suppress(SteeltrapError):
-            imports.stop(new_call(), _counted(noted, tally))
+            importing.stop(new_call(), _counted(noted, tally))
         raise
-    imports.done(new_call(), _counted(noted, tally))
+    importing.done(new_call(), _counted(noted, tally))
 
 
 def _counted(noted: Import, tally: Tally) -> Import:

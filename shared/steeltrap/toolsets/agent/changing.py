@@ -5,11 +5,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from ...engine import delete as deleting
-from ...engine import revise as revising
-from ...engine import undo as undoing
+from ...engine import deleting, undoing, updating
 from ...engine.call import Call
-from ...engine.get import short_ids
+from ...engine.reading import short_ids
 from ...model import Memory
 from ...tools import Input
 from ..fields import AnyText
@@ -33,7 +31,7 @@ class ReviseInput(Input):
 def revise_memory(call: Call, input: ReviseInput) -> str:
     """Replace a memory that changed or was wrong. The old text stays in history."""
     old = resolved(call, input.id)
-    new = revising.revise(call, old.id, input.content)
+    new = updating.revise(call, old.id, input.content)
     before, after = short_ids(call, [old.id, new.id])
     return said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.get import bare_id, find, not_found
+from ...engine.reading import bare_id, find, not_found
 from ...errors import InvalidInput
 from ...model import Memory
 from ...rules.bounds import MaxBytes

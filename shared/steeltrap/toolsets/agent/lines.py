@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...engine.call import Call
-from ...engine.get import short_ids
-from ...engine.redact import told, without_secrets
+from ...engine.reading import short_ids
+from ...engine.secrets import told, without_secrets
 from ...model import Filter, Memory, Sized
 from ...rules.budget import pack
 from ...rules.days import day_text, in_zone

@@ -6,8 +6,7 @@ from typing import Final
 
 from pydantic import Field
 
-from ...engine import list as listing
-from ...engine import search as searching
+from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import Hit, Outcome, OutcomeKind, Search, Sized
 from ...rules.past import asks_for_past
@@ -79,7 +78,7 @@ class RecentInput(Input):
 @AGENT.tool("list", "read", media="text/plain", examples=({}, {"limit": 20, "offset": 20}))
 def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
-    page = listing.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
+    page = reading.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     if not page.memories:
         empty = EMPTY if call.caller.project is None else EMPTY_HERE
         return f"No memories here; {page.total:,} are stored." if page.total else empty

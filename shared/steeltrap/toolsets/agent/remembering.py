@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...engine import save_once
+from ...engine import saving
 from ...engine.call import Call
-from ...engine.get import short_ids
+from ...engine.reading import short_ids
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
 from ...tools import IN_PROJECT, Input
@@ -46,7 +46,7 @@ def remember(call: Call, input: RememberInput) -> str:
     """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
     "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand."""
     draft = Draft(content=input.content, occurred_at=input.occurred_at, scope=_scope(call, input.about))
-    saved, existed = save_once.save_once(call, draft)
+    saved, existed = saving.save_once(call, draft)
     [id] = short_ids(call, [saved.memory.id])
     if existed or saved.existed:
         return said(call, f"Already stored as [{id}]; nothing was saved.")

@@ -2,8 +2,7 @@
 
 from pydantic import AliasChoices, Field
 
-from ...engine import associate as associating
-from ...engine import get as getting
+from ...engine import consolidating, reading
 from ...engine.call import Call
 from .levels import Full, Levelled, LevelledInput, Long, Minimal, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
@@ -55,8 +54,8 @@ class DiscoverAnswer(Succeeded):
 )
 def memory_discover_associations(call: Call, input: DiscoverInput) -> DiscoverAnswer:
     """Find the memories related to a memory, in all scopes, strongest first: similar memories and linked ones."""
-    source = getting.find(call, input.memory_id)
-    found = associating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
+    source = reading.find(call, input.memory_id)
+    found = consolidating.discover(call, source.id, limit=input.limit, threshold=input.threshold)
     answer = DiscoverAnswer(
         association_count=len(found),
         associations=[

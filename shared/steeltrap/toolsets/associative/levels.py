@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar
 from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.get import short_ids
+from ...engine.reading import short_ids
 from ...tools import Answer, Input
 
 

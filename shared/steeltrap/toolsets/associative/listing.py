@@ -4,7 +4,7 @@ from math import ceil
 
 from pydantic import Field
 
-from ...engine import list as listing
+from ...engine import reading
 from ...engine.call import Call
 from ...model import Filter
 from .levels import Full, Levelled, LevelledInput, Long, Short, Standard, Succeeded, answered, preview
@@ -47,7 +47,7 @@ class ListAllAnswer(Succeeded):
 @ASSOCIATIVE.tool("list", "read", examples=({}, {"page": 2, "per_page": 20}))
 def memory_list_all(call: Call, input: ListAllInput) -> ListAllAnswer:
     """List all memories page by page, newest first. To find something, use memory_search."""
-    page = listing.list_memories(call, Filter(), limit=input.per_page, offset=(input.page - 1) * input.per_page)
+    page = reading.list_memories(call, Filter(), limit=input.per_page, offset=(input.page - 1) * input.per_page)
     answer = ListAllAnswer(
         total_count=page.total,
         memories=[

@@ -5,9 +5,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from ...engine import delete as deleting
-from ...engine import get as getting
-from ...engine import update as updating
+from ...engine import deleting, reading, updating
 from ...engine.call import Call
 from ...errors import InvalidInput, NotFound
 from ...model import Edit, JsonObject, Memory, Usage
@@ -127,11 +125,11 @@ def memory_manage(call: Call, input: ManageInput) -> ManageAnswer:
 
 def _get(call: Call, input: ManageInput) -> ManageAnswer:
     try:
-        memory = getting.find(call, input.memory_id)
+        memory = reading.find(call, input.memory_id)
     except NotFound:
         return ManageAnswer(exists=False)
     usage = call.space.usage([memory.id]).get(memory.id, Usage())
-    getting.get(call, memory.id)
+    reading.get(call, memory.id)
     wants_associations = input.is_full and input.include_associations
     return ManageAnswer(
         exists=True if input.response_level is MINIMAL else None,

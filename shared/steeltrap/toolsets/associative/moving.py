@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...engine import move as moving
+from ...engine import updating
 from ...engine.call import Call
 from ..fields import MemoryIds, Scope
 from .levels import Full, Levelled, LevelledInput, Long, Minimal, Standard, Succeeded, answered
@@ -47,7 +47,7 @@ class MoveAnswer(Succeeded):
 )
 def memory_move(call: Call, input: MoveInput) -> MoveAnswer:
     """Move memories to another scope. They are associated with similar memories there; manual links stay."""
-    moved = moving.move(call, input.memory_ids, input.target_scope)
+    moved = updating.move(call, input.memory_ids, input.target_scope)
     if not moved.memories:
         first = next(iter(moved.failures.values()))
         raise type(first)(f"None of {len(moved.failures)} could be moved: {first.message}", **first.details)

@@ -6,10 +6,10 @@ from typing import Final
 
 from pydantic import Field
 
-from ...engine import list as listing
-from ...engine import suggest_scope as suggesting
+from ...engine import reading
+from ...engine import scopes as suggesting
 from ...engine.call import Call
-from ...engine.suggest_scope import ScopeGuess, ScopeSuggestion
+from ...engine.scopes import ScopeGuess, ScopeSuggestion
 from ...model import ScopeUse
 from ...rules.limits import check_scope
 from ..fields import Content, Moment, Scope
@@ -59,7 +59,7 @@ class ScopeListAnswer(Succeeded):
 def scope_list(call: Call, input: ScopeListInput) -> ScopeListAnswer:
     """List the scopes that have memories in them or below them."""
     parent = None if input.parent_scope is None else check_scope(input.parent_scope)
-    used = listing.list_scopes(call, parent)
+    used = reading.list_scopes(call, parent)
     items = _hierarchy(used, parent, counts=input.include_memory_counts)
     answer = ScopeListAnswer(
         scope_count=len(items),

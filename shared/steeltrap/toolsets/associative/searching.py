@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine import search as searching
+from ...engine import searching
 from ...engine.call import Call
 from ...model import Diversity, Filter, Hit, Search
 from ...rules.limits import check_scope

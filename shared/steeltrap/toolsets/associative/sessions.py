@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from ...engine import sessions
+from ...engine import scopes
 from ...engine.call import Call
-from ...engine.sessions import CleanedUp, SessionUse
+from ...engine.scopes import CleanedUp, SessionUse
 from ..fields import Moment
 from .levels import Full, Levelled, LevelledInput, Minimal, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
@@ -19,7 +19,7 @@ class SessionManageInput(LevelledInput):
         validation_alias=AliasChoices("action", "operation"),
         description="create: start a session; list: list all; cleanup: end idle sessions.",
     )
-    session_id: Annotated[str, Field(min_length=1, max_length=sessions.MAX_ID_CHARACTERS)] | None = Field(
+    session_id: Annotated[str, Field(min_length=1, max_length=scopes.MAX_ID_CHARACTERS)] | None = Field(
         None,
         description="With create: letters, digits, '_' and '-'. Default: session-YYYYMMDD-HHMMSS. With cleanup: end "
         "only this session, if it is that old.",
@@ -98,7 +98,7 @@ def session_manage(call: Call, input: SessionManageInput) -> SessionAnswer:
 
 
 def _create(call: Call, id: str | None) -> SessionAnswer:
-    session, fresh = sessions.create_session(call, id)
+    session, fresh = scopes.create_session(call, id)
     now = call.now()
     did = "Created" if fresh else "There already"
     return SessionAnswer(
@@ -112,7 +112,7 @@ def _create(call: Call, id: str | None) -> SessionAnswer:
 
 
 def _list(call: Call) -> SessionAnswer:
-    known = sessions.list_sessions(call)
+    known = scopes.list_sessions(call)
     now = call.now()
     return SessionAnswer(
         session_info=[_info(session, now) for session in known],
@@ -125,7 +125,7 @@ def _list(call: Call) -> SessionAnswer:
 
 def _cleanup(call: Call, input: SessionManageInput) -> SessionAnswer:
     now = call.now()
-    done = sessions.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
+    done = scopes.cleanup_sessions(call, timedelta(days=input.max_age_days), input.session_id)
     summary = f"{_counted(len(done.sessions), 'session')} ended, {_counted(len(done.deleted), 'memory')} deleted"
     summary += f", {done.spared} pinned kept" * bool(done.spared)
     summary += "; time ran out, call again" * done.more

@@ -2,10 +2,9 @@
 
 from pydantic import Field
 
-from ...engine import save as saving
-from ...engine import save_once
+from ...engine import saving
 from ...engine.call import Call
-from ...engine.save import Saved
+from ...engine.saving import Saved
 from ...errors import Duplicate
 from ...model import DEFAULT_SCOPE, Draft
 from ...ports import Guard
@@ -104,7 +103,7 @@ def memory_store(call: Call, input: StoreInput) -> StoreAnswer:
 def _save(call: Call, draft: Draft, input: StoreInput) -> tuple[Saved, bool]:
     threshold = input.duplicate_threshold
     if threshold is None:
-        return (saving.save(call, draft), False) if input.allow_duplicates else save_once.save_once(call, draft)
+        return (saving.save(call, draft), False) if input.allow_duplicates else saving.save_once(call, draft)
     try:
         return saving.save(call, draft, Guard(threshold=threshold)), False
     except Duplicate as duplicate:

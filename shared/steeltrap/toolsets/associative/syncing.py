@@ -5,12 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ...engine import exporting, importing, syncing
 from ...engine.call import Call
-from ...engine.transfer import export_file as exporting
-from ...engine.transfer import import_file as importing
-from ...engine.transfer import imports
-from ...engine.transfer.sync_fates import Strategy
-from ...engine.transfer.sync_file import FORMAT_VERSION
+from ...engine.exchange_file import FORMAT_VERSION
+from ...engine.syncing import Strategy
 from ...errors import InvalidInput
 from ...rules.limits import MAX_FILE_NAME_CHARACTERS
 from .levels import Full, Levelled, LevelledInput, Short, Standard, Succeeded, answered
@@ -137,8 +135,8 @@ def _export(call: Call, input: SyncInput) -> SyncAnswer:
 def _import(call: Call, input: SyncInput) -> SyncAnswer:
     if input.file_path is None:
         raise InvalidInput("`file_path` is required for an import: give the path from the answer to an export.")
-    with imports.recorded(call, input.file_path, ("a memory_sync file",)) as run:
-        done = importing.import_file(
+    with importing.recorded(call, input.file_path, ("a memory_sync file",)) as run:
+        done = syncing.import_file(
             call,
             input.file_path,
             strategy=input.merge_strategy,
@@ -152,7 +150,7 @@ def _import(call: Call, input: SyncInput) -> SyncAnswer:
         skipped=done.fates["skipped"],
         failed=len(done.errors),
     )
-    imports.done(call, counted)
+    importing.done(call, counted)
     summary = SyncSummary(
         imported=done.fates["new"],
         overwritten=done.fates["overwritten"],

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from ...engine import associate as associating
+from ...engine import consolidating
 from ...engine.call import Call
 from ...model import Association, JsonObject, Memory, When
 from .. import fields
@@ -92,5 +92,5 @@ def strongest(call: Call, ids: Sequence[str], most: int | None = TOP_ASSOCIATION
     """The `most` strongest associations of each memory; None returns all."""
     return {
         id: [association_item(association, end) for association, end in found[:most]]
-        for id, found in associating.linked(call, ids).items()
+        for id, found in consolidating.linked(call, ids).items()
     }

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...engine import associate as associating
+from ...engine import consolidating
 from ...engine.call import Call
 from ...model import Association, Memory
 from ...tools import Answer, Input
@@ -45,8 +45,8 @@ class AssociationsView(Answer):
 )
 def associate(call: Call, input: AssociateInput) -> AssociationsView:
     """Link two related memories. Similar memories in the same scope are linked automatically."""
-    memory = associating.associate(call, input.id, input.target_id, input.strength)
-    return _view(associating.associations(call, memory.id, limit=100))
+    memory = consolidating.associate(call, input.id, input.target_id, input.strength)
+    return _view(consolidating.associations(call, memory.id, limit=100))
 
 
 class AssociationsInput(Input):
@@ -60,8 +60,8 @@ class AssociationsInput(Input):
 def associations(call: Call, input: AssociationsInput) -> AssociationsView:
     """List the memories linked to a memory, strongest first. Links work in both directions."""
     if input.discover:
-        return _view(associating.discover(call, input.id, limit=input.limit, threshold=input.threshold))
-    return _view(associating.associations(call, input.id, input.limit))
+        return _view(consolidating.discover(call, input.id, limit=input.limit, threshold=input.threshold))
+    return _view(consolidating.associations(call, input.id, input.limit))
 
 
 def _view(found: list[tuple[Association, Memory]]) -> AssociationsView:

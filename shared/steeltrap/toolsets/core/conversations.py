@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from ...engine import conversations
 from ...engine.call import Call
-from ...engine.conversations import append_messages as appending
-from ...engine.conversations.append_messages import Said
+from ...engine.conversations import Said
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE
 from ...rules.limits import MAX_MESSAGES
@@ -87,7 +87,7 @@ def append_messages(call: Call, input: AppendInput) -> AppendedView:
     if not input.messages and not input.ended:
         raise InvalidInput("give at least one message in `messages`, or `ended: true` to end the conversation.")
     said = [message.to_said() for message in input.messages]
-    appended = appending.append_messages(call, said, input.conversation_id, scope=input.scope, ended=input.ended)
+    appended = conversations.append_messages(call, said, input.conversation_id, scope=input.scope, ended=input.ended)
     return AppendedView(
         conversation_id=appended.conversation_id,
         ids=appended.ids,

@@ -4,9 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import delete as deleting
-from ...engine import forget as purging
-from ...engine import undo as undoing
+from ...engine import deleting, undoing
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Tier
@@ -169,12 +167,12 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
     """
     input.check_one_way("Nothing was forgotten")
     if input.id is not None:
-        receipt = purging.forget(call, input.id, with_merged=input.merged)
+        receipt = deleting.forget(call, input.id, with_merged=input.merged)
     elif input.ids is not None:
-        receipt = purging.forget_all(call, input.ids, with_merged=input.merged)
+        receipt = deleting.forget_all(call, input.ids, with_merged=input.merged)
     else:
-        receipt = purging.forget_matching(call, input.criteria(), with_merged=input.merged)
-    left = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: purging.MOST_LISTED]]
+        receipt = deleting.forget_matching(call, input.criteria(), with_merged=input.merged)
+    left = [LeftView(id=id, why=why) for id, why in list(receipt.left.items())[: deleting.MOST_LISTED]]
     return ReceiptView(
         id=receipt.ids[0] if input.id is not None else None,
         forgotten=[*receipt.ids, *receipt.also],
@@ -188,5 +186,5 @@ def forget(call: Call, input: ForgetInput) -> ReceiptView:
         unread_exports=receipt.unread or None,
         imports=[BroughtByView(id=id, name=name) for id, name in receipt.imports.items()] or None,
         more=receipt.more or None,
-        message=purging.sentence(receipt),
+        message=deleting.sentence(receipt),
     )

@@ -4,9 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import get as getting
-from ...engine import history as remembering
-from ...engine import list as listing
+from ...engine import reading
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import JsonObject
@@ -25,7 +23,7 @@ class GetInput(Input):
 @CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
 def get(call: Call, input: GetInput) -> MemoryView:
     """Read one memory by its id, with all its fields."""
-    memory = getting.get(call, input.id)
+    memory = reading.get(call, input.id)
     ends = call.space.get([link.target_id for link in memory.links])
     return memory_view(memory, [link for link in memory.links if link.target_id in ends])
 
@@ -52,9 +50,9 @@ def list_(call: Call, input: ListInput) -> ListView:
     if input.deleted:
         if others := sorted(input.model_fields_set - {"deleted", "limit", "offset"}):
             raise InvalidInput(f"`deleted` goes with `limit` and `offset` only; leave out `{others[0]}`.")
-        deleted = listing.list_deleted(call, limit=input.limit, offset=input.offset)
+        deleted = reading.list_deleted(call, limit=input.limit, offset=input.offset)
         return ListView(memories=[memory_view(memory) for memory in deleted.memories], total=deleted.total)
-    page = listing.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
+    page = reading.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
 
 
@@ -91,7 +89,7 @@ def history(call: Call, input: HistoryInput) -> HistoryView:
 
     An answer ends at `limit` versions or 4 MiB. If it has `next`, call again with that value as `after`.
     """
-    page = remembering.history(call, input.id, limit=input.limit, after=input.after)
+    page = reading.history(call, input.id, limit=input.limit, after=input.after)
     views = [
         RevisionView(memory=memory_view(r.memory), replaced_at=r.replaced_at, replaced_by=r.replaced_by)
         for r in page.revisions

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from ...engine import conversations
 from ...engine.call import Call
-from ...engine.conversations import retrieve_memory as retrieving
 from ...model import Search
 from .. import episode_markdown
 from ..episode_markdown import Detail
@@ -44,7 +44,7 @@ def retrieve_memory(call: Call, input: RetrieveInput) -> str:
     """
     wanted = episode_markdown.details(input.detail, input.detail_limit, input.limit)
     request = Search(query=input.query, limit=input.limit, filter=input.to_filter(call))
-    retrieved, found = retrieving.retrieve_memory(call, request)
+    retrieved, found = conversations.retrieve_memory(call, request)
     call.outcome = found.outcome
     found.check_answered()
     return episode_markdown.render(retrieved, wanted, call.now(), call.zone)

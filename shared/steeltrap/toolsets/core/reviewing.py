@@ -4,10 +4,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import review as reviewing
-from ...engine import simulate_decay as simulating
+from ...engine import scoring
 from ...engine.call import Call
-from ...engine.simulate_decay import Decay
+from ...engine.scoring import Decay
 from ...rules.retrievability import Grade
 from ...tools import Answer, Input
 from ..fields import MemoryId, Time
@@ -37,7 +36,7 @@ def review(call: Call, input: ReviewInput) -> DecayView:
     The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
     retrieval counts as a review with grade good, at most once per day.
     """
-    return _view(reviewing.review(call, input.id, input.grade))
+    return _view(scoring.review(call, input.id, input.grade))
 
 
 class SimulateInput(Input):
@@ -48,7 +47,7 @@ class SimulateInput(Input):
 @CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "at": "2027-01-31"},))
 def simulate_decay(call: Call, input: SimulateInput) -> DecayView:
     """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
-    return _view(simulating.simulate_decay(call, input.id, input.at))
+    return _view(scoring.simulate_decay(call, input.id, input.at))
 
 
 def _view(decay: Decay) -> DecayView:

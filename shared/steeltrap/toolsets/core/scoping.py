@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import Field
 
-from ...engine import list as listing
-from ...engine import sessions
-from ...engine import suggest_scope as suggesting
+from ...engine import reading
+from ...engine import scopes as sessions
+from ...engine import scopes as suggesting
 from ...engine.call import Call
-from ...engine.sessions import SessionUse
+from ...engine.scopes import SessionUse
 from ...rules.limits import check_scope
 from ...tools import Answer, Input
 from ..fields import Content, MemoryId, Scope
@@ -35,7 +35,7 @@ class ScopesView(Answer):
 @CORE.tool("list", "read", examples=({}, {"parent": "work"}))
 def list_scopes(call: Call, input: ListScopesInput) -> ScopesView:
     """List the scopes that have memories, each with its number of memories and the time of its last write."""
-    used = listing.list_scopes(call, None if input.parent is None else check_scope(input.parent))
+    used = reading.list_scopes(call, None if input.parent is None else check_scope(input.parent))
     return ScopesView(
         scopes=[
             ScopeView(scope=scope, memories=use.memories, last_written_at=use.last_written_at)

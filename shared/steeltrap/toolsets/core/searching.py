@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from ...engine import search as searching
+from ...engine import searching
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Diversity, Mode, Search, SortBy

@@ -5,10 +5,8 @@ from datetime import datetime
 
 from pydantic import Field
 
+from ...engine import exporting, importing
 from ...engine.call import Call
-from ...engine.transfer import export as exporting
-from ...engine.transfer import import_ as importing
-from ...engine.transfer import imports
 from ...model import Import, JsonObject
 from ...tools import Answer, Input
 from ..fields import ImportId, MemoryId
@@ -94,10 +92,10 @@ def import_(call: Call, input: ImportInput) -> ImportView:
     The calling agent becomes their `agent_id` and `imported_by`; `imported_at` is the time of the import. Another
     agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
     """
-    with imports.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
+    with importing.recorded(call, "core.import", ("steeltrap export",), id=input.import_id) as run:
         done = importing.import_records(call, input.records)
     errors = [ItemError(index=i, code=e.code, message=e.message) for i, e in done.errors.items()]
-    imports.done(
+    importing.done(
         call,
         replace(
             run,
@@ -147,7 +145,7 @@ def list_imports(call: Call, input: ListImportsInput) -> ImportsView:
 
     `list` with `import_id` lists the memories that one brought; undo_import takes one back.
     """
-    page = imports.list_imports(call, limit=input.limit, offset=input.offset)
+    page = importing.list_imports(call, limit=input.limit, offset=input.offset)
     return ImportsView(imports=[_run_view(call, run) for run in page.imports], total=page.total)
 
 
@@ -189,7 +187,7 @@ def undo_import(call: Call, input: UndoImportInput) -> ImportUndoneView:
     What was changed since is left and listed, and what was there before the import stays. The erased memories can't be
     restored, but the file can be imported again.
     """
-    undone = imports.undo_import(call, input.id)
+    undone = importing.undo_import(call, input.id)
     left = [ChangedView(id=memory.id, content=memory.content[:_SHOWN]) for memory in undone.left[:_LISTED]]
     return ImportUndoneView(
         id=undone.run.id,
@@ -205,7 +203,7 @@ def _run_view(call: Call, run: Import) -> ImportRunView:
     return ImportRunView(
         id=run.id,
         name=run.name,
-        state=imports.state_of(call, run),
+        state=importing.state_of(call, run),
         started_at=run.started_at,
         formats=list(run.formats) or None,
         agent_id=run.agent_id,

@@ -4,15 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...engine import batch_save as batch_saving
-from ...engine import batch_update as batch_updating
-from ...engine import consolidate as consolidating
-from ...engine import move as moving
-from ...engine import save as saving
-from ...engine import save_once
-from ...engine import update as updating
-from ...engine.batch_save import Batch, OnError
+from ...engine import consolidating, saving, updating
 from ...engine.call import Call
+from ...engine.saving import Batch, OnError
 from ...errors import SteeltrapError
 from ...ports import Guard
 from ...tools import Answer, Input
@@ -69,7 +63,7 @@ def save(call: Call, input: SaveInput) -> SavedView:
     `supersedes`.
     """
     if input.fold_duplicates and input.duplicate_threshold is None:
-        saved, _ = save_once.save_once(call, input.to_draft())
+        saved, _ = saving.save_once(call, input.to_draft())
     else:
         guard = None if input.duplicate_threshold is None else Guard(threshold=input.duplicate_threshold)
         saved = saving.save(call, input.to_draft(), guard)
@@ -125,7 +119,7 @@ class BatchSaveInput(Input):
 def batch_save(call: Call, input: BatchSaveInput) -> BatchView:
     """Save up to 100 memories in one call, by default all or nothing."""
     drafts = [item.to_draft() for item in input.items]
-    return _batch_view(batch_saving.batch_save(call, drafts, input.on_error), input.on_error)
+    return _batch_view(saving.batch_save(call, drafts, input.on_error), input.on_error)
 
 
 class UpdateInput(EditInput):
@@ -167,7 +161,7 @@ def batch_update(call: Call, input: BatchUpdateInput) -> BatchView:
     Some stores take at most 50 with rollback; the error then says so.
     """
     edits = [(item.id, item.to_edit()) for item in input.updates]
-    return _batch_view(batch_updating.batch_update(call, edits, input.on_error), input.on_error)
+    return _batch_view(updating.batch_update(call, edits, input.on_error), input.on_error)
 
 
 class ConsolidateInput(Input):
@@ -223,7 +217,7 @@ class MovedView(Answer):
 )
 def move(call: Call, input: MoveInput) -> MovedView:
     """Move memories to another scope. The answer lists those that could not be moved, with the reason."""
-    moved = moving.move(call, input.ids, input.scope)
+    moved = updating.move(call, input.ids, input.scope)
     return MovedView(
         moved=[memory.id for memory in moved.memories],
         failed=[_item_error(input.ids.index(id), error) for id, error in moved.failures.items()],

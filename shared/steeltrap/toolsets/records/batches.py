@@ -4,11 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...engine import batch_save as batch_saving
-from ...engine import batch_update as batch_updating
-from ...engine.batch_save import Batch, OnError
-from ...engine.batch_update import NamedEdit
+from ...engine import saving, updating
 from ...engine.call import Call
+from ...engine.saving import Batch, OnError
+from ...engine.updating import NamedEdit
 from ...errors import InvalidInput
 from ...model import Draft
 from ...tools import Answer, Input
@@ -68,7 +67,7 @@ class BatchStoredView(Answer):
 )
 def memory_batch_store(call: Call, input: BatchStoreInput) -> BatchStoredView:
     """Store several memories in one call, at most 100. If `success` is false, `errors` lists the failures."""
-    batch = batch_saving.batch_save(call, [_draft(item) for item in input.items], input.on_error)
+    batch = saving.batch_save(call, [_draft(item) for item in input.items], input.on_error)
     ids = [memory.id for memory in batch.memories]
     return BatchStoredView(success=not batch.errors, stored_count=len(ids), stored_ids=ids, errors=_errors(batch))
 
@@ -113,7 +112,7 @@ def memory_batch_update(call: Call, input: BatchUpdateInput) -> BatchUpdatedView
 
     At most 100; with rollback some stores take at most 50, and the error says so.
     """
-    batch = batch_updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
+    batch = updating.batch_update(call, [_edit(item) for item in input.updates], input.on_error)
     ids = [memory.id for memory in batch.memories]
     return BatchUpdatedView(success=not batch.errors, updated_count=len(ids), updated_ids=ids, errors=_errors(batch))
 

@@ -4,9 +4,7 @@ from math import ceil
 
 from pydantic import Field
 
-from ...engine import get as getting
-from ...engine import list as listing
-from ...engine import search as searching
+from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import ContentType, Filter, Hit, JsonObject, Mode, Search, SortBy, Tier
 from ...tools import Answer, Input
@@ -98,7 +96,7 @@ class RecordView(Answer):
 @RECORDS.tool("get", "read", examples=({"id": "550e8400-e29b-41d4-a716-446655440000"},))
 def memory_get(call: Call, input: GetInput) -> RecordView:
     """Get one memory by its id."""
-    memory = getting.get(call, input.id)
+    memory = reading.get(call, input.id)
     return RecordView(
         id=memory.id,
         content=memory.content,
@@ -158,7 +156,7 @@ def memory_list(call: Call, input: ListInput) -> ListView:
         created_after=input.created_after,
         created_before=input.created_before,
     )
-    page = listing.list_memories(call, filter, limit=input.limit, offset=input.offset)
+    page = reading.list_memories(call, filter, limit=input.limit, offset=input.offset)
     memories = [
         ListedView(
             id=memory.id,

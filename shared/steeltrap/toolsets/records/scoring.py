@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ...engine import score as scoring
+from ...engine import scoring
 from ...engine.call import Call
 from ...rules.limits import MAX_CONTEXT_CHARACTERS
 from ...tools import Answer, Input

@@ -5,10 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...engine import consolidate as consolidating
-from ...engine import delete as deleting
-from ...engine import save as saving
-from ...engine import update as updating
+from ...engine import consolidating, deleting, saving, updating
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Draft, Edit, Outcome, OutcomeKind, Tier

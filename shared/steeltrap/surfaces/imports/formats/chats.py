@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
 
-from ....engine.conversations.append_messages import Said
-from ....engine.conversations.import_ import Conversation
+from ....engine.conversations import Said
+from ....engine.importing import Conversation
 from ....errors import InvalidInput
 from ....model import JsonObject, Message, When
 from ....rules.transcripts.said import cleaned

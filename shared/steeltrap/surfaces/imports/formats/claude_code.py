@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import BinaryIO, Final
 
-from ....engine.conversations.append_messages import Said
-from ....engine.conversations.import_ import Conversation
+from ....engine.conversations import Said
+from ....engine.importing import Conversation
 from ....model import JsonObject, Message
 from ....rules.transcripts import claude_code
 from ....rules.transcripts.said import Said as InTranscript

@@ -1,4 +1,4 @@
-"""Score: how important a memory is, and setting that manually."""
+"""Scoring: how important a memory is, how well it would be remembered on a date, and reviews, which change that."""
 
 from datetime import datetime
 
@@ -7,9 +7,10 @@ from ..model import Edit, Importance, Memory, Usage, to_micros
 from ..model.frozen import frozen
 from ..rules import limits
 from ..rules.importance import UNREAD, importance
+from ..rules.retrievability import Grade, falls_below, graded, retrievability
 from .call import Call
-from .get import find
-from .update import commit_edits
+from .reading import find
+from .updating import commit_edits
 
 
 @frozen
@@ -63,3 +64,46 @@ def _of(memory: Memory, usage: Usage, now: datetime) -> float:
     if memory.importance is not None:
         return memory.importance.score
     return round(importance(created=to_micros(memory.created_at), usage=usage, now=to_micros(now)), 4)
+
+
+@frozen
+class Decay:
+    """Retrievability, 0 to 1, at a time, and from when on it is below 0.9 and 0.5; None for never."""
+
+    id: str
+    at: datetime
+    retrievability: float
+    below_90_percent_at: datetime | None
+    below_50_percent_at: datetime | None
+
+
+def simulate_decay(call: Call, id: str, at: datetime) -> Decay:
+    """A look ahead that counts as no reading. Raises NotFound."""
+    memory = find(call, id)
+    return decay(memory, call.space.usage([memory.id]).get(memory.id, Usage()), at)
+
+
+def decay(memory: Memory, usage: Usage, at: datetime) -> Decay:
+    """The decay of a memory with this usage."""
+    return Decay(
+        id=memory.id,
+        at=at,
+        retrievability=round(retrievability(memory, usage, at), 4),
+        below_90_percent_at=falls_below(memory, usage, 0.9),
+        below_50_percent_at=falls_below(memory, usage, 0.5),
+    )
+
+
+def review(call: Call, id: str, grade: Grade) -> Decay:
+    """How the memory fades from now on, once the grade is written durably.
+
+    A grade is someone's word, so it counts at any time, not once a day as a retrieval does. Raises
+    NotFound, and Unavailable where it can't be kept.
+    """
+    while True:
+        memory = find(call, id)
+        known = call.space.usage([memory.id]).get(memory.id, Usage())
+        now = call.now()
+        card = graded(memory, known, now, grade)
+        if call.space.keep_review(memory.id, previous=known.card, card=card):
+            return decay(memory, Usage(card=card), now)

@@ -1,16 +1,20 @@
-"""Search: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
+"""Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final
 
-from ..errors import IndexUnavailable, InvalidInput
+from ..errors import INDEX_FAILURES, IndexUnavailable, InvalidInput
 from ..model import (
     Candidates,
+    Days,
+    Embedding,
     Filter,
     Hit,
+    Matches,
     Memory,
     Outcome,
     OutcomeKind,
@@ -22,16 +26,17 @@ from ..model.frozen import frozen
 from ..rules import precision
 from ..rules.analysis import query_tokens, tokens
 from ..rules.budget import fit
+from ..rules.chunking import chunks, passage
 from ..rules.day_questions import Asked, asked
-from ..rules.days import around, in_zone
+from ..rules.days import around, in_zone, minute_text
 from ..rules.importance import UNREAD, importance
 from ..rules.indexed_words import searchable_text
-from ..rules.matching import sees
+from ..rules.matching import admits, sees
+from ..rules.precision import subject
 from ..rules.said_once import said_once
-from ..rules.vectors import has_direction
+from ..rules.vectors import calibrated, has_direction, nearest
 from .call import Call
-from .search_outcome import WORDLESS, nothing_relevant, told
-from .successors import are_crowded_out, credit, heirs
+from .superseding import are_crowded_out, credit, heirs
 
 if TYPE_CHECKING:
     from ..rules.fusion import Column, Fused, Scored
@@ -345,3 +350,113 @@ def _hit(fused: "Fused", memory: Memory) -> Hit:
         importance=None if fused.importance is None else round(fused.importance, 4),
         boosts={name: round(value, 4) for name, value in fused.boosts.items()},
     )
+
+
+WORDLESS: Final = Outcome(
+    kind=OutcomeKind.NOTHING_MATCHED, message="The query has no word to search by; say what to look for."
+)
+
+
+def nothing_relevant(days: Sequence[Days]) -> Outcome:
+    """The outcome of a search whose best memory is unrelated to the query, and to the days that it names."""
+    if not days:
+        return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
+    first, last = days[-1]
+    named = first.isoformat() if first == last else f"{first.isoformat()} to {last.isoformat()}"
+    return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message=f"No stored memory is about this and {named}.")
+
+
+def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
+    """The outcome of a search that found so many memories, of which the hits are shown, to somebody in a zone."""
+    more = found - len(hits)
+    if matches.degraded:
+        incomplete = f"The answer may be incomplete: {matches.degraded}"
+        return Outcome(kind=OutcomeKind.DEGRADED, message=incomplete, more=more)
+    parts = sum(hit.left_out > 0 for hit in hits)
+    if more or parts:
+        shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
+        cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
+        return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
+    if hits:
+        return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
+    if not matches.stored:
+        return Outcome(kind=OutcomeKind.NOTHING_STORED, message="Nothing is stored yet.")
+    as_of = request.filter.as_of
+    if not matches.admitted and as_of is not None and replace(request.filter, as_of=None).is_open():
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"Nothing was stored yet at {minute_text(as_of, zone)}; "
+            "search with a later `as_of`, or without it.",
+        )
+    if not matches.admitted:
+        return Outcome(
+            kind=OutcomeKind.FILTERED_OUT,
+            message=f"None of the {matches.stored} stored memories pass the filter; search with fewer conditions.",
+        )
+    cosines = matches.candidates.cosine
+    best = None if cosines is None or not len(cosines) else round(float(cosines.max()), 4)
+    if request.min_similarity > 0 and best is not None:
+        return Outcome(
+            kind=OutcomeKind.BELOW_FLOOR,
+            message=f"The nearest memory has similarity {best}, below {request.min_similarity:g}; lower the threshold.",
+            best_score=best,
+        )
+    return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)
+
+
+_LATEST: Final = 100
+_MOST_CHANGED: Final = 20
+
+
+def passages(call: Call, query: str, memories: Sequence[Memory]) -> list[str]:
+    """The text of each memory, or its best chunk if it has several."""
+    spans = {memory.id: found for memory in memories if len(found := chunks(memory.content)) > 1}
+    if not spans:
+        return [memory.content for memory in memories]
+    asked, vectors = _vectors(call, query, list(spans))
+    return [
+        _best(call, query, spans[memory.id], asked, vectors.get(memory.id, ()))
+        if memory.id in spans
+        else memory.content
+        for memory in memories
+    ]
+
+
+def _vectors(call: Call, query: str, ids: Sequence[str]) -> tuple[Embedding, dict[str, tuple[Embedding, ...]]]:
+    """The query's vector and those of the chunks; none where the index fails, since words can do without."""
+    try:
+        return call.embed([query], "query")[0], call.space.embeddings(ids)
+    except INDEX_FAILURES:
+        return b"", {}
+
+
+def _best(call: Call, query: str, spans: Sequence[str], asked: Embedding, vectors: Sequence[Embedding]) -> str:
+    words = frozenset(query_tokens(query))
+    said = [words & frozenset(tokens(span)) for span in spans]
+    # A word that every chunk has tells them apart no better than one that none has.
+    worth = {word: 1 / sum(word in of_span for of_span in said) for of_span in said for word in of_span}
+    whole = sum(worth.values()) or 1.0
+    weight = call.rules.ranking.vector
+    scores = [(1 - weight) * sum(worth[word] for word in sorted(of_span)) / whole for of_span in said]
+    if len(vectors) == len(spans):
+        for place, vector in enumerate(vectors):
+            scores[place] += weight * calibrated(nearest(asked, [vector]), call.embedder.unrelated)
+    return passage(spans, scores.index(max(scores)))
+
+
+def by_earlier_text(call: Call, query: str, filter: Filter, limit: int) -> list[Hit]:
+    """Notes updated lately whose text before the update has every word of the query's subject, newest first.
+
+    A correction may share no word with what it corrects: "User's name is Shantanu" became "User prefers SG", and is
+    still the answer for "name".
+    """
+    about = subject(query)
+    latest = call.space.latest_writes(_LATEST) if about else []
+    changed = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
+    score = 1 - call.rules.ranking.vector
+    found = []
+    for memory in call.in_time(changed[:_MOST_CHANGED]):
+        earlier = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
+        if earlier and about.issubset(tokens(earlier[0].memory.content)):
+            found.append(Hit(memory=memory, score=round(score, 4)))
+    return sorted(found, key=lambda hit: (-to_micros(hit.memory.created_at), hit.memory.id))[:limit]

@@ -1,19 +1,27 @@
-"""Update: replace text and tags, merge metadata, keep what is omitted, one transaction with the old image."""
+"""Updating: replace text and tags, merge metadata, keep what is omitted; one memory, many, or a whole scope's.
 
+The image before stays in history, written in the same transaction.
+"""
+
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ..errors import InvalidInput, VersionConflict
-from ..model import Edit, Memory, Message, Revision, Tier
-from ..ports import Entry, Replace
+from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge, VersionConflict
+from ..model import Draft, Edit, Memory, Message, Revision, Tier
+from ..model.frozen import frozen
+from ..ports import Entry, Guard, Replace
 from ..rules import limits, novelty
+from ..rules.analysis import text_digest
 from ..rules.indexed_words import searchable_text
+from ..rules.limits import check_content, check_id, check_scope
+from . import saving, superseding
 from .call import Call
-from .entry import embed_memories, entry, unchanged_text
-from .get import find
-from .redact import redacted
-from .save import look_around
+from .entries import embed_memories, entry, unchanged_text
+from .reading import find
+from .saving import Batch, OnError, check_rollback_size, look_around
+from .secrets import redacted, redacted_text
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
@@ -161,3 +169,136 @@ def _moves(old: Memory, new: Memory) -> bool:
     if old.occurred_at != new.occurred_at or old.scope != new.scope:
         return True
     return searchable_text(old) != searchable_text(new)
+
+
+def revise(call: Call, id: str, content: str) -> Memory:
+    """The memory that supersedes another by a new text, with the other's scope, category and tags.
+
+    Where that scope has the text already, the memory that says it takes the place. Raises NotFound, Conflict for what
+    is superseded already or says this already.
+    """
+    content = redacted_text(call, "content", content)
+    check_content(content)
+    while True:
+        old = find(call, id)
+        if text_digest(content) == text_digest(old.content) and old.superseded_by is None:
+            raise Conflict(f"Memory {old.id} says this already; nothing was changed.", id=old.id)
+        draft = Draft(
+            content=content,
+            content_type=old.content_type,
+            scope=old.scope,
+            category=old.category,
+            tags=old.tags,
+            metadata=old.metadata,
+            pinned=old.pinned,
+            supersedes=(old.id,),
+        )
+        try:
+            return saving.save(call, draft, Guard(same_text=True)).memory
+        except Duplicate as duplicate:
+            there = call.space.get([duplicate.id]).get(duplicate.id)
+        try:
+            if there is not None:
+                call.commit([superseding.marked(call, old, there, call.now())])
+                return there
+        except VersionConflict:
+            pass
+        call.deadline.left()  # one of the two went or was changed in between
+
+
+MAX_UPDATES: Final = 100
+
+NamedEdit = tuple[str, Edit]
+
+
+def batch_update(call: Call, edits: Sequence[NamedEdit | InvalidInput], on_error: OnError) -> Batch:
+    """Edit up to 100 memories; all or nothing (`rollback`) as many as the store can write so.
+
+    An item that is no edit stands for one that could not be read, and why.
+    """
+    if len(edits) > MAX_UPDATES:
+        raise TooLarge(f"{len(edits)} updates in one batch; at most {MAX_UPDATES}. Split the batch.")
+    if on_error == "rollback":
+        return _all_or_nothing(call, edits)
+    written: list[Memory] = []
+    errors: dict[int, SteeltrapError] = {}
+    for index, item in enumerate(edits):
+        try:
+            written.append(update(call, *_readable(item)))
+        except SteeltrapError as error:
+            errors[index] = error
+            if on_error == "stop":
+                break
+    return Batch(memories=written, errors=errors)
+
+
+def _readable(item: NamedEdit | InvalidInput) -> NamedEdit:
+    if isinstance(item, InvalidInput):
+        raise item
+    return item
+
+
+def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Batch:
+    most = call.space.atomic_updates
+    if most is not None and len(edits) > most:
+        raise TooLarge(
+            f"{len(edits)} updates can't be written all or nothing, at most {most}: use on_error='continue', or "
+            "split the batch."
+        )
+    while True:
+        images, errors = _read(call, edits)
+        if errors:
+            return Batch(memories=[], errors=errors)
+        check_rollback_size([edited(call, image, edit) for image, edit in images])
+        try:
+            return Batch(memories=commit_edits(call, images), errors={})
+        except VersionConflict:
+            call.deadline.left()
+
+
+def _read(
+    call: Call, edits: Sequence[NamedEdit | InvalidInput]
+) -> tuple[list[tuple[Memory, Edit]], dict[int, SteeltrapError]]:
+    images: list[tuple[Memory, Edit]] = []
+    errors: dict[int, SteeltrapError] = {}
+    seen: set[str] = set()
+    for index, item in enumerate(call.in_time(edits)):
+        try:
+            id, edit = _readable(item)
+            check_edit(edit)
+            if check_id(id) in seen:
+                raise InvalidInput(f"memory {id} is edited twice in one batch; merge the two edits.")
+            seen.add(check_id(id))
+            image = find(call, id)
+            edited(call, image, edit)
+            images.append((image, edit))
+        except SteeltrapError as error:
+            errors[index] = error
+    return images, errors
+
+
+@frozen
+class Moved:
+    """The memories in their new scope, the scope that each was in by its id, and why each of the others stayed."""
+
+    memories: list[Memory]
+    sources: dict[str, str]
+    failures: dict[str, SteeltrapError]
+
+
+def move(call: Call, ids: Sequence[str], scope: str) -> Moved:
+    """Automatic links are found again in the new scope; manual ones stay. What is there already is left alone."""
+    scope = check_scope(scope)
+    moved: dict[str, Memory] = {}
+    sources: dict[str, str] = {}
+    failures: dict[str, SteeltrapError] = {}
+    for id in dict.fromkeys(ids):
+        try:
+            current = find(call, id)
+            if current.id in moved:
+                continue
+            moved[current.id] = current if current.scope == scope else update(call, current.id, Edit(scope=scope))
+            sources[current.id] = current.scope
+        except SteeltrapError as error:
+            failures[id] = error
+    return Moved(memories=list(moved.values()), sources=sources, failures=failures)

@@ -9,10 +9,10 @@ from ..ports import Replace
 from ..rules.matching import in_scopes
 from . import superseding
 from .call import Call
-from .delete import delete_image
-from .entry import embed_memories, entry
-from .get import find, not_found
-from .update import check_version
+from .deleting import delete_image
+from .entries import embed_memories, entry
+from .reading import find, not_found
+from .updating import check_version
 
 _LOOKED_THROUGH: Final = 200
 

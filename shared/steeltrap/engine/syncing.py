@@ -1,30 +1,85 @@
-"""Import from a file: the memories of an exported file, with a choice for those that are there already."""
+"""Syncing: memories of an exchange file are imported, with a choice for those that are stored already."""
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID, uuid5
 
-from ... import record
-from ...errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
-from ...model import Draft, Filter, Link, Memory
-from ...model.frozen import frozen
-from ...ports import Create
-from ...rules.analysis import text_digest
-from ...rules.limits import check_file_name, check_memory
-from .. import associate as associating
-from .. import save as saving
-from .. import superseding
-from .. import update as updating
-from ..call import Call
-from ..entry import embed_memories, entry
-from ..redact import redacted
-from .export_file import files_of, pages
-from .import_ import belonging, stamped
-from .sync_fates import Fate, Strategy, differs, fate_of, merging, overwriting
-from .sync_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
+from .. import record
+from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
+from ..model import Draft, Edit, Filter, Link, Memory
+from ..model.frozen import frozen
+from ..ports import Create
+from ..rules.analysis import text_digest
+from ..rules.limits import check_file_name, check_memory
+from ..rules.matching import fold_tag
+from . import consolidating, saving, superseding, updating
+from .call import Call
+from .entries import embed_memories, entry
+from .exchange_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
+from .exporting import files_of, pages
+from .importing import belonging, stamped
+from .secrets import redacted
+from .updating import CLEARABLE
+
+Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
+Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
+
+
+def fate_of(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
+    """What becomes of a memory, and which of those that are here it meets."""
+    if not there:
+        return "new", None
+    if strategy == "create_versions":
+        same = next((old for old in there if not differs(old, given)), None)
+        return ("version", there[0]) if same is None else ("skipped", same)
+    old = there[0]
+    if strategy == "skip_duplicates" or not differs(old, given):
+        return "skipped", old
+    if strategy == "overwrite":
+        return "overwritten", old
+    edit = merging(old, given)
+    adds = edit.tags != old.tags or edit.category is not None or {**old.metadata, **given.metadata} != old.metadata
+    return ("merged" if adds else "skipped"), old
+
+
+_COMPARED: Final = ("content", "tags", "metadata", "category", "context", "confidence", "content_type", "tier", "scope")
+
+
+def differs(old: Memory, given: Memory) -> bool:
+    """Whether a file says anything else of a memory than is here."""
+    return any(getattr(old, name) != getattr(given, name) for name in _COMPARED)
+
+
+def overwriting(old: Memory, given: Memory) -> Edit:
+    """The edit that puts the file's in place of what is here."""
+    gone = dict.fromkeys(key for key in old.metadata if key not in given.metadata)
+    return Edit(
+        content=given.content,
+        tags=given.tags,
+        metadata={**gone, **given.metadata},
+        category=given.category,
+        context=given.context,
+        confidence=given.confidence,
+        content_type=given.content_type,
+        tier=given.tier,
+        scope=given.scope,
+        clear=tuple(name for name in CLEARABLE if getattr(given, name) is None),
+    )
+
+
+def merging(old: Memory, given: Memory) -> Edit:
+    """The edit that adds the file's tags and metadata to what is here."""
+    known = {fold_tag(tag) for tag in old.tags}
+    added = tuple(tag for tag in given.tags if fold_tag(tag) not in known)
+    return Edit(
+        tags=old.tags + added,
+        metadata=given.metadata or None,
+        category=given.category if old.category is None else None,
+    )
+
 
 _CREATED: Final = ("new", "version")
 _BLOCK: Final = 100
@@ -250,7 +305,7 @@ def _edit(call: Call, step: _Step) -> None:
     edit = overwriting(step.old, step.given) if step.fate == "overwritten" else merging(step.old, step.given)
     updating.update(call, step.id, replace(edit, imported=True))
     for link in step.links:
-        associating.associate(call, step.id, link.target_id, link.strength)
+        consolidating.associate(call, step.id, link.target_id, link.strength)
 
 
 _Place = tuple[str, bytes, bool]

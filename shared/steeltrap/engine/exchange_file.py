@@ -19,13 +19,13 @@ from datetime import datetime
 from io import BytesIO
 from typing import Final
 
-from ... import record
-from ...errors import InvalidInput, SteeltrapError, TooLarge
-from ...model import JsonObject, Link, Memory
-from ...model.frozen import frozen
-from ...rules import limits
-from ...rules.json_pieces import parsed
-from ...rules.novelty import LINK_FLOOR
+from .. import record
+from ..errors import InvalidInput, SteeltrapError, TooLarge
+from ..model import JsonObject, Link, Memory
+from ..model.frozen import frozen
+from ..rules import limits
+from ..rules.json_pieces import parsed
+from ..rules.novelty import LINK_FLOOR
 
 FORMAT_VERSION: Final = "1.0"
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024

@@ -1,0 +1,515 @@
+"""Deleting and forgetting.
+
+A deleted memory is out of sight at once and can be brought back until the retention time. A forgotten one is gone at
+once, to the bytes, with what was made of it alone; the receipt lists what is left.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+
+from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
+from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
+from ..model.frozen import frozen
+from ..ports import Create, Replace
+from ..rules.ids import piece_id
+from ..rules.limits import check_id
+from ..rules.matching import admits
+from ..rules.naming import named
+from ..rules.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
+from . import saving, superseding
+from .call import Call
+from .entries import embed_memories, entry, out_of_search
+from .exchange_file import MAX_FILE_BYTES, expand
+from .reading import find
+from .updating import check_version
+
+_PAGE = 200
+
+
+@frozen
+class Criteria:
+    """Which memories to delete; everything given must hold. Pinned ones are always spared."""
+
+    tier: Tier | None = None
+    older_than: datetime | None = None
+    scope: str | None = None
+    include_child_scopes: bool = False
+    tags: tuple[str, ...] = ()
+    agent_id: str | None = None
+    untrusted: bool | None = None
+
+    def is_empty(self) -> bool:
+        return self == Criteria(include_child_scopes=self.include_child_scopes)
+
+    def check(self, done: str) -> None:
+        """Raise InvalidInput where there is none; `done` is what did not happen."""
+        if self.is_empty():
+            raise InvalidInput(
+                "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
+                f"nothing was {done}."
+            )
+
+    def filter(self) -> Filter:
+        return Filter(
+            tier=self.tier,
+            created_before=self.older_than,
+            scope=self.scope,
+            include_child_scopes=self.include_child_scopes,
+            tags=self.tags,
+            agent_id=self.agent_id,
+            untrusted=self.untrusted,
+            # What was superseded would come back otherwise.
+            include_superseded=True,
+        )
+
+    def of(self, memories: Iterable[Memory]) -> Iterator[Memory]:
+        """Those for which they hold: turns, deleted and expired ones too."""
+        filter = replace(self.filter(), include_turns=True)
+        for memory in memories:
+            if admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at):
+                yield memory
+
+
+@frozen
+class Deleted:
+    """The ids that were deleted; `more` says that time ran out before all were."""
+
+    ids: list[str]
+    more: bool = False
+
+
+def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
+    """Delete one memory and answer its last image. Raises NotFound, or VersionConflict."""
+    while True:
+        current = find(call, id)
+        check_version(current, version)
+        try:
+            return delete_image(call, current)
+        except VersionConflict:
+            # It, or what it superseded, was changed in between; a `version` is checked again.
+            call.deadline.left()
+
+
+def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
+    """Delete memories one by one. Unknown ones, and those that someone else just deleted, are left out."""
+    known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
+    there = call.space.get(known)
+    if not call.rules.retention:
+        return Deleted(ids=erase(call, list(there)).ids if there else [])
+    deleted: list[str] = []
+    for id in there:
+        try:
+            deleted.append(delete(call, id).id)
+        except NotFound:
+            continue
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
+
+
+def delete_matching(call: Call, criteria: Criteria) -> Deleted:
+    """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
+    criteria.check("deleted")
+    deleted: list[str] = []
+    spared = 0
+    while page := call.space.page(criteria.filter(), limit=_PAGE, offset=spared).memories:
+        doomed = [memory.id for memory in page if not memory.pinned]
+        spared += len(page) - len(doomed)
+        try:
+            part = delete_all(call, doomed)
+        except Unavailable:
+            if not deleted:
+                raise
+            return Deleted(ids=deleted, more=True)
+        deleted += part.ids
+        if part.more:
+            return Deleted(ids=deleted, more=True)
+    return Deleted(ids=deleted)
+
+
+def deletion(call: Call, current: Memory) -> Replace:
+    """The change that puts an image out of sight and keeps it for undo."""
+    now = max(call.now(), current.updated_at)
+    gone = replace(
+        current, deleted_at=now, updated_at=now, updated_by=call.caller.agent_id, version=current.version + 1
+    )
+    return Replace(entry=out_of_search(gone), expected=current.version)
+
+
+def delete_image(call: Call, current: Memory) -> Memory:
+    """Delete a memory that was just read, and bring back what it superseded. Raises VersionConflict."""
+    if not call.rules.retention:
+        erase(call, [current.id])
+        return current
+    olds = call.space.superseded([current.id])
+    change = deletion(call, replace(current, supersedes=tuple(old.id for old in olds)))
+    call.commit([*superseding.released(call, olds, change.entry.memory.updated_at), change])
+    return change.entry.memory
+
+
+_ROUNDS: Final = 5
+"""Each round but the first is for what others wrote in the meantime."""
+_MOST_PIECES: Final = 64
+
+
+@dataclass(slots=True)
+class Erased:
+    """What was erased: the `ids` that were asked for, `also` what only they held, and what all of it said.
+
+    `rewritten` has the new id of each episode that lost messages, "" for one that lost all. `back` are memories that
+    one of these superseded.
+    `left` says of each memory that is still there why it counts as a remnant: `merged` from one of these, `same text`,
+    or `names it`; `is_checked` whether there was time to see that.
+    """
+
+    ids: list[str]
+    is_checked: bool = False
+    also: dict[str, None] = field(default_factory=dict)
+    rewritten: dict[str, str] = field(default_factory=dict)
+    back: dict[str, None] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, None] = field(default_factory=dict)
+    said: set[SaidKey] = field(default_factory=set)
+    conversations: set[str] = field(default_factory=set)
+
+    def all(self) -> set[str]:
+        return {*self.ids, *self.also, *self.rewritten}
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the images say that may hang together with what is erased, by id."""
+
+    turns: dict[str, set[SaidKey]] = field(default_factory=lambda: defaultdict(set))
+    episodes: dict[str, set[SaidKey]] = field(default_factory=lambda: defaultdict(set))
+    merged: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    texts: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    long: set[str] = field(default_factory=set)
+    left: dict[str, str] = field(default_factory=dict)
+
+
+def erase(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Erased:
+    """Purge memories that are there, deleted or not, with what only they hold, and see what is left of them.
+
+    An episode takes its messages along, and a long message all its turns. An episode that loses a message is written
+    again without it, or goes if it has no other. `with_merged` takes along what was merged from them. Raises
+    Unavailable.
+    """
+    erased = Erased(ids=list(ids))
+    doomed = set(ids)
+    for _ in range(_ROUNDS):
+        try:
+            seen = _look(call, erased, doomed)
+        except Unavailable:
+            if doomed:
+                raise
+            return erased  # it is gone, and a repeated call would not know it
+        along = _along(erased, seen, doomed, with_merged=with_merged)
+        shrunk = [id for id, said in seen.episodes.items() if id not in along and id not in doomed]
+        shrunk = [id for id in shrunk if seen.episodes[id] & erased.said]
+        erased.left = seen.left
+        if not (doomed or along or shrunk):
+            erased.is_checked = True
+            break
+        _rewrite(call, erased, shrunk)
+        _purge(call, erased, along, doomed)
+        doomed = set()
+    return erased
+
+
+def rewrite_without(call: Call, episode: Memory, gone: Iterable[Memory]) -> Memory | None:
+    """Put an episode without some turns in place of one that was just made; None where nothing is left of it.
+
+    For turns that were forgotten while it was made.
+    """
+    said = {key for turn in gone for key in said_in(turn)}
+    new = _written_without(call, episode, said)
+    call.space.purge([episode.id])
+    return new
+
+
+def _look(call: Call, erased: Erased, doomed: Collection[str]) -> _Seen:
+    """Look at every image there is, earlier ones too."""
+    there = call.space.get(list(doomed), deleted=True) if doomed else {}
+    erased.conversations |= {m.conversation_id for m in there.values() if m.conversation_id is not None}
+    seen = _Seen()
+    remnant = None if doomed else _Remnant(erased)
+    for earlier in (False, True):
+        for image in call.in_time(call.space.images(earlier=earlier)):
+            _note(seen, image, erased, doomed)
+            if remnant is not None and image.id not in seen.left and (why := remnant.why(image)):
+                seen.left[image.id] = why
+    return seen
+
+
+class _Remnant:
+    """Knows what is left of what was erased."""
+
+    def __init__(self, erased: Erased) -> None:
+        self._gone = erased.all()
+        self._words = Words(erased.texts)
+        self._ids = Words(ids=self._gone)
+
+    def why(self, image: Memory) -> str:
+        """Why an image counts as a remnant; "" if it doesn't."""
+        if not merged_from(image).isdisjoint(self._gone):
+            return "merged"
+        said = [Folded(text) for text in texts_of(image)]
+        if self._words.are_in(said):
+            return "same text"
+        is_named = self._ids.are_in([*said, *map(Folded, beside(image))]) or not named(image).isdisjoint(self._gone)
+        return "names it" if is_named else ""
+
+
+def _note(seen: _Seen, image: Memory, erased: Erased, doomed: Collection[str]) -> None:
+    sources = merged_from(image)
+    is_near = image.conversation_id in erased.conversations
+    if sources:
+        seen.merged[image.id] |= sources
+    if is_near and (said := said_in(image)):
+        (seen.turns if image.source == "conversation" else seen.episodes)[image.id] |= said
+        if image.source == "conversation" and 2 * len(image.content.encode()) > MAX_CONTENT_BYTES:
+            seen.long.add(image.id)
+    if is_near or sources or image.id in doomed:
+        seen.texts[image.id] |= dict.fromkeys(texts_of(image))
+
+
+def _along(erased: Erased, seen: _Seen, doomed: Collection[str], *, with_merged: bool) -> list[str]:
+    """The ids of what goes along, and note what all of it says."""
+    gone = {*doomed, *erased.all()}
+    messages = [{id, *(piece_id(id, n) for n in range(1, _MOST_PIECES))} & {*seen.turns} for id in seen.long]
+    while True:
+        said = erased.said | {key for of in (seen.turns, seen.episodes) for id in gone for key in of.get(id, ())}
+        more = {id for id, keys in seen.turns.items() if not keys.isdisjoint(said)}
+        more |= {id for id, keys in seen.episodes.items() if keys <= said}
+        more |= {id for message in messages if not message.isdisjoint(gone) for id in message}
+        if with_merged:
+            more |= {id for id, sources in seen.merged.items() if not sources.isdisjoint(gone)}
+        erased.said = said
+        if more <= gone:
+            break
+        gone |= more
+    there = seen.turns.keys() | seen.episodes.keys() | seen.merged.keys()
+    along = [id for id in there if id in gone and id not in doomed]
+    for id in (*along, *doomed):
+        erased.texts |= seen.texts.get(id, {})
+    return along
+
+
+def _purge(call: Call, erased: Erased, along: Sequence[str], doomed: Collection[str]) -> None:
+    erased.also |= dict.fromkeys(id for id in along if id not in erased.ids)
+    back = call.space.superseded([*along, *doomed])
+    if more := [*along, *(id for id in erased.rewritten)]:
+        call.space.purge(more)
+    if doomed:
+        call.space.purge(list(doomed))
+    gone, now = erased.all(), call.now()
+    erased.back |= {old.id: None for old in back if old.id not in gone and old.is_visible(now)}
+
+
+def _rewrite(call: Call, erased: Erased, shrunk: Sequence[str]) -> None:
+    there = call.space.get(shrunk, deleted=True) if shrunk else {}
+    for id, episode in there.items():
+        new = _written_without(call, episode, erased.said)
+        erased.rewritten[id] = new.id if new is not None else ""
+
+
+def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> Memory | None:
+    """The episode without some messages and without its history, stored under an id that follows from what it says.
+
+    It keeps tags, links, place and state. Two who forget different messages at once make the same one in the end.
+    """
+    rest = without_said(episode, said)
+    if rest is None:
+        return None
+    told = json.dumps([rest.content, *([m.role, m.content, str(m.time)] for m in rest.messages)])
+    new = replace(
+        rest,
+        id=saving.rewritten_id(call, rest, told),
+        updated_at=max(call.now(), rest.updated_at),
+        version=1,
+        restored_version=None,
+        links=_links_of(call, rest),
+    )
+    [embeddings] = embed_memories(call, [new])
+    found_by = out_of_search(new) if new.deleted_at is not None else entry(new, embeddings)
+    while True:
+        olds = call.space.superseded([episode.id])
+        made = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
+        try:
+            # It says less than what it takes the place of.
+            call.commit([Create(entry=made), *(superseding.marked(call, old, new) for old in olds)], within_quota=False)
+        except AlreadyExists:  # an earlier call was cut short, or another one forgets the same
+            return new
+        except VersionConflict:
+            call.deadline.left()
+        else:
+            return new
+
+
+def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:
+    """The links of an episode from both sides: those that others have to it go with its id."""
+    links = {link.target_id: link for link in episode.links}
+    for there in call.space.associations([episode.id])[episode.id]:
+        links.setdefault(there.memory_id, Link(target_id=there.memory_id, strength=there.strength, manual=there.manual))
+    strongest = sorted(links.values(), key=lambda link: (not link.manual, -link.strength))
+    return tuple(strongest[: max(MAX_LINKS, sum(link.manual for link in strongest))])
+
+
+_AT_ONCE: Final = 500
+MOST_LISTED: Final = 100
+
+
+@frozen
+class Receipt:
+    """What a forgetting did: `derived.Erased`, and the user's exported files that hold some of it.
+
+    `imports` has the names of the imports that brought some of it, by their ids: their files may still hold it.
+    `unread` are exported files that could not be looked through. `verified` says that everything was looked through
+    afterwards and no memory is left that holds the text or names the id. `more` says that time ran out before all that
+    the criteria name was forgotten.
+    """
+
+    ids: list[str]
+    forgotten_at: datetime
+    also: list[str] = field(default_factory=list)
+    rewritten: dict[str, str] = field(default_factory=dict)
+    left: dict[str, str] = field(default_factory=dict)
+    back: list[str] = field(default_factory=list)
+    exports: list[str] = field(default_factory=list)
+    imports: dict[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    verified: bool = True
+    more: bool = False
+
+
+def forget(call: Call, id: str, *, with_merged: bool = False) -> Receipt:
+    """Forget a memory, a deleted or expired one too, with record, vectors, tokens, history, usage and links.
+
+    What goes along, and what is written again, is as `derived.erase` has it. Raises NotFound; Internal when the id was
+    found afterwards.
+    """
+    try:
+        memory = find(call, id, deleted=True)
+    except NotFound:
+        # A forgetting that was cut short is finished here, and what still names the id is mended.
+        known = check_id(id)
+        call.space.purge([known] if known else [])
+        raise
+    return _forget(call, [memory], with_merged=with_merged)
+
+
+def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> Receipt:
+    """Forget several memories; unknown ones are left out."""
+    known = [k for k in dict.fromkeys(check_id(id) for id in ids) if k]
+    return _forget(call, list(call.space.get(known, deleted=True).values()), with_merged=with_merged)
+
+
+def forget_matching(call: Call, criteria: Criteria, *, with_merged: bool = False) -> Receipt:
+    """Forget what the criteria name: messages, superseded, deleted and expired memories too, pinned ones not.
+
+    No criterion at all is refused.
+    """
+    criteria.check("forgotten")
+    doomed = [memory.id for memory in criteria.of(call.in_time(call.space.images())) if not memory.pinned]
+    done = Receipt(ids=[], forgotten_at=call.now())
+    for start in range(0, len(doomed), _AT_ONCE):
+        try:
+            done = _both(done, forget_all(call, doomed[start : start + _AT_ONCE], with_merged=with_merged))
+        except Unavailable:
+            if not done.ids:
+                raise
+            return replace(done, more=True, verified=False)
+    return done
+
+
+def sentence(receipt: Receipt) -> str:
+    """What a person is told of a receipt: no more than what was looked at."""
+    if receipt.more:
+        return "Time ran out before everything was forgotten; call again to continue."
+    if receipt.left:
+        count, one = len(receipt.left), len(receipt.left) == 1
+        return (
+            f"{count:,} other {'memory' if one else 'memories'} still {'holds' if one else 'hold'} the text or "
+            f"{'names' if one else 'name'} the id; forget {'it' if one else 'them'} too if it must be gone."
+        )
+    if not receipt.verified:
+        return "It is gone; time ran out before the store could be searched for other memories that hold the text."
+    return "The store was searched afterwards: no memory holds the text or names the id."
+
+
+def _forget(call: Call, memories: Sequence[Memory], *, with_merged: bool) -> Receipt:
+    if not memories:
+        return Receipt(ids=[], forgotten_at=call.now())
+    ids = [memory.id for memory in memories]
+    brought_by = {memory.import_id for memory in memories if memory.import_id is not None}
+    names = {run.id: run.name for run in call.space.imports()} if brought_by else {}
+    erased = erase(call, ids, with_merged=with_merged)
+    for id in ids[:MOST_LISTED]:
+        if traces := call.space.traces(id):
+            raise Internal(f"Memory {id} was purged, but traces are left in: {', '.join(traces)}.", id=id)
+    exports, unread = _exports(call, erased)
+    return Receipt(
+        ids=erased.ids,
+        forgotten_at=call.now(),
+        also=[*erased.also, *(id for id, new in erased.rewritten.items() if not new)],
+        rewritten={was: id for was, id in erased.rewritten.items() if id},
+        left=erased.left,
+        back=list(erased.back),
+        exports=exports,
+        imports={id: names.get(id, "") for id in sorted(brought_by)},
+        unread=unread,
+        verified=erased.is_checked and not erased.left,
+    )
+
+
+def _both(first: Receipt, second: Receipt) -> Receipt:
+    """One receipt of two. What the second one forgot is left no more, nor has it come back."""
+    gone = {*second.ids, *second.also, *second.rewritten}
+    left = {**first.left, **second.left}
+    left = {id: why for id, why in left.items() if id not in gone}
+    return Receipt(
+        ids=[*first.ids, *second.ids],
+        forgotten_at=second.forgotten_at,
+        also=[*first.also, *second.also],
+        rewritten={was: id for was, id in {**first.rewritten, **second.rewritten}.items() if id not in gone},
+        left=left,
+        back=[id for id in dict.fromkeys([*first.back, *second.back]) if id not in gone],
+        exports=sorted({*first.exports, *second.exports}),
+        imports={**first.imports, **second.imports},
+        unread=sorted({*first.unread, *second.unread}),
+        verified=not left and (first.verified or bool(first.left)) and (second.verified or bool(second.left)),
+    )
+
+
+def _exports(call: Call, erased: Erased) -> tuple[list[str], list[str]]:
+    """The names of the user's exported files that hold some of it, and of those that could not be looked through."""
+    if call.files is None:
+        return [], []
+    words, ids = Words(erased.texts), [id.encode() for id in erased.all()]
+    holding: list[str] = []
+    unread: list[str] = []
+    for name in call.files.names():
+        try:
+            call.deadline.left()
+            content = expand(call.files.read(name, most=MAX_FILE_BYTES))
+        except SteeltrapError:
+            unread.append(name)
+            continue
+        if any(id in content for id in ids) or words.are_in(map(Folded, _lines(content))):
+            holding.append(name)
+    return holding, unread
+
+
+def _lines(content: bytes) -> list[str]:
+    """A file's texts, as far as they must be apart: a memory is a line."""
+    text = content.decode(errors="replace")
+    for escape in (r"\n", r"\r", r"\t"):
+        text = text.replace(escape, " ")
+    return text.splitlines()

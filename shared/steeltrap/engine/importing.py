@@ -1,0 +1,646 @@
+"""Importing: records, texts and conversations, written in blocks; what is stored already is left as it is.
+
+Every import has an id, is listed with what it did, and can be taken back whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import field, replace
+from datetime import timedelta
+from typing import Final
+from uuid import uuid4
+
+from .. import record
+from ..errors import AlreadyExists, Conflict, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
+from ..model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, Import, JsonObject, Memory, Revision
+from ..model.frozen import frozen
+from ..ports import Close, Create, Replace, TextKey
+from ..processes import has_died
+from ..rules import limits
+from ..rules.analysis import text_digest
+from ..rules.days import in_zone, minute_text
+from ..rules.ids import canonical, piece_id, start_of
+from ..rules.limits import check_json
+from ..rules.pieces import pieces
+from . import saving
+from .call import Call
+from .conversations import (
+    EPISODES_PER_CALL,
+    Said,
+    due,
+    end_conversation,
+    episode_of,
+    first_piece,
+    keep_turns,
+    without_forgotten,
+)
+from .entries import embed_memories, entry, unchanged_text
+from .saving import compose, creations, text_id
+from .secrets import redacted, redacted_message
+from .superseding import fitting
+
+_Parsed = tuple[Memory, tuple[Revision, ...]]
+
+
+@frozen
+class Imported:
+    """What a block did: how many were written, how many were there, and the errors by index."""
+
+    written: int
+    skipped: int
+    errors: dict[int, SteeltrapError] = field(default_factory=dict)
+
+
+def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
+    """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
+    no more than the rest of a history adds what is missing to the memory that was imported before.
+
+    The record's times, version, links, surprise, history and what it says of superseding are kept, in any order. Its
+    agents are kept only to `restore`, which is the operator's to ask for.
+    """
+    parsed: dict[int, _Parsed] = {}
+    rests: dict[int, tuple[Revision, ...]] = {}
+    errors: dict[int, SteeltrapError] = {}
+    for index, raw in enumerate(call.in_time(records)):
+        try:
+            memory, past = _parse(call, raw)
+            past = past if restore else _stamped_all(call, past)
+            if memory is None:
+                rests[index] = tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+            else:
+                parsed[index] = _marked(call, memory if restore else stamped(call, memory), past)
+        except SteeltrapError as error:
+            errors[index] = error
+    superseding = fitting(call, [memory for memory, _ in parsed.values()])
+    errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in superseding}
+    parsed = {index: (superseding[m.id], past) for index, (m, past) in parsed.items() if m.id in superseding}
+    written, deleted = _write_absent(call, list(parsed.values()))
+    errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
+    skipped = len(parsed) - sum(index in errors for index in parsed) - written
+    for index, past in call.in_time(rests.items()):
+        try:
+            _add_earlier(call, past, restore=restore)
+        except (InvalidInput, Conflict) as error:
+            errors[index] = error
+    return Imported(written=written, skipped=skipped, errors=errors)
+
+
+def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
+    """Add the versions that are missing before the current one of a memory, which the caller imported itself.
+
+    The current image stays as it is. Raises InvalidInput where there is none, and Conflict for a deleted one.
+    """
+    id, first, last = past[0].memory.id, past[0].memory.version, past[-1].memory.version
+    memory = call.space.get([id], deleted=True).get(id)
+    if memory is None:
+        raise InvalidInput(f"this is the rest of the history of {id}: import the record of the memory before it.")
+    if memory.deleted_at is not None:
+        raise _deleted(id)
+    there = call.space.revisions(id, after=first - 1, limit=last - first + 1)
+    known = {revision.memory.version for revision in there}
+    missing = tuple(r for r in past if r.memory.version < memory.version and r.memory.version not in known)
+    if missing and not restore and (memory.imported_at is None or memory.imported_by != call.caller.agent_id):
+        raise InvalidInput(f"memory {id} was not imported by this agent, so its history stays as it is.")
+    if missing:
+        call.commit([Replace(entry=unchanged_text(memory), expected=memory.version, earlier=missing)])
+
+
+def _marked(call: Call, memory: Memory, past: Sequence[Revision]) -> _Parsed:
+    """A record as this import's, whatever import of another store it names."""
+    return belonging(call, memory), tuple(replace(each, memory=belonging(call, each.memory)) for each in past)
+
+
+def belonging(call: Call, memory: Memory) -> Memory:
+    """A memory as the call's import writes it."""
+    return replace(memory, import_id=call.import_id, import_version=memory.version if call.import_id else None)
+
+
+def stamped(call: Call, memory: Memory) -> Memory:
+    """A memory that a tool imports: written by the caller's agent, whoever wrote it elsewhere.
+
+    The name of another agent stays as the label where there is room for it, which nothing is decided by.
+    """
+    importer = call.caller.agent_id
+    author = memory.agent_id if memory.agent_id != importer else None
+    label = author if author is not None and len(author) <= limits.MAX_LABEL_CHARACTERS else None
+    return replace(
+        memory,
+        agent_id=importer,
+        agent_label=memory.agent_label or label,
+        updated_by=_own(call, memory.updated_by),
+        untrusted=memory.untrusted or call.caller.permissions.untrusted,
+        imported_by=importer,
+        imported_at=call.now(),
+    )
+
+
+def _stamped_all(call: Call, past: Sequence[Revision]) -> tuple[Revision, ...]:
+    return tuple(
+        replace(revision, memory=stamped(call, revision.memory), replaced_by=_own(call, revision.replaced_by))
+        for revision in past
+    )
+
+
+def _own(call: Call, agent: str | None) -> str | None:
+    """An agent that a record names, where it is the caller's own; of another nobody can say whether it is true."""
+    return agent if agent == call.caller.agent_id else None
+
+
+def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = False) -> Imported:
+    """Write texts that are not there yet. The same text about the same time, in the same scope and of the same agent,
+    is one memory: it is written once and stays as it is, also where it was edited or deleted since.
+
+    `surroundings` looks around (surprise and links), a block at a time. Memory: the block.
+    """
+    composed: dict[str, tuple[Draft, Memory]] = {}
+    errors: dict[int, SteeltrapError] = {}
+    for index, draft in enumerate(call.in_time(drafts)):
+        try:
+            memory = compose(call, draft)
+            memory = replace(memory, id=text_id(call, memory))
+        except SteeltrapError as error:
+            errors[index] = error
+        else:
+            composed.setdefault(memory.id, (draft, memory))
+    written = _write_texts(call, composed, surroundings)
+    return Imported(written=written, skipped=len(drafts) - len(errors) - written, errors=errors)
+
+
+def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> int:
+    undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
+    copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
+    taken = {id for id, stored in zip(undated, copies, strict=True) if stored}
+    while True:
+        taken |= call.space.get(list(composed), deleted=True).keys()
+        fresh = [pair for id, pair in composed.items() if id not in taken]
+        changes = creations(call, fresh, surroundings=surroundings)
+        try:
+            call.commit(changes)
+        except AlreadyExists as conflict:
+            # Another import of the same texts wrote one in between. An id conflicts once at most, so this ends.
+            if conflict.id not in composed or conflict.id in taken:
+                raise
+            taken.add(conflict.id)
+        else:
+            return len(changes)
+
+
+def import_drafts(
+    call: Call, drafts: Sequence[Draft], seen: Counter[TextKey], *, surroundings: bool = False
+) -> Imported:
+    """Write texts that are not there yet: equal text in the same scope, of the same agent and conversation.
+
+    `seen` counts the texts of this import so far, so that a line said twice is kept twice and a repeated
+    import adds nothing. `surroundings` looks around (surprise and links) for what is no turn,
+    a block at a time.
+    """
+    composed: list[tuple[Draft, Memory]] = []
+    errors: dict[int, SteeltrapError] = {}
+    for index, draft in enumerate(call.in_time(drafts)):
+        try:
+            composed.append((draft, compose(call, draft)))
+        except SteeltrapError as error:
+            errors[index] = error
+    keys = [_text_key(memory) for _, memory in call.in_time(composed)]
+    fresh: list[tuple[Draft, Memory]] = []
+    for pair, key, stored in zip(composed, keys, call.space.copies(keys), strict=True):
+        seen[key] += 1
+        if seen[key] > stored:
+            fresh.append(pair)
+    changes = creations(call, fresh, surroundings=surroundings)
+    call.commit(changes)
+    return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
+
+
+def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]:
+    """Write what is not there; how many those were, and which ids are there as deleted ones."""
+    first: dict[str, _Parsed] = {}
+    for memory, past in parsed:
+        first.setdefault(memory.id, (memory, past))
+    creates: dict[str, Create] = {}
+    taken: set[str] = set()
+    while True:
+        there = call.space.get(list(first), deleted=True)
+        absent = [id for id in first if id not in there and id not in taken]
+        new = [first[id] for id in absent if id not in creates]
+        vectors = embed_memories(call, [memory for memory, _ in new])
+        for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
+            creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
+        try:
+            call.commit([creates[id] for id in absent])
+        except AlreadyExists as conflict:
+            # Another import of the same records wrote one in between: now it is there, and is skipped.
+            # An id conflicts once at most, so this ends.
+            if conflict.id not in absent:
+                raise
+            taken.add(conflict.id)
+        else:
+            return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+
+
+def _text_key(memory: Memory) -> TextKey:
+    return TextKey(text_digest(memory.content), memory.scope, memory.agent_id, memory.conversation_id)
+
+
+def _in_a_circle(id: str) -> InvalidInput:
+    return InvalidInput(f"memory {id} would supersede itself by way of others: correct its `superseded_by`.")
+
+
+def _deleted(id: str) -> Conflict:
+    return Conflict(f"memory {id} was deleted here; undo the delete, or forget it and import again.", id=id)
+
+
+def _parse(call: Call, raw: object) -> tuple[Memory | None, tuple[Revision, ...]]:
+    """A memory and its history, or the rest of a history alone."""
+    if not isinstance(raw, dict):
+        raise InvalidInput("a record must be a JSON object.")
+    past = raw.get("history", [])
+    if not isinstance(past, list):
+        raise InvalidInput("`history` must be a list.")
+    is_rest = bool(past) and raw.keys() == {"id", "history"}
+    memory = None if is_rest else _memory(call, {key: value for key, value in raw.items() if key != "history"})
+    revisions = tuple(_revision(call, revision) for revision in past)
+    versions = [revision.memory.version for revision in revisions]
+    if versions != sorted(set(versions)) or (memory and any(version >= memory.version for version in versions)):
+        raise InvalidInput("`history` must have the versions before the current one, each once, oldest first.")
+    id = revisions[0].memory.id if memory is None else memory.id
+    if any(revision.memory.id != id for revision in revisions) or (is_rest and limits.check_id(str(raw["id"])) != id):
+        raise InvalidInput("each memory of `history` must have the record's own id.")
+    return memory, revisions
+
+
+def _revision(call: Call, raw: object) -> Revision:
+    if not isinstance(raw, dict) or not isinstance(at := raw.get("replaced_at"), str):
+        raise InvalidInput("each item of `history` needs `memory` and `replaced_at`.")
+    by = raw.get("replaced_by")
+    if not (by is None or isinstance(by, str)):
+        raise InvalidInput("`replaced_by` must be an agent's id.")
+    try:
+        replaced_at = record.read_time(at)
+    except ValueError as error:
+        raise InvalidInput(f"`replaced_at` {error}.") from None
+    limits.check_length("replaced_by", by, limits.MAX_IDENTITY_CHARACTERS)
+    return Revision(memory=_memory(call, raw.get("memory")), replaced_at=replaced_at, replaced_by=by)
+
+
+def _memory(call: Call, raw: object) -> Memory:
+    return limits.check_memory(redacted(call, record.parse(raw)))
+
+
+_TURNS_AT_ONCE: Final = 500
+
+
+@frozen
+class Conversation:
+    """A conversation that has ended, and how it is filed. Its messages have ids that are the same at each import.
+
+    `copied_from` are other conversations that its messages may have been stored in by an earlier version.
+    """
+
+    id: str
+    messages: tuple[Said, ...]
+    copied_from: tuple[str, ...] = ()
+    context: str | None = None
+    scope: str = DEFAULT_SCOPE
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+
+
+@frozen
+class ImportedConversations:
+    """How many messages were written and how many were there, the episodes that were made, and the errors by the index
+    of the conversation and that of the message."""
+
+    written: int
+    skipped: int
+    episodes: int
+    errors: dict[tuple[int, int], SteeltrapError] = field(default_factory=dict)
+
+
+def import_conversations(
+    call: Call, conversations: Sequence[Conversation], *, surroundings: bool = False
+) -> ImportedConversations:
+    """Write the messages that are not there, and make all episodes of these conversations.
+
+    A message that is there stays as it is, also one that was deleted, edited, appended by `append_messages` under the
+    same id, or brought by another conversation that has a copy. So a conversation that has grown gets what is new, and
+    an import that was killed goes on where it was.
+    `surroundings` looks around at the episodes (surprise and links).
+    """
+    turns: dict[str, Memory] = {}
+    errors: dict[tuple[int, int], SteeltrapError] = {}
+    skipped = 0
+    # Redacted before they are split: half a secret looks like none.
+    whole = [
+        replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
+        for each in call.in_time(conversations)
+    ]
+    ids = iter(saving.message_ids(call, [named for each in whole for named in _named(each)]))
+    for index, conversation in enumerate(call.in_time(whole)):
+        for number, said in enumerate(conversation.messages):
+            id = next(ids)
+            try:
+                made = _turns(call, conversation, said, id)
+            except SteeltrapError as error:
+                errors[index, number] = error
+                continue
+            for turn in made:
+                skipped += turn.id in turns
+                turns.setdefault(turn.id, turn)
+    all_turns = list(turns.values())
+    written = len(all_turns)
+    for start in call.in_time(range(0, len(all_turns), _TURNS_AT_ONCE)):
+        block = all_turns[start : start + _TURNS_AT_ONCE]
+        written -= len(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
+    skipped += len(all_turns) - written
+    episodes = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
+    return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
+
+
+def _named(conversation: Conversation) -> list[saving.Named]:
+    return [
+        saving.Named(
+            id=said.id or str(number),
+            conversation_id=conversation.id,
+            text=first_piece(said.message.content),
+            universal=said.universal,
+            copied_from=conversation.copied_from,
+        )
+        for number, said in enumerate(conversation.messages)
+    ]
+
+
+def _turns(call: Call, conversation: Conversation, said: Said, id: str) -> list[Memory]:
+    """The turn of a message, or the turns of one that is too long for a memory."""
+    return [
+        _turn(call, conversation, said, piece, piece_id(id, part))
+        for part, piece in enumerate(pieces(said.message.content, MAX_CONTENT_BYTES))
+    ]
+
+
+def _turn(call: Call, conversation: Conversation, said: Said, content: str, id: str) -> Memory:
+    draft = Draft(
+        content=content,
+        messages=(replace(said.message, content=content),),
+        source="conversation",
+        conversation_id=conversation.id,
+        context=conversation.context,
+        scope=conversation.scope,
+        tags=conversation.tags,
+        metadata=conversation.metadata,
+        occurred_at=said.message.time,
+        associate=False,
+    )
+    return replace(saving.compose(call, draft), id=id)
+
+
+def _end(call: Call, ids: Sequence[str], surroundings: bool) -> int:
+    """Make all episodes of these conversations, many in one commit; how many those were."""
+    made = 0
+    while over := [(id, turns) for id in call.in_time(ids) for turns in due(call, id, ended=True)]:
+        for start in range(0, len(over), EPISODES_PER_CALL):
+            block = over[start : start + EPISODES_PER_CALL]
+            try:
+                _make(call, [turns for _, turns in block], surroundings)
+                made += len(block)
+            except AlreadyExists:  # another call closed one of them in between
+                made += sum(len(end_conversation(call, id)) for id in dict.fromkeys(id for id, _ in block))
+        ids = list(dict.fromkeys(id for id, _ in over))  # a very long conversation has more
+    return made
+
+
+def _make(call: Call, over: Sequence[list[Memory]], surroundings: bool) -> None:
+    episodes = [episode_of(call, turns) for turns in call.in_time(over)]
+    changes: list[Create | Close] = []
+    for create, turns in zip(saving.creations(call, episodes, surroundings=surroundings), over, strict=True):
+        changes += [create, Close(turn_ids=tuple(turn.id for turn in turns))]
+    # What they sum up was admitted as turns.
+    call.commit(changes, within_quota=False)
+    for (_, episode), turns in zip(episodes, over, strict=True):
+        without_forgotten(call, episode, turns)
+
+
+_BLOCK = 2000
+_READ_AT_ONCE = 500
+_MAX_NAME = 400
+
+
+@frozen
+class ImportPage:
+    """A page of imports, the latest first, and how many there are in all."""
+
+    imports: list[Import]
+    total: int
+
+
+@frozen
+class ImportUndone:
+    """What an undo took back: how many memories and messages went, how many have their earlier text again, and the
+    memories that were left because they were changed since. `more` says that time ran out before all was done."""
+
+    run: Import
+    removed: int
+    restored: int
+    left: list[Memory]
+    more: bool = False
+
+
+@contextmanager
+def recorded(call: Call, name: str, formats: Sequence[str] = (), *, id: str | None = None) -> Iterator[Import]:
+    """Record an import that one call makes, and give the call its id. Calls with the same `id`, a UUID, are one import.
+
+    The caller notes what was done by `done` after the block. Raises InvalidInput for another id, and Conflict for that
+    of an import that was taken back.
+    """
+    run = begin(call, name, formats) if id is None else _continued(call, name, formats, id)
+    call.import_id = run.id
+    try:
+        yield run
+    except BaseException:
+        with suppress(SteeltrapError):
+            stop(call, run)
+        raise
+
+
+def begin(
+    call: Call, name: str, formats: Sequence[str] = (), *, process: str | None = None, id: str | None = None
+) -> Import:
+    """Record an import that begins."""
+    run = Import(
+        id=id or str(uuid4()),
+        name=name.encode(errors="replace").decode().replace("\x00", "\ufffd")[:_MAX_NAME],
+        started_at=call.now(),
+        formats=tuple(formats),
+        agent_id=call.caller.agent_id,
+        process=process,
+    )
+    check_json(run.name, where="the name of the import")
+    return note(call, run)
+
+
+def note(call: Call, run: Import) -> Import:
+    """Record how far an import is. For as long as the call may take, it counts as running."""
+    run = replace(run, busy_until=call.now() + timedelta(seconds=call.deadline.left()), finished_at=None)
+    call.space.put_import(run)
+    return run
+
+
+def done(call: Call, run: Import) -> Import:
+    """Record that an import is complete."""
+    run = replace(run, busy_until=None, process=None, finished_at=call.now())
+    call.space.put_import(run)
+    return run
+
+
+def stop(call: Call, run: Import) -> Import:
+    """Record that an import ended before it was complete."""
+    run = replace(run, busy_until=None, process=None)
+    call.space.put_import(run)
+    return run
+
+
+def list_imports(call: Call, *, limit: int, offset: int = 0) -> ImportPage:
+    """The imports, the latest first."""
+    every = call.space.imports()
+    return ImportPage(imports=every[offset : offset + limit], total=len(every))
+
+
+def find_import(call: Call, id: str) -> Import:
+    """The import of an id, or of the start of one. Raises NotFound, or InvalidInput for a start that several have."""
+    start = start_of(id)
+    found = [run for run in call.space.imports() if start and run.id.startswith(start)]
+    if not found:
+        raise NotFound(f"There is no import {id[:60]}. `steeltrap imports` lists them.")
+    if len(found) > 1:
+        raise InvalidInput(f"{len(found)} imports have ids that begin with {id}; give more of the id.")
+    return found[0]
+
+
+def is_running(call: Call, run: Import) -> bool:
+    """Whether an import may still write."""
+    if run.finished_at is not None or run.undone_at is not None or run.busy_until is None:
+        return False
+    return run.busy_until > call.now() and not (run.process is not None and has_died(run.process))
+
+
+def state_of(call: Call, run: Import) -> str:
+    """running, unfinished (it was stopped or killed), complete, or undone."""
+    if run.undone_at is not None:
+        return "undone"
+    if run.finished_at is not None:
+        return "complete"
+    return "running" if is_running(call, run) else "unfinished"
+
+
+def undo_import(call: Call, id: str) -> ImportUndone:
+    """Take back what an import did: what it created is purged, what it changed gets its earlier image again.
+
+    What was changed since, by whomever, is left. What an import found already there was never its own. Repeated after
+    an interruption, it goes on. Raises NotFound, and Conflict for an import that is running or was taken back before.
+    """
+    run = find_import(call, id)
+    if run.undone_at is not None:
+        raise Conflict(
+            f"Import {run.id} was taken back already, at {minute_text(run.undone_at, call.zone)}.", id=run.id
+        )
+    if is_running(call, run):
+        end = in_zone(run.busy_until or call.now(), call.zone)
+        raise Conflict(
+            f"Import {run.id} is running. Stop it or wait until it has ended, then take it back. If its process was "
+            f"killed elsewhere, it counts as ended from {end:%H:%M:%S %Z} on.",
+            id=run.id,
+        )
+    ids = call.space.brought_by(run.id)
+    removed = restored = 0
+    left: list[Memory] = []
+    try:
+        for start in range(0, len(ids), _BLOCK):
+            created, changed, kept = _sorted_out(call, run, ids[start : start + _BLOCK])
+            left += kept
+            removed += len(call.space.purge(created)) if created else 0
+            for memory, image in changed:
+                if _restore(call, memory, image):
+                    restored += 1
+                else:
+                    left.append(memory)
+    except Unavailable:
+        if not (removed or restored):
+            raise
+        return ImportUndone(run=run, removed=removed, restored=restored, left=left, more=True)
+    run = replace(run, undone_at=call.now(), busy_until=None, process=None, kept=len(left))
+    call.space.put_import(run)
+    return ImportUndone(run=run, removed=removed, restored=restored, left=left)
+
+
+def _continued(call: Call, name: str, formats: Sequence[str], id: str) -> Import:
+    known = canonical(id.lower())
+    if not known:
+        raise InvalidInput("`import_id` must be a UUID, the same one for each call of the import.")
+    run = next((run for run in call.space.imports() if run.id == known), None)
+    if run is None:
+        return begin(call, name, formats, id=known)
+    if run.undone_at is not None:
+        raise Conflict(f"Import {run.id} was taken back; use another `import_id` for another import.", id=run.id)
+    return note(call, run)
+
+
+def _sorted_out(
+    call: Call, run: Import, ids: Sequence[str]
+) -> tuple[list[str], list[tuple[Memory, Memory]], list[Memory]]:
+    """The ids of what the import created, what it changed with the image before, and what was changed since."""
+    created: list[str] = []
+    changed: list[tuple[Memory, Memory]] = []
+    kept: list[Memory] = []
+    for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
+        for memory in call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True).values():
+            before = _before(call, run, memory)
+            if memory.import_id != run.id or not _is_as_imported(memory):
+                kept.append(memory)
+            elif before is None:
+                created.append(memory.id)
+            elif memory.deleted_at is not None:
+                kept.append(memory)
+            else:
+                changed.append((memory, before))
+    return created, changed, [memory for memory in kept if memory.deleted_at is None]
+
+
+def _is_as_imported(memory: Memory) -> bool:
+    """Whether nobody changed it since; that somebody only deleted it is what the undo does too."""
+    deleted = memory.deleted_at is not None
+    return memory.import_version is not None and memory.version <= memory.import_version + deleted
+
+
+def _before(call: Call, run: Import, memory: Memory) -> Memory | None:
+    """The image that an import changed; None for what the import created."""
+    if memory.version == 1:
+        return None
+    images = [revision.memory for revision in call.space.revisions(memory.id)]
+    others = [image for image in images if image.import_id != run.id]
+    own = [image.version for image in (*images, memory) if image.import_id == run.id]
+    earlier = [image for image in others if image.version < min(own, default=0)]
+    return max(earlier, key=lambda image: image.version, default=None)
+
+
+def _restore(call: Call, memory: Memory, image: Memory) -> bool:
+    """Make the image before an import the new version. False if the memory was changed in between."""
+    now = max(call.now(), memory.updated_at)
+    version = memory.version + 1
+    restored = replace(
+        image,
+        version=version,
+        updated_at=now,
+        updated_by=call.caller.agent_id,
+        import_version=version if image.import_version == image.version else image.import_version,
+        restored_version=image.restored_version or image.version,
+        superseded_by=memory.superseded_by if image.superseded_by else None,
+        superseded_at=memory.superseded_at if image.superseded_by else None,
+    )
+    [embeddings] = embed_memories(call, [restored])
+    revision = Revision(memory=memory, replaced_at=now, replaced_by=call.caller.agent_id)
+    try:
+        call.commit([Replace(entry=entry(restored, embeddings), expected=memory.version, revision=revision)])
+    except VersionConflict:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""Reading: memories by id, pages of a list with its exact total, and every image that a memory has had."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from .. import record
+from ..errors import InvalidInput, MemoryNotFound, NotFound
+from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse
+from ..model.frozen import frozen
+from ..rules.ids import SHORTEST, shortest_start, start_of
+from ..rules.limits import check_id
+from .call import Call
+
+_ALIKE: Final = 20
+"""How many ids with the same start are looked at; beyond it, an id is shown whole."""
+
+
+def get(call: Call, id: str) -> Memory:
+    """The memory of an id, counted as a reading. Raises NotFound."""
+    memory = find(call, id)
+    call.space.note_access([memory.id], call.now())
+    return memory
+
+
+def find(call: Call, id: str, *, deleted: bool = False) -> Memory:
+    """The memory of an id, without counting; `deleted` admits deleted and expired ones too.
+
+    Raises NotFound, which reads the same whoever owns the id.
+    """
+    known = check_id(id)
+    memory = call.space.get([known], deleted=deleted).get(known) if known else None
+    if memory is None:
+        raise not_found(id)
+    return memory
+
+
+def find_all(call: Call, ids: Sequence[str]) -> list[Memory]:
+    """The memories of the ids, in their order, repeats once. Raises NotFound naming those that are unknown."""
+    known = {id: check_id(id) for id in ids}
+    found = call.space.get([k for k in known.values() if k])
+    if missing := [id for id, k in known.items() if k not in found]:
+        raise NotFound(f"No memory with id {', '.join(missing)}; search or list to find the right id.", ids=missing)
+    return list({k: found[k] for k in known.values()}.values())
+
+
+def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
+    """The shortest start of each id, of 8 digits or more, that no other memory of the user has."""
+    if not ids:
+        return []
+    alike = call.space.completions([id[:SHORTEST] for id in ids], limit=_ALIKE)
+    return [id if len(others) == _ALIKE else shortest_start(id, others) for id, others in zip(ids, alike, strict=True)]
+
+
+def whole_ids(call: Call, given: Collection[str]) -> dict[str, str | InvalidInput]:
+    """The memory's id for each given one that is only its start, as answers show it; all are looked up together.
+
+    What several ids start with has the error that says so. Whole ids and unknown starts are left out.
+    """
+    starts = {text: start for text in given if not check_id(text) and (start := start_of(bare_id(text)))}
+    if not starts:
+        return {}
+    distinct = list(dict.fromkeys(starts.values()))
+    found = dict(zip(distinct, call.space.completions(distinct, limit=_ALIKE), strict=True))
+    several = sorted({id for ids in found.values() if len(ids) > 1 for id in ids})
+    memories = call.space.get(several, deleted=True) if several else {}
+    whole: dict[str, str | InvalidInput] = {}
+    for text, start in starts.items():
+        ids = found[start]
+        if len(ids) > 1:
+            ids = [id for id in ids if id in memories and memories[id].source != "conversation"] or ids
+        if len(ids) == 1:
+            whole[text] = ids[0]
+        elif ids:
+            longer = ", ".join(shortest_start(id, ids) for id in ids)
+            whole[text] = InvalidInput(f"the ids of {len(ids)} memories start with {start}: give one of {longer}.")
+    return whole
+
+
+def bare_id(text: str) -> str:
+    """An id without the marks and the prefix that answers show it with."""
+    return text.strip().strip("[]`").removeprefix("note-")
+
+
+def not_found(id: str) -> NotFound:
+    """The one sentence for an id that is unknown, deleted, expired or another user's."""
+    return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+
+
+_MOMENT: Final = timedelta(microseconds=1)
+_BLOCK: Final = 200
+
+
+def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, count_access: bool = False) -> Page:
+    """A page of what the filter admits.
+
+    Listing does not count as access, but with `count_access`: for a dialect in which an agent reads its
+    memories by listing them.
+    """
+    page = call.space.page(filter, limit=limit, offset=offset)
+    if count_access:
+        call.space.note_access([memory.id for memory in page.memories], call.now())
+    return page
+
+
+def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
+    """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
+    now = call.now()
+    gone = call.space.stale(now + _MOMENT)
+    kept: list[tuple[datetime, str]] = []
+    for start in call.in_time(range(0, len(gone), _BLOCK)):
+        there = call.space.get(gone[start : start + _BLOCK], deleted=True).values()
+        kept += [(memory.deleted_at, memory.id) for memory in there if memory.deleted_at and _can_return(call, memory)]
+    # Two stable sorts: by id, then by time downwards.
+    order = sorted(sorted(kept, key=lambda each: each[1]), key=lambda each: each[0], reverse=True)
+    ids = [id for _, id in order[offset : offset + limit]]
+    shown = call.space.get(ids, deleted=True)
+    return Page(memories=tuple(shown[id] for id in ids if id in shown), total=len(order))
+
+
+def _can_return(call: Call, memory: Memory) -> bool:
+    now = call.now()
+    expired = memory.expires_at is not None and memory.expires_at <= now
+    in_time = memory.deleted_at is not None and now - memory.deleted_at < call.rules.retention
+    return in_time and not expired and memory.source != "conversation"
+
+
+def list_scopes(call: Call, parent: str | None = None) -> dict[str, ScopeUse]:
+    """The use of each scope, by name; with `parent`, only it and the scopes below it."""
+    used = call.space.scopes()
+    if parent is not None:
+        used = {s: use for s, use in used.items() if s == parent or s.startswith(parent + "/")}
+    return dict(sorted(used.items()))
+
+
+MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
+"""Of one answer, as JSON: a function's answer has at most 6 MB, in which its JSON is escaped once more."""
+_IMAGES_AT_ONCE: Final = 20
+
+
+@frozen
+class HistoryPage:
+    """Images that updates replaced. Behind the last of them comes the current one, or `next`, which continues."""
+
+    revisions: list[Revision]
+    current: Memory | None
+    next: int | None = None
+
+
+def history(call: Call, id: str, *, limit: int, after: int = 0) -> HistoryPage:
+    """Up to `limit` images behind a version, and no more than 4 MiB of them, but always one. Deleted memories have
+    theirs too. Raises NotFound.
+    """
+    current = find(call, id, deleted=True)
+    page: list[Revision] = []
+    size = size_of(record.encode(current))
+    for revision in call.in_time(earlier(call, current, after=after)):
+        size += size_of(record.encode(revision.memory))
+        if page and (len(page) == limit or size > MAX_PAGE_BYTES):
+            return HistoryPage(revisions=page, current=None, next=page[-1].memory.version)
+        page.append(revision)
+    if len(page) == limit:
+        return HistoryPage(revisions=page, current=None, next=page[-1].memory.version)
+    return HistoryPage(revisions=page, current=current)
+
+
+def earlier(call: Call, memory: Memory, *, after: int = 0) -> Iterator[Revision]:
+    """The images before this one of a memory and behind a version, oldest first, read a few at a time."""
+    while after < memory.version - 1:
+        block = call.space.revisions(memory.id, after=after, limit=_IMAGES_AT_ONCE)
+        # An update may have come since the memory was read: its image is this one, not history.
+        yield from (revision for revision in block if revision.memory.version < memory.version)
+        if not block:
+            return
+        after = block[-1].memory.version
+
+
+def size_of(image: JsonObject) -> int:
+    """The bytes of a record as JSON."""
+    return len(json.dumps(image, ensure_ascii=False).encode())

@@ -1,0 +1,257 @@
+"""Upkeep: what keeps a store and its search index right over time.
+
+Here: sweeping, completing what a missing index left pending, comparing, rebuilding. Not here: who is swept and when
+(`maintenance`). No tool calls it.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from ..errors import Conflict, NotFound, SteeltrapError
+from ..model import MAX_LINKS, Memory, Surroundings, UserRef, to_micros
+from ..model.frozen import frozen
+from ..ports import TOMBSTONE_SECONDS, Document, Held, IndexUpkeep, Probe, Replace, Tombstone, Truth
+from ..rules import novelty
+from ..rules.segmentation import PAUSE
+from ..rules.vectors import has_direction
+from .call import Call
+from .conversations import close_since
+from .entries import unchanged_text
+
+_COMPLETED_AT_ONCE: Final = 100
+
+
+def complete(call: Call) -> int:
+    """Give surprise and links to memories whose look-around is pending; answers how many. Their versions stay.
+
+    What changes meanwhile, or was made for another embedder, is left to the next time. Raises Unavailable.
+    """
+    pending = call.space.pending()
+    done = 0
+    for start in range(0, len(pending), _COMPLETED_AT_ONCE):
+        call.deadline.left()
+        done += _complete(call, list(call.space.get(pending[start : start + _COMPLETED_AT_ONCE]).values()))
+    return done
+
+
+def _complete(call: Call, memories: list[Memory]) -> int:
+    vectors = call.space.embeddings([memory.id for memory in memories])
+    memories = [memory for memory in memories if vectors.get(memory.id)]
+    probes = [Probe(embeddings=vectors[memory.id], scope=memory.scope, leave_out=memory.id) for memory in memories]
+    found = call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
+    done = 0
+    for memory, probe, seen in zip(memories, probes, found, strict=True):
+        around = seen if has_direction(probe.embeddings) else Surroundings(nearest=None)
+        there = {link.target_id for link in memory.links}
+        links = memory.links + tuple(link for link in novelty.links(around) if link.target_id not in there)
+        image = replace(
+            memory,
+            lookaround_pending=False,
+            surprise=memory.surprise
+            if memory.surprise is not None
+            else novelty.surprise_of(memory, around, call.embedder),
+            links=links[: max(MAX_LINKS, len(memory.links))],
+        )
+        try:
+            call.space.commit([Replace(entry=unchanged_text(image), expected=memory.version)])
+            done += 1
+        except (Conflict, NotFound):
+            continue
+    return done
+
+
+_ATTEMPTS: Final = 6
+_BLOCK: Final = 500
+
+
+@dataclass(slots=True)
+class Reindexed:
+    """How many documents and tombstones were written, and how many the index refuses for good, with why.
+
+    `switched`: the new index is searched. `cut_short`: not all was written, since the time was over.
+    """
+
+    written: int = 0
+    refused: int = 0
+    why: str = ""
+    switched: bool = False
+    cut_short: bool = False
+
+
+def reindex(
+    truth: Truth,
+    index: IndexUpkeep,
+    *,
+    accept_refused: bool = False,
+    advance: Callable[[int], None] = lambda written: None,
+    may_go_on: Callable[[], bool] = lambda: True,
+    pause: Callable[[float], None] = time.sleep,
+) -> Reindexed:
+    """Build another index beside the one that is searched, and switch when it is whole.
+
+    One that was cut short goes on where it was. It stops after a block when it may not go on. When documents are
+    refused for good, the old one stays unless `accept_refused`. Raises Unavailable, Throttled: call again to go on.
+    """
+    done = Reindexed()
+    place = index.begin()
+    if not place:
+        # A writer that doesn't know of the new index yet writes to the old one only; what is read after that has it.
+        pause(index.learned_seconds)
+    for block, behind in truth.everything(after=place):
+        _write(index.build, block, done, pause)
+        if behind:
+            index.reached(behind)
+        advance(done.written)
+        if not may_go_on():
+            done.cut_short = True
+            return done
+    if not done.refused or accept_refused:
+        index.switch()
+        done.switched = True
+    return done
+
+
+def mend(truth: Truth, index: IndexUpkeep, user: str, *, pause: Callable[[float], None] = time.sleep) -> Reindexed:
+    """Write all of one user to the index that is searched, and bury there what the truth doesn't have.
+
+    Raises Unavailable, Throttled.
+    """
+    done = Reindexed()
+    index.refresh()
+    before = index.held(user)
+    block: list[Document | Tombstone] = []
+    for document in truth.documents(user):
+        before.pop(document.id, None)
+        block.append(document)
+        if len(block) == _BLOCK:
+            _write(index.mend, block, done, pause)
+            block = []
+    there = truth.held(user)
+    lost = {id: held for id, held in before.items() if held.is_there and id not in there}
+    block += [Tombstone(user=user, id=id, index_version=held.index_version + 1) for id, held in lost.items()]
+    _write(index.mend, block, done, pause)
+    return done
+
+
+def _write(
+    write: Callable[..., dict[int, SteeltrapError]],
+    block: Sequence[Document | Tombstone],
+    done: Reindexed,
+    pause: Callable[[float], None],
+) -> None:
+    """Write a block, again where that may help. Raises Unavailable, Throttled when it doesn't."""
+    for attempt in range(_ATTEMPTS):
+        if not block:
+            return
+        last = attempt == _ATTEMPTS - 1
+        try:
+            refused = write(block)
+        except SteeltrapError as error:
+            if last or not error.can_retry:
+                raise
+            pause(2.0**attempt)
+            continue
+        passing = {at: refusal for at, refusal in refused.items() if refusal.can_retry}
+        if passing and last:
+            raise next(iter(passing.values()))
+        done.written += len(block) - len(refused)
+        for refusal in refused.values():
+            if not refusal.can_retry:
+                done.refused += 1
+                done.why = str(refusal.details.get("reason") or refusal.message)
+        block = [block[at] for at in sorted(passing)]
+        if block:
+            pause(2.0**attempt)
+
+
+def sweep(call: Call) -> int:
+    """How many memories went. The call's time bounds it. Raises Unavailable."""
+    purged = len(call.space.purge(call.space.stale(call.now() - call.rules.retention)))
+    while close_since(call, call.now() - PAUSE):
+        call.deadline.left()
+    close_since(call, call.now())
+    complete(call)
+    return purged
+
+
+_KEPT: Final = timedelta(seconds=TOMBSTONE_SECONDS)
+
+
+def sweep_index(truth: Truth, index: IndexUpkeep, now: datetime) -> int:
+    """Remove tombstones that are older than any replay; how many went. Raises Unavailable, Throttled.
+
+    The truth's own go first: as long as it knows an id, the index's tombstone shows that the index is not behind.
+    """
+    return index.drop_tombstones(before=to_micros(now - _KEPT), known=truth.known)
+
+
+SETTLING_SECONDS: Final = 3.0
+"""How long a change may be on its way into the index."""
+
+Kind = Literal["missing", "stale", "superfluous"]
+
+
+@frozen
+class Difference:
+    """Where the index isn't as the truth says.
+
+    `missing`: the index has nothing of it. `stale`: it has another version. `superfluous`: it has a memory that
+    is deleted, forgotten, or was never there.
+    """
+
+    user: UserRef
+    id: str
+    kind: Kind
+
+
+def verify(
+    truth: Truth, index: IndexUpkeep, users: Iterable[UserRef], *, pause: Callable[[float], None] = time.sleep
+) -> Iterator[Difference]:
+    """The differences of these users, those that are still there after a moment. Raises Unavailable, Throttled."""
+    index.refresh()
+    for user in users:
+        found = _compare(user, truth, index)
+        if found:
+            pause(SETTLING_SECONDS)
+            index.refresh()
+            yield from sorted(found & _compare(user, truth, index), key=lambda one: (one.kind, one.id))
+
+
+def count_strays(truth: Truth, index: IndexUpkeep, *, before: int) -> int:
+    """How many documents of the index, with a lower index version, belong to nobody the truth knows.
+
+    While others write it may be too low. Raises Unavailable, Throttled.
+    """
+    index.refresh()
+    held = (one for user in truth.users() for one in index.held(user.key).values())
+    known = sum(one.is_there and one.index_version < before for one in held)
+    return max(0, index.count(before=before) - known)
+
+
+def _compare(user: UserRef, truth: Truth, index: IndexUpkeep) -> set[Difference]:
+    # The index first: what comes to be meanwhile is a difference that the second look doesn't find.
+    indexed = index.held(user.key)
+    there = truth.held(user.key)
+    kinds = {id: _kind(there.get(id), indexed.get(id)) for id in there.keys() | indexed.keys()}
+    return {Difference(user=user, id=id, kind=kind) for id, kind in kinds.items() if kind is not None}
+
+
+def _kind(there: Held | None, indexed: Held | None) -> Kind | None:
+    if indexed is None:
+        return "missing"
+    if there is None or not there.is_there:
+        if indexed.is_there:
+            return "superfluous"
+        return None if there is None or indexed.index_version >= there.index_version else "stale"
+    return None if indexed == there else "stale"
+
+
+def counted(differences: Iterable[Difference]) -> Mapping[Kind, int]:
+    """How many there are of each kind."""
+    counts: dict[Kind, int] = {"missing": 0, "stale": 0, "superfluous": 0}
+    for one in differences:
+        counts[one.kind] += 1
+    return counts
