@@ -1,7 +1,8 @@
 """Conversations: turns are appended, closed into episodes, and recalled.
 
-An episode is a memory that sums up its turns. Where a conversation falls into episodes, and how one is summed up, are
-pure rules elsewhere.
+An episode is a memory that sums up its turns. Turns are kept first and summed up in a second commit, which creates an
+episode and closes its turns together. An episode's id follows from its first turn, so nobody makes the same one twice.
+Where a conversation falls into episodes, and how one is summed up, are pure rules elsewhere.
 """
 
 import logging

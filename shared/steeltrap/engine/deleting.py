@@ -1,7 +1,13 @@
 """Deleting and forgetting.
 
 A deleted memory is out of sight at once and can be brought back until the retention time. A forgotten one is gone at
-once, to the bytes, with what was made of it alone; the receipt lists what is left.
+once, to the bytes, with what was made of it alone; the receipt lists what is left. Where nothing is kept, a delete
+erases as a forget does.
+
+    look at every image -> write episodes again without a message -> purge -> look again, until nothing is left to do
+
+Up to the purge nothing is lost, and what was asked for is purged last: a call that is repeated after an interruption
+does the rest.
 """
 
 import json

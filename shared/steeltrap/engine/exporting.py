@@ -1,4 +1,8 @@
-"""Exporting: memories as records, in a stable order, page by page or streaming, or into a file of the user's own."""
+"""Exporting: memories as records, in a stable order, page by page or streaming, or into a file of the user's own.
+
+A history that is too long for one record goes on in further ones, of the id and the next versions, so that no record
+is large, whatever one memory's history holds. An import puts them together again.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,6 +1,11 @@
 """Importing: records, texts and conversations, written in blocks; what is stored already is left as it is.
 
-Every import has an id, is listed with what it did, and can be taken back whole.
+What a record says of the agents that wrote it is believed only where the operator restores. An agent that imports is
+itself the author, and the memory says that it was imported, and when.
+
+Every import has an id, is listed with what it did, and can be taken back whole. What it writes carries its id and the
+version that it wrote, so an undo knows what the import created, what it changed, and what was changed since. What it
+created is purged, so that the same file can be imported again. What was changed since is left and named.
 """
 
 from collections import Counter

@@ -1,7 +1,8 @@
 """Superseding: a memory is saved in the place of others, which are then shown only on request.
 
-Here: marking and releasing what is superseded, and following it to the newest memory, which a search finds by the
-texts of the older ones too.
+Here: marking and releasing what is superseded, and following it to the newest memory, which a search finds by the texts
+of the older ones too. A memory says by which one it is superseded, and that alone counts. The newer one also lists what
+it was saved in place of, so that undoing its deletion knows what to take out of sight again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
