@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 from steeltrap.model import Caller, Embedding
 from steeltrap.ports import Document, Embedder, Tombstone
-from steeltrap.rules.analysis import query_tokens
+from steeltrap.text.words import query_tokens
 
 _SECONDS: Final = 60.0
 _ROUNDS: Final = 3

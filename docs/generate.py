@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from steeltrap.rules.wording import describe, plain_schema
 from steeltrap.settings import PREFIX, Settings
 from steeltrap.surfaces import schemas
+from steeltrap.text.schemas import describe, plain_schema
 from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 MODULE: Final = "github.com/zricethezav/gitleaks/v8"
-FOLDER: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "rules" / "secrets"
+FOLDER: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "text" / "secrets"
 OWN: Final = ("private-key", "hashicorp-tf-password")
 EXAMPLES: Final = "AIza"
 

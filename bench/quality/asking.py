@@ -11,8 +11,8 @@ from typing import Any, Final
 from steeltrap.engine import saving
 from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef
-from steeltrap.rules.budget import estimate_tokens
-from steeltrap.rules.weights import WEIGHTS, Weights
+from steeltrap.ranking.budget import estimate_tokens
+from steeltrap.ranking.weights import WEIGHTS, Weights
 from steeltrap.surfaces.cli.opening import Opened
 from steeltrap.surfaces.cli.progress import shown
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from steeltrap.errors import InvalidInput, NotFound
-from steeltrap.rules.weights import WEIGHTS, Weights
+from steeltrap.ranking.weights import WEIGHTS, Weights
 
 from ..stores import Store
 from .asking import ask

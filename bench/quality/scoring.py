@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from steeltrap.rules.analysis import tokens
+from steeltrap.text.words import tokens
 
 from .sets import Question
 

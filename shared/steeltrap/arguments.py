@@ -15,10 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from .errors import InvalidInput, MalformedBody
 from .model import JsonObject
-from .rules.bounds import bounds_of
-from .rules.json_pieces import parsed
-from .rules.limits import MAX_JSON_DEPTH, check_json
-from .rules.wording import cut, describe, sentence, show
+from .text.json_pieces import parsed
+from .text.limits import MAX_JSON_DEPTH, check_json
+from .text.schemas import bounds_of, cut, describe, sentence, show
 from .tools import MAX_BODY_BYTES, GivenId, Tool
 
 _MAX_DIGITS: Final = 400

@@ -19,9 +19,9 @@ from .errors import AccessDenied, IdentityMissing, Internal, InvalidInput, Steel
 from .model import Caller, Outcome, Permissions
 from .model.frozen import frozen
 from .ports import Background, Clock, Counters, Deadline, Embedder, FileStore, MemoryStore
-from .rules.days import zone_of
-from .rules.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
-from .rules.wording import show
+from .text.dates import zone_of
+from .text.limits import MAX_IDENTITY_CHARACTERS, check_json, check_scope
+from .text.schemas import show
 from .tools import Catalogue, Media, Tool
 
 

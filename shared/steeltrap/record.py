@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from .errors import InvalidInput
 from .model import Import, Importance, JsonObject, Link, Memory, Message, When
-from .rules.days import start_of
+from .text.dates import start_of
 
 _TIMES: Final = (
     "created_at",

@@ -13,9 +13,9 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .errors import InvalidInput
-from .rules.days import zone_of
-from .rules.weights import WEIGHTS
-from .rules.wording import describe, plain_schema, show
+from .ranking.weights import WEIGHTS
+from .text.dates import zone_of
+from .text.schemas import describe, plain_schema, show
 
 _log = logging.getLogger("steeltrap")
 

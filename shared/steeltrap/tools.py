@@ -18,8 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from .engine.call import Call, SecretsMode
 from .errors import NotFound, SteeltrapError
 from .model import JsonObject
-from .rules.bounds import Bounds, bounds_of, shown
-from .rules.wording import plain_schema
+from .text.schemas import Bounds, bounds_of, plain_schema, shown
 
 Access = Literal["read", "write"]
 Needs = Literal["store", "embedder", "index"]

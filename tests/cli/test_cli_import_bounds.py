@@ -8,12 +8,12 @@ import zipfile
 import exports
 import pytest
 
-from steeltrap.rules import json_pieces
 from steeltrap.surfaces.imports import Filing, archive, parts, survey
 from steeltrap.surfaces.imports.formats import table
 from steeltrap.surfaces.imports.json_document import read
 from steeltrap.surfaces.imports.json_lines import read as read_lines
 from steeltrap.surfaces.imports.json_value import Damage
+from steeltrap.text import json_pieces
 
 FILING = Filing(scope="user/default")
 

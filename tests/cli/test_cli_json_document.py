@@ -6,9 +6,9 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules import json_pieces
 from steeltrap.surfaces.imports import json_document
 from steeltrap.surfaces.imports.json_value import Damage
+from steeltrap.text import json_pieces
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 values = st.recursive(

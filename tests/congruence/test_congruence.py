@@ -26,8 +26,8 @@ from steeltrap.engine.searching import search
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef
 from steeltrap.ports import Create, Embedder
-from steeltrap.rules.analysis import query_tokens
-from steeltrap.rules.bm25 import MOST_TERMS
+from steeltrap.ranking.weights import MOST_TERMS
+from steeltrap.text.words import query_tokens
 from steeltrap.toolsets import CATALOGUE
 from stores import parts
 

@@ -11,7 +11,7 @@ import pytest
 from steeltrap.errors import InvalidInput
 from steeltrap.model import MAX_CONTENT_BYTES, Embedding
 from steeltrap.ports import Embedder
-from steeltrap.rules.vectors import cosine
+from steeltrap.text.vectors import cosine
 
 __all__ = [
     "test_a_blank_text_has_no_vector",

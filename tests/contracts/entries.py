@@ -11,9 +11,9 @@ from clock import NOON
 from embedding import HashedWords
 from steeltrap.model import Embedding, Filter, Matches, Memory, Query, Revision
 from steeltrap.ports import Create, Entry, Guard, Probe, Replace, Space
-from steeltrap.rules.analysis import text_digest, tokens
-from steeltrap.rules.chunking import chunks
-from steeltrap.rules.vectors import unit_vector
+from steeltrap.text.sentences import chunks
+from steeltrap.text.vectors import unit_vector
+from steeltrap.text.words import text_digest, tokens
 
 EMBEDDER = HashedWords()
 SECONDS = 30.0

@@ -5,7 +5,7 @@ import pytest
 from steeltrap.errors import InvalidInput, NotFound, TooLarge
 from steeltrap.model import UserRef
 from steeltrap.ports import FileStore
-from steeltrap.rules.limits import check_file_name
+from steeltrap.text.limits import check_file_name
 
 LIMIT = 1000
 HOSTILE = [

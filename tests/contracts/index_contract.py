@@ -15,8 +15,8 @@ from contracts.entries import EMBEDDER, SECONDS, dot, embed, ids, later, memory,
 from spaces import in_time
 from steeltrap.model import Importance, Message, UserRef, from_micros, to_micros
 from steeltrap.ports import Document, Index, Indexed, IndexedCandidate, IndexedSurroundings, Tombstone
-from steeltrap.rules import bm25
-from steeltrap.rules.analysis import tokens
+from steeltrap.ranking import weights
+from steeltrap.text.words import tokens
 
 Settle = Callable[[], None]
 
@@ -88,7 +88,7 @@ def score(indexed: Indexed, candidate: IndexedCandidate) -> float:
     """BM25 by what an index tells."""
     average = max(1.0, indexed.length / max(1, indexed.stored))
     return sum(
-        bm25.term_score(often, candidate.length, average, bm25.idf(having, indexed.stored))
+        weights.term_score(often, candidate.length, average, weights.idf(having, indexed.stored))
         for often, having in zip(candidate.frequencies, indexed.frequencies, strict=True)
         if often
     )

@@ -16,9 +16,9 @@ from steeltrap.ports import (
     Probe,
     Tombstone,
 )
-from steeltrap.rules.matching import admits, sees
-from steeltrap.rules.traits import traits
-from steeltrap.rules.vectors import nearest
+from steeltrap.text.matching import admits, sees
+from steeltrap.text.vectors import nearest
+from steeltrap.text.words import traits
 
 
 class MemoryIndex:

@@ -57,8 +57,8 @@ from steeltrap.model import (
     UserRef,
 )
 from steeltrap.ports import Clock, Close, Create, Embedder, Entry, Guard, MemoryStore, Probe, Replace, Space, TextKey
-from steeltrap.rules import bm25
-from steeltrap.rules.analysis import text_digest, tokens
+from steeltrap.ranking import weights
+from steeltrap.text.words import text_digest, tokens
 
 Opening = Callable[[Clock, Embedder], MemoryStore]
 
@@ -802,9 +802,9 @@ def _bm25(asked: str, texts: list[str]) -> list[float]:
     scores = [0.0] * len(texts)
     for term in set(tokens(asked)):
         having = [i for i, of_text in enumerate(analysed) if term in of_text]
-        weight = bm25.idf(len(having), len(texts))
+        weight = weights.idf(len(having), len(texts))
         for i in having:
-            scores[i] += bm25.term_score(analysed[i].count(term), len(analysed[i]), average, weight)
+            scores[i] += weights.term_score(analysed[i].count(term), len(analysed[i]), average, weight)
     return scores
 
 

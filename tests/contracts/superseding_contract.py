@@ -25,8 +25,7 @@ from contracts.entries import (
 from steeltrap.errors import Duplicate, VersionConflict
 from steeltrap.model import Filter, Link, Memory, Page
 from steeltrap.ports import Change, Create, Guard, Replace, Space, TextKey
-from steeltrap.rules.analysis import text_digest
-from steeltrap.rules.traits import Trait
+from steeltrap.text.words import Trait, text_digest
 
 
 def marks(old: Memory, new: Memory) -> Replace:

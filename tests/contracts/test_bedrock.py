@@ -49,9 +49,9 @@ from steeltrap.adapters.embedders.calibration_texts import (  # noqa: E402
 )
 from steeltrap.adapters.embedders.thread_pool import BoundedThreadPool, OutOfTime  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
-from steeltrap.rules.vectors import cosine, mean_vector, unit_vector  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
+from steeltrap.text.vectors import cosine, mean_vector, unit_vector  # noqa: E402
 
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
 SECRET = "a-secret-key-0123456789"

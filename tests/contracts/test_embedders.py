@@ -44,8 +44,8 @@ from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
-from steeltrap.rules.vectors import cosine  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
+from steeltrap.text.vectors import cosine  # noqa: E402
 
 KEY = "sk-secret-0123456789"
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}

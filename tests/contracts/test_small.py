@@ -18,9 +18,9 @@ from steeltrap.adapters.embedders.small import SmallEmbedder  # noqa: E402
 from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
-from steeltrap.rules.vectors import cosine  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402
 from steeltrap.settings import read_settings  # noqa: E402
+from steeltrap.text.vectors import cosine  # noqa: E402
 
 WORDS = StaticEmbedder()
 

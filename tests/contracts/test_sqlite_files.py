@@ -41,9 +41,8 @@ from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
-from steeltrap.rules.ids import from_key, to_key
-from steeltrap.rules.indexed_words import indexed_words
-from steeltrap.rules.traits import Trait
+from steeltrap.text.limits import from_key, to_key
+from steeltrap.text.words import Trait, indexed_words
 
 Opening = Callable[[], SqliteStore]
 ANA = UserRef("ana")

@@ -22,8 +22,8 @@ from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.ports import MemoryStore, Space
-from steeltrap.rules.limits import check_memory
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.text.limits import check_memory
 from surfaces.callers import SURFACES
 
 ANA = Caller(UserRef("ana"), "default")

@@ -12,7 +12,7 @@ from dialects.episodes import Around, Ask, NoEpisodes, Wrapped, closed, contents
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import MAX_CONTENT_BYTES, Caller, UserRef
-from steeltrap.rules.pieces import pieces
+from steeltrap.text.sentences import pieces
 
 LONG = "".join(f"Line {i} says that the heron fishes at dawn.\n" for i in range(7_000))
 USER, ASSISTANT = "I moved to Lisbon.", "How is it?"

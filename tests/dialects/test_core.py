@@ -16,7 +16,7 @@ from steeltrap.engine.updating import update
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Edit, UserRef
 from steeltrap.ports import Change, Create, Space
-from steeltrap.rules.budget import estimate_tokens
+from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import read_settings
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.rules.frames import without_marks
 from steeltrap.surfaces.hooks.answering import answer
 from steeltrap.surfaces.hooks.recalling import WHAT
+from steeltrap.text.frames import without_marks
 from steeltrap.toolsets.agent.lines import CLOSE, OPEN
 
 Ask = Callable[..., Any]

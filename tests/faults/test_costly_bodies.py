@@ -17,12 +17,12 @@ from faults.doors import open_door
 from steeltrap import arguments, invoke
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.rules import wording
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.bodies import Bodies
 from steeltrap.surfaces.auth.identity import Identity, TrustedHeaders
 from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from steeltrap.surfaces.http.reply import answer
+from steeltrap.text import schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request
 from surfaces.events import as_v2
@@ -254,7 +254,7 @@ def test_quoting_a_large_value_looks_at_its_start_only() -> None:
             looked.append(1)
             return "1"
 
-    assert wording.show([[Item()] * 1000] * 1000) == "[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1..."
+    assert schemas.show([[Item()] * 1000] * 1000) == "[[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1..."
     assert len(looked) <= 1000
 
 

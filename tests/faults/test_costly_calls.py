@@ -20,7 +20,7 @@ from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.adapters.word_digests import LONGEST_KEPT, MOST_KEPT, word_digest
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, JsonObject, Matches, Query, UserRef
-from steeltrap.rules.analysis import tokens
+from steeltrap.text.words import tokens
 from steeltrap.toolsets import CATALOGUE
 
 MB = 1024 * 1024

@@ -34,8 +34,8 @@ from steeltrap.adapters.dynamodb.reads.documents import document_from
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
-from steeltrap.rules.analysis import text_digest, tokens
-from steeltrap.rules.chunking import chunks
+from steeltrap.text.sentences import chunks
+from steeltrap.text.words import text_digest, tokens
 from unruly import down
 
 __all__ = ["cloud"]

@@ -22,8 +22,8 @@ from steeltrap.errors import NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Link, Memory, UserRef
 from steeltrap.ports import Change
-from steeltrap.rules.analysis import text_digest, tokens
-from steeltrap.rules.ids import to_key
+from steeltrap.text.limits import to_key
+from steeltrap.text.words import text_digest, tokens
 
 
 def _text(pick: random.Random, words: int) -> str:

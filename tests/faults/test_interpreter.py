@@ -10,9 +10,9 @@ import pytest
 
 from steeltrap import arguments
 from steeltrap.errors import InvalidInput, MalformedBody
-from steeltrap.rules.json_pieces import PIECE
 from steeltrap.surfaces.cli.server import share_interpreter
 from steeltrap.surfaces.http import reply
+from steeltrap.text.json_pieces import PIECE
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from steeltrap.engine import importing
 from steeltrap.engine.call import Rules
 from steeltrap.invoke import Door
 from steeltrap.model import Draft, Message
-from steeltrap.rules.analysis import tokens
+from steeltrap.text.words import tokens
 from steeltrap.toolsets import CATALOGUE
 from stores import parts
 

@@ -9,7 +9,7 @@ from typing import Literal
 from steeltrap.adapters.embedders.vectors import placed, worded
 from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
-from steeltrap.rules.vectors import unit_vector
+from steeltrap.text.vectors import unit_vector
 
 _WORDS = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
 STOP_WORDS = frozenset(

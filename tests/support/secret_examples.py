@@ -7,7 +7,7 @@ import re._parser as parser  # type: ignore
 import string
 from typing import Any, Final
 
-from steeltrap.rules.secrets.rule import Rule
+from steeltrap.text.secrets.patterns import Rule
 
 _TRIES: Final = 400
 _WORDS: Final = string.ascii_letters + string.digits

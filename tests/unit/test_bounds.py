@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.errors import TooLarge
-from steeltrap.rules.bounds import _IN_STRING, _TO_STRING, Bounds, bounds_of, has_more_values
+from steeltrap.text.schemas import _IN_STRING, _TO_STRING, Bounds, bounds_of, has_more_values
 from steeltrap.toolsets import CATALOGUE
 
 MIB = 1024 * 1024

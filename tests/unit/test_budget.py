@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.model import Sized
-from steeltrap.rules.budget import PREVIEW_TOKENS, _scores, estimate_tokens, pack, preview
+from steeltrap.ranking.budget import PREVIEW_TOKENS, _scores, estimate_tokens, pack, preview
 
 TEA = "Bob likes tea and long walks on the beach. "
 PASSWORD = "The password of the router is heron-42. "

@@ -11,12 +11,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from steeltrap.model import Candidate, Candidates, Memory, When, from_micros, to_micros
+from steeltrap.ranking.on_days import on_days
 from steeltrap.record import decode, encode, parse
-from steeltrap.rules import day_questions
-from steeltrap.rules.day_questions import asked
-from steeltrap.rules.days import age, around, day_in, day_text, minute_text, read, zone_of
-from steeltrap.rules.on_days import on_days
-from steeltrap.rules.traits import Trait
+from steeltrap.text import date_questions
+from steeltrap.text.date_questions import asked
+from steeltrap.text.dates import age, around, day_in, day_text, minute_text, read, zone_of
+from steeltrap.text.words import Trait
 
 WEDNESDAY = date(2026, 5, 13)
 ZONES = sorted(available_timezones())
@@ -320,14 +320,14 @@ def test_any_text_on_any_day_is_read(text: str, today: date, year: int) -> None:
 )
 def test_a_question_of_many_words_is_read_in_linear_time(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = 0
-    at = day_questions._Reading._at
+    at = date_questions._Reading._at
 
     def counted(self: Any, place: int) -> str:
         nonlocal steps
         steps += 1
         return at(self, place)
 
-    monkeypatch.setattr(day_questions._Reading, "_at", counted)
+    monkeypatch.setattr(date_questions._Reading, "_at", counted)
     counts = []
     for size in (400, 800):
         steps = 0

@@ -9,7 +9,7 @@ from clock import NOON
 from steeltrap.engine.conversations import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
-from steeltrap.rules.days import age
+from steeltrap.text.dates import age
 from steeltrap.toolsets.episode_markdown import details, render
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from clock import NOON
 from steeltrap.model import MAX_MESSAGES_BYTES
-from steeltrap.rules.segmentation import Turn, Vector, episodes, vector
+from steeltrap.text.segmentation import Turn, Vector, episodes, vector
 
 MINUTE = timedelta(minutes=1)
 QUARTER = timedelta(minutes=15)

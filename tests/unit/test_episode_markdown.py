@@ -10,8 +10,8 @@ from clock import NOON
 from steeltrap.engine.conversations import Retrieved
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
-from steeltrap.rules.budget import estimate_tokens
-from steeltrap.rules.days import age
+from steeltrap.ranking.budget import estimate_tokens
+from steeltrap.text.dates import age
 from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, details, render
 from steeltrap.toolsets.lines import one_line
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from steeltrap.rules.sentences import cut, extract
+from steeltrap.text.sentences import cut, extract
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_extract_says_most(why: str, text: str, budget: int, extracted: str) 
 def test_every_process_extracts_the_same() -> None:
     # Sets come in another order in every process, and so do the roundings of a sum over one.
     text = "Zoe naps. Ana drinks tea. Ana likes tea."
-    program = f"from steeltrap.rules.sentences import extract; print(extract({text!r}, 15))"
+    program = f"from steeltrap.text.sentences import extract; print(extract({text!r}, 15))"
     extracts = [
         subprocess.run(
             [sys.executable, "-c", program],

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.ids import bounds_of_start, canonical, from_key, shortest_start, start_of, to_key
-from steeltrap.rules.limits import check_id
+from steeltrap.text.limits import bounds_of_start, canonical, check_id, from_key, shortest_start, start_of, to_key
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 
@@ -71,9 +70,9 @@ def test_an_id_is_shortened_as_far_as_no_other_starts_alike(others: list[str], s
 def test_only_ranking_imports_numpy() -> None:
     """A function that doesn't search starts without it."""
     code = (
-        "import importlib, pkgutil, sys, steeltrap.rules as rules\n"
+        "import importlib, pkgutil, sys, steeltrap.text as rules\n"
         "names = {found.name for found in pkgutil.iter_modules(rules.__path__)} - {'ranking', 'fusion', 'on_days'}\n"
-        "for name in names: importlib.import_module(f'steeltrap.rules.{name}')\n"
+        "for name in names: importlib.import_module(f'steeltrap.text.{name}')\n"
         "import steeltrap.toolsets\n"
         "sys.exit('numpy' in sys.modules)"
     )

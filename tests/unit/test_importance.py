@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.model import Usage, to_micros
-from steeltrap.rules.importance import importance, weighed
+from steeltrap.ranking.fading import importance, weighed
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 DAYS = st.floats(0, 3650)

@@ -9,7 +9,7 @@ import pytest
 from clock import NOON
 from steeltrap.errors import InvalidInput, TooLarge
 from steeltrap.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, Importance, Link, Memory, Message
-from steeltrap.rules import limits
+from steeltrap.text import limits
 
 PATH_SENTENCE = "`scope` must be a path such as 'work/project-x': letters, digits, '_' and '-' between single slashes."
 FILE_SENTENCE = (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steeltrap.errors import InvalidInput, TooLarge
 from steeltrap.model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_METADATA_BYTES, Importance, Link, Memory, Message
-from steeltrap.rules import limits
+from steeltrap.text import limits
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"

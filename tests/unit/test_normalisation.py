@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steeltrap.rules import normalisation
-from steeltrap.rules.analysis import fold_case, text_digest, tokens
-from steeltrap.rules.normalisation import JOINER, MOST_MARKS, normalised, stream_safe
+from steeltrap.text import words
+from steeltrap.text.words import JOINER, MOST_MARKS, fold_case, normalised, stream_safe, text_digest, tokens
 
 MARKS = "\u0300\u0316\u0344\u0345\u05b0\u0f71\u0f73\u3099\uff9e\uff9f"
 CROWDED = st.text(st.sampled_from(MARKS + "a\u1f82\u00e9\u304b\uff76"), max_size=200)
@@ -77,7 +76,7 @@ def test_no_normalisation_meets_a_long_run_of_marks(monkeypatch: pytest.MonkeyPa
         met.append(longest)
         return unicodedata.normalize(form, given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(normalisation, "normalize", normalize)
+    monkeypatch.setattr(words, "normalize", normalize)
     tokens(text)
     text_digest(text)
     assert max(met) <= MOST_MARKS

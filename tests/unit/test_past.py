@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.rules.past import asks_for_past
+from steeltrap.ranking.choosing import asks_for_past
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import steeltrap
 from steeltrap import settings
-from steeltrap.rules import past
+from steeltrap.ranking import choosing
 from steeltrap.surfaces.cli import configuration
 from steeltrap.surfaces.console import diffs
 from steeltrap.surfaces.imports.formats import chatgpt, markdown
@@ -33,7 +33,7 @@ class Use(NamedTuple):
 
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
-    "rules/past.py": [{"pattern": pattern} for pattern in past._PATTERNS.values()],
+    "ranking/choosing.py": [{"pattern": pattern} for pattern in choosing._PATTERNS.values()],
     "surfaces/cli/clients/toml_text.py": [{"section": "mcp_servers", "name": "steeltrap"}],
     "surfaces/console/text.py": [{"wanted": ["a", "aa", "ab", "字"]}],
 }
@@ -210,7 +210,7 @@ def test_what_was_replaced_by_a_linear_pattern_is_found_as_before(text: str) -> 
         r"(?:\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b)[^.!]*\bbefore\b"
     )
     lowered = text.lower()
-    asked = any(past._asks_before(part) for part in re.split(past._SENTENCE_END, lowered))
+    asked = any(choosing._asks_before(part) for part in re.split(choosing._SENTENCE_END, lowered))
     assert asked == (re.search(before, lowered) is not None)
 
     cited = chatgpt._CITATION.sub(lambda found: "" if found[1] else found[0], text)

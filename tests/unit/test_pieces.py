@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.pieces import pieces
+from steeltrap.text.sentences import pieces
 
 TEXTS = st.text(alphabet=st.sampled_from("ab é京🦆.!?。「」\n\t "), max_size=400)
 

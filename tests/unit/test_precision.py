@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.rules.precision import FLOOR, UNKNOWN_NAME, floor, names
+from steeltrap.ranking.choosing import FLOOR, UNKNOWN_NAME, floor, names
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from steeltrap.model import Candidate, Candidates, Memory, Message, to_micros
-from steeltrap.rules import bm25
-from steeltrap.rules.fusion import Fused, fuse
-from steeltrap.rules.on_days import on_days
-from steeltrap.rules.ranking import mass, rank, without_names, words
-from steeltrap.rules.traits import Trait, speaker_of, traits
-from steeltrap.rules.weights import WEIGHTS, Weights
+from steeltrap.ranking import weights as bm25
+from steeltrap.ranking.on_days import on_days
+from steeltrap.ranking.scoring import Fused, fuse, mass, rank, without_names, words
+from steeltrap.ranking.weights import WEIGHTS, Weights
+from steeltrap.text.words import Trait, speaker_of, traits
 
 DOCUMENTS = 10
 WORD = bm25.idf(1, DOCUMENTS)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from steeltrap.rules.remotes import named, path_of, remote_in
+from steeltrap.text.remotes import named, path_of, remote_in
 
 WIDGETS = "git.example/acme/widgets"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from steeltrap.model import Memory, Usage
-from steeltrap.rules.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
+from steeltrap.ranking.fading import Grade, card_of, falls_below, graded, retrievability, reviewed
 
 MEMORY = Memory(id="a", content="x", created_at=NOON, updated_at=NOON)
 PINNED = Memory(id="a", content="x", created_at=NOON, updated_at=NOON, pinned=True)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from steeltrap.model import Candidate, Candidates, Memory, Neighbour, Surroundings, Usage
-from steeltrap.rules import bm25, novelty
-from steeltrap.rules.fusion import Fused, fuse
-from steeltrap.rules.retrievability import Grade, card_of, falls_below, graded, retrievability, reviewed
-from steeltrap.rules.vectors import calibrated
+from steeltrap.ranking import fading, weights
+from steeltrap.ranking.fading import Grade, card_of, falls_below, graded, retrievability, reviewed
+from steeltrap.ranking.scoring import Fused, fuse
+from steeltrap.text.vectors import calibrated
 
 COUNTS = st.integers(1, 10_000)
 
@@ -23,29 +23,29 @@ COUNTS = st.integers(1, 10_000)
 @given(COUNTS, COUNTS)
 def test_idf_is_never_negative_and_falls_with_frequency(a: int, b: int) -> None:
     frequent, documents = min(a, b), max(a, b)
-    assert bm25.idf(frequent, documents) > 0
+    assert weights.idf(frequent, documents) > 0
     if frequent > 1:
-        assert bm25.idf(frequent - 1, documents) > bm25.idf(frequent, documents)
+        assert weights.idf(frequent - 1, documents) > weights.idf(frequent, documents)
 
 
 @given(COUNTS, COUNTS, st.floats(1, 5000), st.floats(0.01, 20))
 def test_a_terms_score_grows_with_its_frequency_and_stays_bounded(
     count: int, length: int, average: float, weight: float
 ) -> None:
-    score = bm25.term_score(float(count), float(length), average, weight)
-    assert 0 < score < weight * (bm25.K1 + 1)
-    assert bm25.term_score(float(count + 1), float(length), average, weight) >= score
-    assert bm25.term_score(float(count), float(length + 1), average, weight) <= score
+    score = weights.term_score(float(count), float(length), average, weight)
+    assert 0 < score < weight * (weights.K1 + 1)
+    assert weights.term_score(float(count + 1), float(length), average, weight) >= score
+    assert weights.term_score(float(count), float(length + 1), average, weight) <= score
 
 
 def test_scores_are_those_of_the_formula_by_hand() -> None:
     # Three documents, the term in one of them, twice among four tokens, three tokens on average.
     weight = log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    assert bm25.idf(1, 3) == pytest.approx(weight)
-    assert bm25.idf(1, 3) == pytest.approx(0.98083, abs=1e-5)
+    assert weights.idf(1, 3) == pytest.approx(weight)
+    assert weights.idf(1, 3) == pytest.approx(0.98083, abs=1e-5)
     norm = 1.2 * (1 - 0.75 + 0.75 * 4 / 3)
-    assert bm25.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(weight * 2 * 2.2 / (2 + norm))
-    assert bm25.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(1.23304, abs=1e-5)
+    assert weights.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(weight * 2 * 2.2 / (2 + norm))
+    assert weights.term_score(2.0, 4.0, 3.0, weight) == pytest.approx(1.23304, abs=1e-5)
 
 
 # Fusion
@@ -124,7 +124,7 @@ def test_many_candidates_come_in_the_order_of_few(scores: list[tuple[int, int]])
 
 def test_links_are_as_strong_as_the_memories_are_near() -> None:
     around = Surroundings(nearest=None, near=(Neighbour("a", 1.0000002), Neighbour("b", 0.70004)))
-    assert [(link.target_id, link.strength, link.manual) for link in novelty.links(around)] == [
+    assert [(link.target_id, link.strength, link.manual) for link in fading.links(around)] == [
         ("a", 1.0, False),
         ("b", 0.7, False),
     ]

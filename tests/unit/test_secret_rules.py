@@ -13,9 +13,9 @@ from locks.gitleaks import compact
 
 import made_up_secrets
 from secret_examples import card, example, pem, token
-from steeltrap.rules.secrets import redacted
-from steeltrap.rules.secrets.catalogue import FILE, catalogue
-from steeltrap.rules.secrets.rule import Rule
+from steeltrap.text.secrets import redacted
+from steeltrap.text.secrets.patterns import Rule
+from steeltrap.text.secrets.replacing import FILE, catalogue
 
 RULES = catalogue().rules
 HARMLESS = [

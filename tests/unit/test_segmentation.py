@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from steeltrap.model import MAX_MESSAGES_BYTES
-from steeltrap.rules.segmentation import PAUSE, Turn, Vector, episodes, vector
-from steeltrap.rules.vectors import unit_vector
+from steeltrap.text.segmentation import PAUSE, Turn, Vector, episodes, vector
+from steeltrap.text.vectors import unit_vector
 
 SAME = (1.0, 0.0, 0.0)
 OTHER = (0.0, 1.0, 0.0)

@@ -13,7 +13,7 @@ from steeltrap.engine.call import Call
 from steeltrap.engine.saving import save
 from steeltrap.engine.scopes import DESCRIBED, suggest_scope
 from steeltrap.model import Caller, Draft, UserRef
-from steeltrap.rules.limits import check_scope
+from steeltrap.text.limits import check_scope
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clock import NOON
 from steeltrap.engine.entries import meaning
 from steeltrap.model import Memory, Message
-from steeltrap.rules.summary import SUMMARY_CHARACTERS, summary
+from steeltrap.text.sentences import SUMMARY_CHARACTERS, summary
 
 
 def talk(*said: tuple[str, str]) -> list[Message]:

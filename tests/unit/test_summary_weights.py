@@ -3,7 +3,7 @@
 import pytest
 
 from steeltrap.model import Message
-from steeltrap.rules.summary import summary
+from steeltrap.text.sentences import summary
 
 TWO = "ruminations lumbers."
 THREE = "romper limber totem."

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from steeltrap.adapters.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
-from steeltrap.rules.novelty import KEY_MOMENT, is_japanese, probably_superseded, surprise
-from steeltrap.rules.vectors import cosine
+from steeltrap.ranking.fading import KEY_MOMENT, is_japanese, probably_superseded, surprise
+from steeltrap.text.vectors import cosine
 
 LEVEL = st.floats(0, 0.99)
 COSINE = st.floats(-1, 1)

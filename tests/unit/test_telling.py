@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steeltrap.model import Message
-from steeltrap.rules.sentences import sentences
-from steeltrap.rules.summary import SUMMARY_CHARACTERS, gist, summary
-from steeltrap.rules.telling import telling
+from steeltrap.text.sentences import SUMMARY_CHARACTERS, gist, sentences, summary, telling
 
 
 def talk(*said: str) -> list[Message]:

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.analysis import STOP_WORDS, fold_case, fold_letters, query_tokens, text_digest, tokens
-from steeltrap.rules.budget import count_whole, estimate_tokens
-from steeltrap.rules.chunking import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks
-from steeltrap.rules.sentences import cut, extract, sentences
+from steeltrap.ranking.budget import count_whole, estimate_tokens
+from steeltrap.text.sentences import CHUNK_CHARACTERS, OVERLAP_CHARACTERS, chunks, cut, extract, sentences
+from steeltrap.text.words import STOP_WORDS, fold_case, fold_letters, query_tokens, text_digest, tokens
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=200)
 """Any characters that Python can hold, halves of surrogate pairs included."""

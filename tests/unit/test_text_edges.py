@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from steeltrap.rules.analysis import fold_case, query_tokens, text_digest, tokens
-from steeltrap.rules.budget import count_whole, estimate_tokens
-from steeltrap.rules.chunking import chunks
-from steeltrap.rules.novelty import is_japanese
+from steeltrap.ranking.budget import count_whole, estimate_tokens
+from steeltrap.ranking.fading import is_japanese
+from steeltrap.text.sentences import chunks
+from steeltrap.text.words import fold_case, query_tokens, text_digest, tokens
 
 # Analysis
 

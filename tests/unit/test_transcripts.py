@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.rules.transcripts import claude_code, codex, cursor
-from steeltrap.rules.transcripts.said import Said, elements, without_elements
+from steeltrap.text.transcripts import claude_code, codex, cursor
+from steeltrap.text.transcripts.messages import Said, elements, without_elements
 
 AT = "2026-03-02T09:15:00.123Z"
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeVar
 from ..model import DEFAULT_SCOPE, Caller, Embedding, Outcome
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
-from ..rules.weights import WEIGHTS, Weights
+from ..ranking.weights import WEIGHTS, Weights
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
 

@@ -9,10 +9,10 @@ from typing import Final
 from ..errors import Conflict, InvalidInput, VersionConflict
 from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
 from ..ports import Create, Pair, Probe, Replace
-from ..rules.limits import MAX_TAGS, check_id
-from ..rules.matching import fold_tag
-from ..rules.novelty import LINK_FLOOR
-from ..rules.sentences import extract, said_once
+from ..ranking.fading import LINK_FLOOR
+from ..text.limits import MAX_TAGS, check_id
+from ..text.matching import fold_tag
+from ..text.sentences import extract, said_once
 from . import saving, superseding
 from .call import Call
 from .deleting import deletion

@@ -32,14 +32,11 @@ from ..model import (
 )
 from ..model.frozen import frozen
 from ..ports import Close, Create
-from ..rules import segmentation
-from ..rules.ids import piece_id
-from ..rules.limits import size_of
-from ..rules.novelty import KEY_MOMENT
-from ..rules.pieces import pieces
-from ..rules.remains import said_by
-from ..rules.retrievability import retrievability, reviewed
-from ..rules.summary import summary
+from ..ranking.fading import KEY_MOMENT, retrievability, reviewed
+from ..text import segmentation
+from ..text.limits import piece_id, size_of
+from ..text.remains import said_by
+from ..text.sentences import pieces, summary
 from . import saving
 from .call import Call
 from .deleting import rewrite_without
@@ -49,7 +46,7 @@ from .searching import Found, search
 from .secrets import redacted_message
 
 if TYPE_CHECKING:
-    from ..rules.fusion import Fused
+    from ..ranking.scoring import Fused
 
 _BLOCK_TURNS: Final = 100
 _BLOCK_BYTES: Final = 1024 * 1024

@@ -21,11 +21,9 @@ from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapE
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
 from ..model.frozen import frozen
 from ..ports import Create, Replace
-from ..rules.ids import piece_id
-from ..rules.limits import check_id
-from ..rules.matching import admits
-from ..rules.naming import named
-from ..rules.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
+from ..text.limits import check_id, piece_id
+from ..text.matching import admits
+from ..text.remains import Folded, SaidKey, Words, beside, merged_from, named, said_in, texts_of, without_said
 from . import saving, superseding
 from .call import Call
 from .entries import embed_memories, entry, out_of_search

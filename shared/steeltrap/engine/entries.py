@@ -7,11 +7,8 @@ from typing import Final
 
 from ..model import Embedding, Memory
 from ..ports import Entry
-from ..rules.analysis import text_digest
-from ..rules.chunking import chunks
-from ..rules.indexed_words import indexed_words
-from ..rules.summary import who
-from ..rules.traits import speaker_of
+from ..text.sentences import chunks, who
+from ..text.words import indexed_words, speaker_of, text_digest
 from .call import Call
 
 _COLON: Final = re.compile(r":\s+")

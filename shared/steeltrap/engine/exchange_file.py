@@ -23,9 +23,9 @@ from .. import record
 from ..errors import InvalidInput, SteeltrapError, TooLarge
 from ..model import JsonObject, Link, Memory
 from ..model.frozen import frozen
-from ..rules import limits
-from ..rules.json_pieces import parsed
-from ..rules.novelty import LINK_FLOOR
+from ..ranking.fading import LINK_FLOOR
+from ..text import limits
+from ..text.json_pieces import parsed
 
 FORMAT_VERSION: Final = "1.0"
 MAX_FILE_BYTES: Final = 100 * 1024 * 1024

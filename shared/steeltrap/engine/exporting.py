@@ -13,7 +13,7 @@ from ..errors import Unavailable
 from ..model import Filter, JsonObject, Memory
 from ..model.frozen import frozen
 from ..ports import ExportFiles
-from ..rules.limits import check_file_name, check_id, check_scope
+from ..text.limits import check_file_name, check_id, check_scope
 from .call import Call
 from .exchange_file import Item, compress, default_name, encode
 from .reading import MAX_PAGE_BYTES, earlier, not_found, size_of

@@ -22,12 +22,11 @@ from ..model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, Import, JsonObject,
 from ..model.frozen import frozen
 from ..ports import Close, Create, Replace, TextKey
 from ..processes import has_died
-from ..rules import limits
-from ..rules.analysis import text_digest
-from ..rules.days import in_zone, minute_text
-from ..rules.ids import canonical, piece_id, start_of
-from ..rules.limits import check_json
-from ..rules.pieces import pieces
+from ..text import limits
+from ..text.dates import in_zone, minute_text
+from ..text.limits import canonical, check_json, piece_id, start_of
+from ..text.sentences import pieces
+from ..text.words import text_digest
 from . import saving
 from .call import Call
 from .conversations import (

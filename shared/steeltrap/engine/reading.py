@@ -9,8 +9,7 @@ from .. import record
 from ..errors import InvalidInput, MemoryNotFound, NotFound
 from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse
 from ..model.frozen import frozen
-from ..rules.ids import SHORTEST, shortest_start, start_of
-from ..rules.limits import check_id
+from ..text.limits import SHORTEST, check_id, shortest_start, start_of
 from .call import Call
 
 _ALIKE: Final = 20

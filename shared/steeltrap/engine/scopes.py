@@ -13,8 +13,8 @@ from ..errors import InvalidInput, Unavailable
 from ..model import DEFAULT_SCOPE, Embedding, Filter, Session
 from ..model.frozen import frozen
 from ..ports import Probe
-from ..rules.limits import check_content, check_scope, is_name
-from ..rules.vectors import calibrated, dot, numbers
+from ..text.limits import check_content, check_scope, is_name
+from ..text.vectors import calibrated, dot, numbers
 from .call import Call
 from .deleting import Criteria, delete_matching
 from .entries import embed_chunks

@@ -5,9 +5,8 @@ from datetime import datetime
 from ..errors import VersionConflict
 from ..model import Edit, Importance, Memory, Usage, to_micros
 from ..model.frozen import frozen
-from ..rules import limits
-from ..rules.importance import UNREAD, importance
-from ..rules.retrievability import Grade, falls_below, graded, retrievability
+from ..ranking.fading import UNREAD, Grade, falls_below, graded, importance, retrievability
+from ..text import limits
 from .call import Call
 from .reading import find
 from .updating import commit_edits

@@ -23,24 +23,22 @@ from ..model import (
     to_micros,
 )
 from ..model.frozen import frozen
-from ..rules import precision
-from ..rules.analysis import query_tokens, tokens
-from ..rules.budget import fit
-from ..rules.chunking import chunks, passage
-from ..rules.day_questions import Asked, asked
-from ..rules.days import around, in_zone, minute_text
-from ..rules.importance import UNREAD, importance
-from ..rules.indexed_words import searchable_text
-from ..rules.matching import admits, sees
-from ..rules.precision import subject
-from ..rules.said_once import said_once
-from ..rules.vectors import calibrated, has_direction, nearest
+from ..ranking import choosing
+from ..ranking.budget import fit
+from ..ranking.choosing import said_once, subject
+from ..ranking.fading import UNREAD, importance
+from ..text.date_questions import Asked, asked
+from ..text.dates import around, in_zone, minute_text
+from ..text.matching import admits, sees
+from ..text.sentences import chunks, passage
+from ..text.vectors import calibrated, has_direction, nearest
+from ..text.words import query_tokens, searchable_text, tokens
 from .call import Call
 from .superseding import are_crowded_out, credit, heirs
 
 if TYPE_CHECKING:
-    from ..rules.fusion import Column, Fused, Scored
-    from ..rules.on_days import OnDays
+    from ..ranking.on_days import OnDays
+    from ..ranking.scoring import Column, Fused, Scored
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
@@ -141,7 +139,7 @@ def _on_days_scored(
     """How the candidates stand to the days that a query names, if it names any, and the scores of all."""
     if named is None:
         return None, _scored(call, request, candidates, speakers, None)
-    from ..rules.on_days import on_days
+    from ..ranking.on_days import on_days
 
     days = on_days(request.query, candidates, in_zone(call.now(), call.zone).date(), call.zone)
     return days, _scored(call, request, candidates if days is None else days.candidates, speakers, days)
@@ -160,7 +158,7 @@ def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, fro
     is_ranked_by_rules = _weight(call, request) is None
     speakers: frozenset[str] = frozenset()
     if is_ranked_by_rules:
-        from ..rules.ranking import without_names
+        from ..ranking.scoring import without_names
 
         speakers = call.space.speakers()
         meant = without_names(meant, speakers)
@@ -207,8 +205,7 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
 def _scored(
     call: Call, request: Search, candidates: Candidates, speakers: frozenset[str], days: "OnDays | None"
 ) -> "Scored":
-    from ..rules.fusion import fuse
-    from ..rules.ranking import rank
+    from ..ranking.scoring import fuse, rank
 
     weight = _weight(call, request)
     if weight is None:
@@ -227,7 +224,7 @@ def _scored(
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
     """Lift memories that have a question's words in their order above the best, where that has the same words in
     another: only then does the order tell more than the scores."""
-    from ..rules.word_order import answer_order, is_in_order, out_of_order
+    from ..ranking.choosing import answer_order, is_in_order, out_of_order
 
     lift = call.rules.ranking.order
     order = answer_order(query) if lift > 0 else None
@@ -295,8 +292,8 @@ def _relevant(
     """
     if request.precision == "all" or not len(passed):
         return passed
-    kept = precision.NEAR_THE_BEST if request.precision == "relevant" else 1.0
-    floor = precision.floor(request.query, scored.candidates.frequencies)
+    kept = choosing.NEAR_THE_BEST if request.precision == "relevant" else 1.0
+    floor = choosing.floor(request.query, scored.candidates.frequencies)
     is_related = degraded or scored.legs[passed].max() >= floor
     then = passed[:0] if days is None else passed[days.exact[passed]]
     if request.precision == "related" and not degraded:
@@ -305,8 +302,8 @@ def _relevant(
     if days is not None and len(then):
         best = scored.score[then].max()
         is_best = bool(best >= kept * scored.score[passed].max())
-        is_told_elsewhere = not is_best and scored.semantic[passed].max() >= precision.CLEARLY
-        says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < precision.TOLD
+        is_told_elsewhere = not is_best and scored.semantic[passed].max() >= choosing.CLEARLY
+        says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < choosing.TOLD
         is_best = is_best or (days.is_short and not says_nothing_else)
         if not is_related or (days.is_short and says_nothing_else and not is_told_elsewhere):
             return then if request.precision == "relevant" else then[scored.score[then] == best]
@@ -321,7 +318,7 @@ def _relevant(
 
 def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:
     """The relevant results, and those that have every word of what the query is about."""
-    about = precision.subject(request.query)
+    about = choosing.subject(request.query)
     return [
         hit
         for hit in found

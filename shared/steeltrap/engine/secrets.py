@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from ..errors import InvalidInput, SteeltrapError
 from ..model import Draft, Edit, JsonObject, Memory, Message, Outcome, OutcomeKind
-from ..rules.wording import cut
+from ..text.schemas import cut
 from .call import Call, SecretsMode
 
 Given = TypeVar("Given", Draft, Edit, Memory)
@@ -57,7 +57,7 @@ def redacted_text(call: Call, field: str, text: str, name: str = "") -> str:
     refuses secrets."""
     if call.secrets == "off":
         return text
-    from ..rules import secrets  # needs RE2, which only a write loads
+    from ..text import secrets  # needs RE2, which only a write loads
 
     found = secrets.redacted(text, name)
     if found.secrets and call.secrets == "refuse":
@@ -73,7 +73,7 @@ def without_secrets(call: Call, text: str) -> str:
     """A stored text as a model is shown it: secrets that were saved before, or by others, become placeholders too."""
     if call.secrets == "off" or not _may_have_secret(text):
         return text
-    from ..rules import secrets  # needs RE2, which most answers do without
+    from ..text import secrets  # needs RE2, which most answers do without
 
     return secrets.redacted(text).text
 
@@ -119,7 +119,7 @@ def outcome(call: Call) -> Outcome | None:
 def unquoted(error: SteeltrapError, mode: SecretsMode) -> SteeltrapError:
     """An error that quotes no secret, whatever argument it is about."""
     if mode != "off":
-        from ..rules import secrets
+        from ..text import secrets
 
         error.message = secrets.redacted(error.message).text
         error.args = (error.message,)
@@ -128,7 +128,7 @@ def unquoted(error: SteeltrapError, mode: SecretsMode) -> SteeltrapError:
 
 
 def _unquoted(value: Any) -> Any:
-    from ..rules import secrets
+    from ..text import secrets
 
     if isinstance(value, str):
         return secrets.redacted(value).text
@@ -138,7 +138,7 @@ def _unquoted(value: Any) -> Any:
 
 
 def _kinds(text: str) -> str:
-    from ..rules import secrets
+    from ..text import secrets
 
     return _listed(kind for kind, _ in secrets.redacted(text).secrets)
 

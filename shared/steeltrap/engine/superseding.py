@@ -18,7 +18,7 @@ from .entries import out_of_search, unchanged_text
 from .reading import find_all
 
 if TYPE_CHECKING:
-    from ..rules.fusion import Scored
+    from ..ranking.scoring import Scored
 
 
 def marks(call: Call, new: Memory) -> list[Replace]:

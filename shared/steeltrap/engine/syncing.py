@@ -12,9 +12,9 @@ from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavaila
 from ..model import Draft, Edit, Filter, Link, Memory
 from ..model.frozen import frozen
 from ..ports import Create
-from ..rules.analysis import text_digest
-from ..rules.limits import check_file_name, check_memory
-from ..rules.matching import fold_tag
+from ..text.limits import check_file_name, check_memory
+from ..text.matching import fold_tag
+from ..text.words import text_digest
 from . import consolidating, saving, superseding, updating
 from .call import Call
 from .entries import embed_memories, entry

@@ -6,7 +6,7 @@ from typing import Final
 from ..errors import Conflict, NotFound
 from ..model import Filter, Memory, Revision
 from ..ports import Replace
-from ..rules.matching import in_scopes
+from ..text.matching import in_scopes
 from . import superseding
 from .call import Call
 from .deleting import delete_image

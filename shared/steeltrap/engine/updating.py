@@ -12,10 +12,10 @@ from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge
 from ..model import Draft, Edit, Memory, Message, Revision, Tier
 from ..model.frozen import frozen
 from ..ports import Entry, Guard, Replace
-from ..rules import limits, novelty
-from ..rules.analysis import text_digest
-from ..rules.indexed_words import searchable_text
-from ..rules.limits import check_content, check_id, check_scope
+from ..ranking import fading
+from ..text import limits
+from ..text.limits import check_content, check_id, check_scope
+from ..text.words import searchable_text, text_digest
 from . import saving, superseding
 from .call import Call
 from .entries import embed_memories, entry, unchanged_text
@@ -88,7 +88,7 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
             continue
         manual = tuple(link for link in images[i].links if link.manual)
         kept = {link.target_id for link in manual}
-        found = tuple(link for link in novelty.links(surroundings) if link.target_id not in kept)
+        found = tuple(link for link in fading.links(surroundings) if link.target_id not in kept)
         entries[i] = entry(replace(images[i], links=manual + found), embeddings)
     return entries
 

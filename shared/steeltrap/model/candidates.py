@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     `terms` is what each query token adds to `bm25`, by the token's number in the query, where the query asks
     `by_term`. `conversation` stands for the conversation in which it was said, None for none, and `position` counts up
     along it. `created` and `occurred` are in microseconds since 1970. `chunks` counts its embeddings, and `traits` is
-    as `rules/traits.py` says. `importance` is the score set manually.
+    as `text/words.py` says. `importance` is the score set manually.
     """
 
     id: str

@@ -6,7 +6,7 @@ from ..model import UserRef
 
 
 class ExportFiles(Protocol):
-    """One user's files by name. A name is a relative path that `rules.limits.check_file_name` accepts."""
+    """One user's files by name. A name is a relative path that `text.limits.check_file_name` accepts."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one step, replacing an existing one. Raises InvalidInput, Unavailable."""

@@ -86,7 +86,7 @@ class Space(Protocol):
         ...
 
     def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
-        """For each start of an id (`rules.ids.start_of`), up to `limit` ids that have it, in order: those of memories
+        """For each start of an id (`text.limits.start_of`), up to `limit` ids that have it, in order: those of memories
         and turns, deleted and expired ones too."""
         ...
 

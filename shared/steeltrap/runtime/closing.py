@@ -14,7 +14,7 @@ from ..errors import SteeltrapError
 from ..invoke import Door
 from ..model import Caller, UserRef
 from ..ports import Clock, Deadline
-from ..rules.segmentation import PAUSE
+from ..text.segmentation import PAUSE
 
 _QUIET: Final = timedelta(seconds=10)
 """A conversation is looked at when nothing was added for so long: once for many messages, not once for each."""

@@ -13,7 +13,7 @@ from ..engine.quota import Quotas
 from ..errors import InvalidInput
 from ..invoke import Door
 from ..ports import Clock, Counters, Embedder, FileStore, Loads, MemoryStore
-from ..rules.weights import WEIGHTS
+from ..ranking.weights import WEIGHTS
 from ..settings import Settings
 from ..toolsets import CATALOGUE
 from .clock import SystemClock

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..errors import InvalidInput
 from ..model import JsonObject
-from ..rules.wording import describe
+from ..text.schemas import describe
 from ..tools import Tool, Toolset
 from ..version import VERSION
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import accumulate, takewhile
 from typing import Any, Final
 
-from ..rules.token_bound import most_tokens
+from ..text.words import most_tokens
 from ..tools import Tool
 from .http.reply import compact
 

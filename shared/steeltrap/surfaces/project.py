@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..rules import remotes
+from ..text import remotes
 from .regular_files import read_regular
 
 _MAX_BYTES: Final = 1 << 20

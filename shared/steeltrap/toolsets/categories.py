@@ -13,7 +13,7 @@ from ..engine.call import Call
 from ..engine.secrets import redacted_text
 from ..errors import IdentityMissing, InvalidInput, SteeltrapError
 from ..model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
-from ..rules.limits import MAX_CONTEXT_CHARACTERS, check_length
+from ..text.limits import MAX_CONTEXT_CHARACTERS, check_length
 from ..tools import Input, Tool, Toolset
 from .fields import AnyText
 from .lines import one_line

@@ -7,9 +7,9 @@ from typing import Final, Literal
 from ..engine.conversations import Retrieved
 from ..errors import InvalidInput
 from ..model import Memory, When
-from ..rules.budget import estimate_tokens
-from ..rules.days import age
-from ..rules.summary import gist
+from ..ranking.budget import estimate_tokens
+from ..text.dates import age
+from ..text.sentences import gist
 from .lines import one_line
 
 NOTHING: Final = "No memories found."

@@ -14,7 +14,7 @@ from ..engine.call import Call
 from ..engine.conversations import Retrieved
 from ..model import Message, Search, When, from_micros
 from ..record import read_when
-from ..rules.summary import gist
+from ..text.sentences import gist
 from ..tools import Answer, Input, Toolset
 from . import episode_markdown
 from .core.toolset import error_body

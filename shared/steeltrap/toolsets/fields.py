@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, Wit
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
-from ..rules.bounds import MaxBytes
-from ..rules.limits import MAX_TAG_CHARACTERS, MAX_TAGS
+from ..text.limits import MAX_TAG_CHARACTERS, MAX_TAGS
+from ..text.schemas import MaxBytes
 from ..tools import GivenId
 
 

@@ -9,8 +9,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from ..errors import InvalidInput
 from ..model import JsonObject
-from ..rules.limits import check_json
-from ..rules.wording import plain_schema, sentence, show
+from ..text.limits import check_json
+from ..text.schemas import plain_schema, sentence, show
 
 _DEPTH: Final = 2
 """The nesting depth of an item in the arguments."""

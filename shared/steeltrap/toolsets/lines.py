@@ -1,6 +1,6 @@
 """Stored text in answers that are read line by line."""
 
-from ..rules.frames import without_marks
+from ..text.frames import without_marks
 
 
 def one_line(text: str) -> str:

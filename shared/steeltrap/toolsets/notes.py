@@ -15,7 +15,7 @@ from ..engine.searching import by_earlier_text, passages
 from ..engine.secrets import redacted_text
 from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
 from ..model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros
-from ..rules.precision import is_broad
+from ..ranking.choosing import is_broad
 from ..tools import Answer, Input, Tool, Toolset
 from .fields import AnyId, AnyText, TagList
 

@@ -23,7 +23,7 @@ from ...model import (
     to_micros,
 )
 from ...ports import Change, Deadline, Entry, Pair, Probe, Replace, TextKey
-from ...rules.ids import canonical
+from ...text.limits import canonical
 from .client.table import READ_SECONDS
 from .client.transaction import MOST_ACTIONS
 from .layout import items, keys

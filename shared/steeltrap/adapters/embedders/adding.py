@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from ...errors import InvalidInput
-from ...rules.vectors import cosine
+from ...text.vectors import cosine
 from .calibration import HIGHEST, Calibration
 from .calibration_texts import CALIBRATION_TEXTS
 from .model_folder import (

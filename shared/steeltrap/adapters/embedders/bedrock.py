@@ -19,7 +19,7 @@ from typing import Any, Final
 from ...errors import Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
-from ...rules.vectors import mean_vector
+from ...text.vectors import mean_vector
 from .bedrock_errors import NOT_LET_IN, OUT_OF_TIME, TOO_LONG, failure_of
 from .bedrock_models import MODELS, Purpose, find_dimension, find_model, read_vectors
 from .calibration import Calibrated, Calibration

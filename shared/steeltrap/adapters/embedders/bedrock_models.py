@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, Protocol
 
 from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
-from ...rules.vectors import unit_vector
+from ...text.vectors import unit_vector
 
 Purpose = Literal["document", "query"]
 

@@ -16,7 +16,7 @@ from typing import Final
 from ...errors import SteeltrapError, Unavailable
 from ...model import Embedding
 from ...ports import Levels, SharedLevels
-from ...rules.vectors import cosine
+from ...text.vectors import cosine
 from .calibration_texts import CALIBRATION_TEXTS, CONVERSATION, JAPANESE_TEXTS
 
 _log = logging.getLogger("steeltrap")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from ...errors import InvalidInput, Unavailable
 from ...model import Embedding
 from ...ports import SharedLevels
-from ...rules.vectors import unit_vector
+from ...text.vectors import unit_vector
 from .calibration import Calibrated, Calibration
 from .failure import Failure
 from .post import SLOTS, Answer, AnswerTooLarge, Poster

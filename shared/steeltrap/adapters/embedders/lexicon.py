@@ -13,7 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from ...errors import Unavailable
-from ...rules.analysis import fold_case
+from ...text.words import fold_case
 
 if TYPE_CHECKING:
     import numpy as np

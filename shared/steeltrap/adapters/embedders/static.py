@@ -13,8 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
 from ...model import Embedding
-from ...rules.analysis import tokens
-from ...rules.normalisation import normalised
+from ...text.words import normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
 from .lexicon import ABSENT, FOREIGN, Lexicon, digest, english, readable
 from .vectors import out_of_time, placed, worded

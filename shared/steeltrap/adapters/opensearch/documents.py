@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ...model import FILTERABLE, Embedding, FilterKind, to_micros
 from ...ports import Document, Tombstone
-from ...rules.ids import canonical
-from ...rules.matching import compared
+from ...text.limits import canonical
+from ...text.matching import compared
 from . import packed
 from .terms import document_id, exact, metadata_terms, scopes_above, tag_term, token_term
 

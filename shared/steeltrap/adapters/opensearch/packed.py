@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from ...model import NO_TIME, to_micros
 from ...ports import Document
-from ...rules.traits import traits
+from ...text.words import traits
 from ..word_digests import word_digest
 
 _HEAD: Final = struct.Struct("<qqqiIddBBHHHH")

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from ...model import JsonObject
-from ...rules.matching import fold_tag
+from ...text.matching import fold_tag
 
 _LONGEST: Final = 200
 _OF_USER: Final = 16

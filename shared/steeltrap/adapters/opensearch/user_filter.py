@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
 from ...model.frozen import frozen
-from ...rules.matching import compared, fold_category
+from ...text.matching import compared, fold_category
 from .documents import FOREVER
 from .terms import document_id, exact, metadata_term, present, tag_term
 

@@ -1,8 +1,8 @@
 """A `Filter` as SQL conditions over `memory`, with every value bound."""
 
 from ...model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, to_micros
-from ...rules.matching import compared, fold_category, fold_tag
-from ...rules.traits import Trait
+from ...text.matching import compared, fold_category, fold_tag
+from ...text.words import Trait
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 CURRENT = f"{VISIBLE} AND superseded_at IS NULL"

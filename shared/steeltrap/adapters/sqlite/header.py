@@ -10,7 +10,7 @@ import apsw
 
 from ...errors import Conflict, Unavailable
 from ...model import UserRef
-from ...rules.indexed_words import WORDS_VERSION
+from ...text.words import WORDS_VERSION
 from . import staging
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
 from ...ports import Probe
-from ...rules.ids import from_key
+from ...text.limits import from_key
 from .leading import Leading
 from .matrix import Matrix, cosines, cosines_of
 from .pool import KeywordLeg, columns

@@ -8,7 +8,7 @@ import apsw
 
 from ...model import Association, Filter, Memory, Page
 from ...record import from_image
-from ...rules.ids import bounds_of_start, from_key, to_key
+from ...text.limits import bounds_of_start, from_key, to_key
 from .connection import select
 from .filters import CURRENT, NOT_A_TURN, VISIBLE, conditions
 from .rows import to_keys

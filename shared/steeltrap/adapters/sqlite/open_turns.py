@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from ...model import Memory
-from ...rules.ids import to_key
+from ...text.limits import to_key
 from .connection import select
 from .filters import VISIBLE
 

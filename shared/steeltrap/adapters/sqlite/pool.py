@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model import Candidates
-from ...rules.ids import from_key, to_key
+from ...text.limits import from_key, to_key
 from .postings import TermScores
 from .slots import Slots
 

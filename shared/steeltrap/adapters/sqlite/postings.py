@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...rules import bm25
+from ...ranking import weights as bm25
 from ..word_digests import word_digest
 
 _TAIL: Final = 4096

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...ports import Deadline
-from ...rules.ids import from_key, to_key
+from ...text.limits import from_key, to_key
 from . import writes
 from .connection import select
 from .file import UserFile

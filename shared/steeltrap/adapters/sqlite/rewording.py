@@ -14,7 +14,7 @@ import apsw
 
 from ...errors import Unavailable
 from ...record import from_image
-from ...rules.indexed_words import WORDS_VERSION, indexed_words
+from ...text.words import WORDS_VERSION, indexed_words
 from .connection import select, transaction
 from .rows import to_terms
 

@@ -12,9 +12,9 @@ import apsw
 from ...model import FILTERABLE, Memory, to_micros
 from ...ports import Entry
 from ...record import to_image
-from ...rules.ids import to_key
-from ...rules.matching import compared
-from ...rules.traits import traits
+from ...text.limits import to_key
+from ...text.matching import compared
+from ...text.words import traits
 from ..word_digests import word_digest
 
 FILTERED: Final = {

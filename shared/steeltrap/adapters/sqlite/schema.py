@@ -13,8 +13,8 @@ from typing import Final
 import apsw
 
 from ...record import from_image
-from ...rules.matching import fold_category, fold_tag
-from ...rules.traits import Trait, traits
+from ...text.matching import fold_category, fold_tag
+from ...text.words import Trait, traits
 from .connection import transaction
 from .rows import COLUMNS, FILTERED, filtered
 

@@ -4,7 +4,7 @@ import apsw
 
 from ...model import Import, Session, from_micros, to_micros
 from ...record import import_from_image, import_to_image
-from ...rules.ids import from_key
+from ...text.limits import from_key
 from .connection import select
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...model import NO_TIME, Filter, to_micros
-from ...rules.matching import in_scopes
-from ...rules.traits import Trait
+from ...text.matching import in_scopes
+from ...text.words import Trait
 
 FOREVER: Final = np.iinfo(np.int64).max
 _SAMPLED: Final = 8

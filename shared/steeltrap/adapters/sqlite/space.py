@@ -28,7 +28,7 @@ from ...model import (
 )
 from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
 from ...record import from_image
-from ...rules.ids import from_key, to_key
+from ...text.limits import from_key, to_key
 from . import counting, likeness, listing, open_turns, sessions, staging, usage, vectors, writes
 from .connection import select
 from .file import UserFile

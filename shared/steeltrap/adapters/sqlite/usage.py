@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from ...model import Usage, from_micros, to_micros
-from ...rules.ids import to_key
+from ...text.limits import to_key
 from ..reading import Pending
 from .rows import AMONG, to_keys
 

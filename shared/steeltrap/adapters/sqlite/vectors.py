@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 
 from ...model import Embedding
-from ...rules.ids import from_key
+from ...text.limits import from_key
 from .connection import select
 from .rows import AMONG, to_keys
 

@@ -10,9 +10,9 @@ from ...errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ...model import Memory, Revision, Surroundings, to_micros
 from ...ports import Create, Entry, Guard, Replace
 from ...record import from_image, to_image
-from ...rules.ids import from_key, to_key
-from ...rules.matching import fold_tag
-from ...rules.naming import named, without
+from ...text.limits import from_key, to_key
+from ...text.matching import fold_tag
+from ...text.remains import named, without
 from . import open_turns
 from .connection import select
 from .filters import CURRENT, NOT_A_TURN

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope
 
 from ...invoke import identified
 from ...model import Caller
-from ...rules.bounds import Bounds
+from ...text.schemas import Bounds
 from ..auth.identity import AT_ONCE, Identity
 from .bodies import Bodies
 from .call_threads import CallThreads, Held, Place

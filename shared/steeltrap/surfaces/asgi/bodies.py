@@ -7,7 +7,7 @@ from typing import Final
 from starlette.types import Message, Receive, Scope
 
 from ...errors import InvalidInput, Unavailable
-from ...rules.bounds import Bounds
+from ...text.schemas import Bounds
 from ..auth.identity import one_header
 
 MAX_HELD_BYTES: Final = 256 * 1024 * 1024

@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model import Caller, UserRef
-from ...rules.bounds import Bounds
+from ...text.schemas import Bounds
 from ..auth.identity import Scope, bearer_token, refused_token
 from ..hooks.answering import answer
 from ..hooks.command import EVENTS

@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from ...errors import SteeltrapError
 from ...invoke import Door
 from ...model import Caller
-from ...rules.bounds import Bounds
+from ...text.schemas import Bounds
 from ...tools import MAX_BODY_BYTES, Toolset
 from ..auth.identity import Identity
 from ..http.reply import error_reply, wrong_method_reply

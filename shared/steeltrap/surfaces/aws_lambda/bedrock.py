@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, NotFound, SteeltrapError
 from ...model import Caller, JsonObject
-from ...rules.wording import cut
+from ...text.schemas import cut
 from ...tools import Tool, Toolset
 from ..bounded import bounded, with_note
 from ..http.problem import STATUS

@@ -146,7 +146,7 @@ def _expiry(given: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
 
 
 def _time(written: str, zone: "tzinfo | None") -> str:
-    from ...rules.days import minute_text, read
+    from ...text.dates import minute_text, read
 
     return minute_text(read(written), zone)
 

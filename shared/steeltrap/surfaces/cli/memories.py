@@ -188,7 +188,7 @@ def forget(
     An episode takes its messages along. A forgotten message is taken out of its episode. The answer lists other
     memories and exported files that still hold the text.
     """
-    from ...rules.limits import MAX_VERSION
+    from ...text.limits import MAX_VERSION
 
     with opened(data=data, user=user, agent=agent) as memory:
         if not yes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from ...rules.days import age, from_zone, in_zone, minute_text, read
+from ...text.dates import age, from_zone, in_zone, minute_text, read
 from .opening import Opened
 from .output import say, terminal
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model.frozen import frozen
-from ...rules.days import zone_of
+from ...text.dates import zone_of
 from ..asgi.bodies import Bodies
 from ..auth.identity import one_header
 from ..http.problem import STATUS, error_headers

@@ -10,7 +10,7 @@ from ...errors import SteeltrapError
 from ...invoke import Door
 from ...model import Caller, JsonObject
 from ...model.frozen import frozen
-from ...rules.days import zone_of
+from ...text.dates import zone_of
 
 Fields = Mapping[str, list[str]]
 """The fields of a query or a form; each may come several times."""

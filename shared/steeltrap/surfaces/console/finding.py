@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...errors import InvalidInput
 from ...model import JsonObject
-from ...rules.days import from_zone
+from ...text.dates import from_zone
 from .asked import Asked, Page, first, url
 from .rows import day_of, row
 from .text import words

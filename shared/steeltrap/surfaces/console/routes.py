@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from ... import telemetry
 from ...errors import Internal, InvalidInput, NotFound, SteeltrapError
 from ...model import Caller
-from ...rules.bounds import Bounds
+from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http.reply import FAULT
 from . import changing, finding, imports, merging, reading, signing, transfer

@@ -5,7 +5,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from ...model.frozen import frozen
-from ...rules.days import day_text, minute_text, read
+from ...text.dates import day_text, minute_text, read
 from .bars import why
 
 EXCERPT: Final = 360

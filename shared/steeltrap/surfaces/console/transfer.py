@@ -16,7 +16,7 @@ from ...errors import SteeltrapError, Unavailable
 from ...invoke import refusal
 from ...model import DEFAULT_SCOPE, Caller
 from ...ports import Deadline
-from ...rules.days import day_text
+from ...text.dates import day_text
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
 from ..imports import Filing, Flaw, parts, survey

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model import Caller, UserRef
-from ...rules.days import zone_of
+from ...text.dates import zone_of
 from . import clients, recalling, session_file
 from .clients import Asked
 from .keeping import keep

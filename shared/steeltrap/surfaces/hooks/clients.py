@@ -12,8 +12,8 @@ from typing import Any, Final, Literal, get_args
 
 from ...errors import InvalidInput
 from ...model.frozen import frozen
-from ...rules.transcripts import codex, cursor
-from ...rules.transcripts.said import Said, cleaned
+from ...text.transcripts import codex, cursor
+from ...text.transcripts.messages import Said, cleaned
 
 Client = Literal["claude-code", "codex", "cursor"]
 CLIENTS: Final[tuple[str, ...]] = get_args(Client)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...invoke import Door
 from ...model import Caller
-from ...rules.transcripts.said import Said
+from ...text.transcripts.messages import Said
 from .reading import blocks, has_more
 from .session_file import Session
 

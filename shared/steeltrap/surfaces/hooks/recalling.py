@@ -8,7 +8,7 @@ from ...engine import reading, searching
 from ...engine.call import Call
 from ...invoke import Door
 from ...model import PROJECTS, Caller, Memory, Search, Sized
-from ...rules.budget import pack
+from ...ranking.budget import pack
 from ...toolsets.agent.lines import ID_TOKENS, apart, memory_lines, shown, shown_to
 from .session_file import Session
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from ...model import JsonObject
-from ...rules.json_pieces import Broken, Oversized, Pieces
+from ...text.json_pieces import Broken, Oversized, Pieces
 from .json_value import Damage, Value
 
 _STREAMED: Final = ("messages", "results", "memories", "entities", "relations")

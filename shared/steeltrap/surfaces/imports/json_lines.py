@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
-from ...rules.json_pieces import PIECE, Broken, Oversized, Pieces
+from ...text.json_pieces import PIECE, Broken, Oversized, Pieces
 from .json_value import Damage, Value
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"

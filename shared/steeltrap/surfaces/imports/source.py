@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import InvalidInput, SteeltrapError, Unavailable
-from ...rules.limits import check_json
+from ...text.limits import check_json
 from . import recognition
 from .documents import Document, documents
 from .filing import Filing

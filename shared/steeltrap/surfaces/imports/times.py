@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ...errors import InvalidInput
 from ...model import When
-from ...rules.days import from_zone
+from ...text.dates import from_zone
 
 _MILLISECONDS: Final = 1e11
 """Seconds reach this number in the year 5138, milliseconds reached it in 1973."""

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 
 from ...model.frozen import frozen
-from ...rules.days import from_zone
+from ...text.dates import from_zone
 from .filing import Filing
 from .times import moment
 

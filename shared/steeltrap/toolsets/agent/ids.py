@@ -8,10 +8,9 @@ from ...engine.call import Call
 from ...engine.reading import bare_id, find, not_found
 from ...errors import InvalidInput
 from ...model import Memory
-from ...rules.bounds import MaxBytes
-from ...rules.ids import start_of
-from ...rules.limits import check_id
-from ...rules.matching import in_scopes
+from ...text.limits import check_id, start_of
+from ...text.matching import in_scopes
+from ...text.schemas import MaxBytes
 from .lines import fenced, memory_lines, shown_to
 
 _CANDIDATES: Final = 10

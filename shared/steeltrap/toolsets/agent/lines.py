@@ -7,10 +7,10 @@ from ...engine.call import Call
 from ...engine.reading import short_ids
 from ...engine.secrets import told, without_secrets
 from ...model import Filter, Memory, Sized
-from ...rules.budget import pack
-from ...rules.days import day_text, in_zone
-from ...rules.frames import without_marks
-from ...rules.matching import in_scopes
+from ...ranking.budget import pack
+from ...text.dates import day_text, in_zone
+from ...text.frames import without_marks
+from ...text.matching import in_scopes
 
 OPEN: Final = "<memories>"
 CLOSE: Final = "</memories>"

@@ -9,7 +9,7 @@ from pydantic import Field
 from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import Hit, Outcome, OutcomeKind, Search, Sized
-from ...rules.past import asks_for_past
+from ...ranking.choosing import asks_for_past
 from ...tools import Input
 from ..fields import AnyText
 from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, memory_lines, shown, shown_to, today

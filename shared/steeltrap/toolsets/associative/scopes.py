@@ -11,7 +11,7 @@ from ...engine import scopes as suggesting
 from ...engine.call import Call
 from ...engine.scopes import ScopeGuess, ScopeSuggestion
 from ...model import ScopeUse
-from ...rules.limits import check_scope
+from ...text.limits import check_scope
 from ..fields import Content, Moment, Scope
 from .levels import Full, Levelled, LevelledInput, Long, Minimal, Short, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import searching
 from ...engine.call import Call
 from ...model import Diversity, Filter, Hit, Search
-from ...rules.limits import check_scope
+from ...text.limits import check_scope
 from ..fields import Query, Scope
 from .levels import Full, Levelled, LevelledInput, Long, Succeeded, answered, preview
 from .toolset import ASSOCIATIVE

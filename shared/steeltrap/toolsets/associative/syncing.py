@@ -10,7 +10,7 @@ from ...engine.call import Call
 from ...engine.exchange_file import FORMAT_VERSION
 from ...engine.syncing import Strategy
 from ...errors import InvalidInput
-from ...rules.limits import MAX_FILE_NAME_CHARACTERS
+from ...text.limits import MAX_FILE_NAME_CHARACTERS
 from .levels import Full, Levelled, LevelledInput, Short, Standard, Succeeded, answered
 from .toolset import ASSOCIATIVE
 

@@ -7,7 +7,7 @@ from ...engine.call import Call
 from ...engine.conversations import Said
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE
-from ...rules.limits import MAX_MESSAGES
+from ...text.limits import MAX_MESSAGES
 from ...tools import Answer, Input
 from ..fields import LongText, Scope
 from .inputs import MessageInput

@@ -4,8 +4,8 @@ from pydantic import Field
 
 from ...engine.call import Call
 from ...model import ContentType, Filter, Tier
-from ...rules.days import first_day
-from ...rules.limits import check_conditions, check_scope
+from ...text.dates import first_day
+from ...text.limits import check_conditions, check_scope
 from ...tools import Input
 from ..fields import ImportId, Metadata, Scope, Tags, Time
 

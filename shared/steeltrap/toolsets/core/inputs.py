@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from ...model import MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Draft, Edit, Message, Tier
-from ...rules.bounds import MaxBytes
-from ...rules.limits import MAX_MESSAGES
+from ...text.limits import MAX_MESSAGES
+from ...text.schemas import MaxBytes
 from ...tools import Input
 from .. import fields
 from ..fields import Content, MemoryId, NewTags, Scope, Unit, When

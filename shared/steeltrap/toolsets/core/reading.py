@@ -8,7 +8,7 @@ from ...engine import reading
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import JsonObject
-from ...rules.limits import MAX_VERSION
+from ...text.limits import MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import MemoryId
 from .filtering import FilterInput

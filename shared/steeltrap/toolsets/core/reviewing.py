@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import scoring
 from ...engine.call import Call
 from ...engine.scoring import Decay
-from ...rules.retrievability import Grade
+from ...ranking.fading import Grade
 from ...tools import Answer, Input
 from ..fields import MemoryId, Time
 from .toolset import CORE

@@ -10,7 +10,7 @@ from ...engine import scopes as sessions
 from ...engine import scopes as suggesting
 from ...engine.call import Call
 from ...engine.scopes import SessionUse
-from ...rules.limits import check_scope
+from ...text.limits import check_scope
 from ...tools import Answer, Input
 from ..fields import Content, MemoryId, Scope
 from .toolset import CORE

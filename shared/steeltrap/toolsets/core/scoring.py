@@ -6,7 +6,7 @@ from pydantic import Field
 
 from ...engine import scoring
 from ...engine.call import Call
-from ...rules.limits import MAX_CONTEXT_CHARACTERS
+from ...text.limits import MAX_CONTEXT_CHARACTERS
 from ...tools import Answer, Input
 from ..fields import MemoryId, Unit
 from .toolset import CORE

@@ -8,7 +8,7 @@ from ...engine import searching
 from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Diversity, Mode, Search, SortBy
-from ...rules.past import asks_for_past
+from ...ranking.choosing import asks_for_past
 from ...tools import Answer
 from ..fields import Query, Time, Unit
 from .filtering import FilterInput

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, Sized, When
-from ...rules.budget import estimate_tokens
+from ...ranking.budget import estimate_tokens
 from ...tools import Answer
 
 

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from ...engine import scoring
 from ...engine.call import Call
-from ...rules.limits import MAX_CONTEXT_CHARACTERS
+from ...text.limits import MAX_CONTEXT_CHARACTERS
 from ...tools import Answer, Input
 from ..fields import Moment, Unit
 from .fields import Id

@@ -1,12 +1,12 @@
-"""A `Filter` as conditions over the index by creation. `rules/matching.py` decides the same over documents at hand."""
+"""A `Filter` as conditions over the index by creation. `text/matching.py` decides the same over documents at hand."""
 
 import json
 from hashlib import blake2b
 from typing import Any, Final
 
 from ....model import FLAGS, PROJECTS, TEXTS, TIMES, Filter, Memory, to_micros
-from ....rules.days import is_day
-from ....rules.matching import compared, fold_category, fold_tag
+from ....text.dates import is_day
+from ....text.matching import compared, fold_category, fold_tag
 from .keys import MEMORIES, newest_first
 from .tables import LISTED
 from .typed import Value

@@ -16,8 +16,8 @@ from typing import Any, Final
 from ....model import Embedding, Memory, Revision, from_micros, to_micros
 from ....ports import Entry
 from ....record import from_image, to_image
-from ....rules.analysis import text_digest
-from ....rules.matching import compared, fold_tag
+from ....text.matching import compared, fold_tag
+from ....text.words import text_digest
 from . import keys
 from .filters import ATTRIBUTES, facts
 from .tables import LISTED

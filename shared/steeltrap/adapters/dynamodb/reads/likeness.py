@@ -5,7 +5,7 @@ from typing import Final
 
 from ....model import Embedding
 from ....ports import Deadline, Pair
-from ....rules.vectors import nearest
+from ....text.vectors import nearest
 
 Vectors = Mapping[str, Sequence[Embedding]]
 """The vectors of visible memories by id; what has none is left out."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ....errors import MemoryNotFound
 from ....model import Filter, Memory, Page, from_micros
 from ....record import from_image
-from ....rules.ids import canonical
+from ....text.limits import canonical
 from ..layout import items, keys
 from ..layout.filters import Conditions
 from ..layout.tables import CREATED, WRITTEN

@@ -19,10 +19,10 @@ from ....model import (
     to_micros,
 )
 from ....ports import Document, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Probe
-from ....rules import bm25
-from ....rules.matching import admits, in_time, sees
-from ....rules.traits import Trait, traits
-from ....rules.vectors import nearest
+from ....ranking import weights
+from ....text.matching import admits, in_time, sees
+from ....text.vectors import nearest
+from ....text.words import Trait, traits
 from .overlay import Recent
 
 _ANYTHING: Final = Filter()
@@ -92,12 +92,12 @@ class _Scorer:
             token: count + sum(1 for _, counts in recent if token in counts)
             for token, count in zip(tokens, having, strict=True)
         }
-        self._idf = [bm25.idf(count, documents) for count in self.frequencies.values()]
+        self._idf = [weights.idf(count, documents) for count in self.frequencies.values()]
 
     def scored(self, found: IndexedCandidate) -> Candidate:
         """A candidate with its BM25 score, and what each token adds to it where that is asked for."""
         terms = [
-            float(bm25.term_score(count, found.length, self._average, idf)) if count else 0.0
+            float(weights.term_score(count, found.length, self._average, idf)) if count else 0.0
             for count, idf in zip(found.frequencies, self._idf, strict=True)
         ]
         return Candidate(

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from ....errors import IndexUnavailable, SteeltrapError
 from ....model import Candidates, Matches, Query, Surroundings
 from ....ports import Index, Indexed, IndexedSurroundings, Probe
-from ....rules import bm25
+from ....ranking import weights
 from ..layout import keys
 from . import counting, merging, overlay
 from .overlay import Recent, Seen
@@ -109,12 +109,12 @@ class Searcher:
     def search(self, partition: Partition, query: Query) -> Matches:
         """The best of both. Raises Unavailable when the latest writes can't be read."""
         now = partition.now()
-        if len(set(query.tokens)) > bm25.MOST_TERMS:
+        if len(set(query.tokens)) > weights.MOST_TERMS:
             # Which tokens are rare, both have to say before either is asked for them.
             counted = replace(query, embedding=None, per_leg=0)
             recent, _, indexed, _ = self._both(partition, self._asking(partition, counted, now), now)
             counts = merging.frequencies(query, indexed or _NOTHING, recent, now)
-            query = replace(query, tokens=tuple(bm25.rarest(counts)))
+            query = replace(query, tokens=tuple(weights.rarest(counts)))
         recent, before, indexed, failed = self._both(partition, self._asking(partition, query, now), now)
         if not recent.is_open:
             return Matches(candidates=Candidates.of([]), stored=0, admitted=0)

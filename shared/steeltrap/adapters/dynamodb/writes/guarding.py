@@ -10,8 +10,8 @@ from typing import Any, Final
 from ....errors import AlreadyExists, Duplicate, MemoryNotFound, VersionConflict
 from ....model import Filter, Surroundings, from_micros
 from ....ports import Create, Entry, Probe, Replace
-from ....rules.matching import sees
-from ....rules.vectors import nearest
+from ....text.matching import sees
+from ....text.vectors import nearest
 from ..client.transaction import Action
 from ..layout import keys
 from ..layout.tables import FOLD

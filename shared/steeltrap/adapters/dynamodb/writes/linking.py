@@ -12,9 +12,9 @@ from typing import Final
 
 from ....model import Association, Filter, Memory, Revision, from_micros, to_micros
 from ....ports import Create, Replace
-from ....rules.ids import canonical
-from ....rules.matching import sees
-from ....rules.naming import named, without
+from ....text.limits import canonical
+from ....text.matching import sees
+from ....text.remains import named, without
 from ..layout import keys
 from ..layout.typed import Item, text
 from ..reads.partition import Partition

@@ -14,8 +14,8 @@ from ....errors import Unavailable
 from ....model import Memory, Revision
 from ....ports import TOMBSTONE_SECONDS
 from ....record import from_image
-from ....rules.ids import canonical
-from ....rules.naming import named, without
+from ....text.limits import canonical
+from ....text.remains import named, without
 from ..client.table import Cancelled
 from ..client.transaction import Action, groups, run
 from ..layout import items, keys

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ....errors import SteeltrapError
 from ....model import Usage, from_micros, to_micros
 from ....ports import Deadline
-from ....rules.ids import canonical
+from ....text.limits import canonical
 from ... import reading
 from ...reading import Pending
 from ..client.table import Cancelled

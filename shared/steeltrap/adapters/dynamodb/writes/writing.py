@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from ....errors import Conflict, NotFound, SteeltrapError
 from ....model import Surroundings
 from ....ports import Change, Close, Create, Entry, Probe, Replace
-from ....rules.ids import canonical
+from ....text.limits import canonical
 from ..client.table import Cancelled
 from ..client.transaction import MOST_ACTIONS, MOST_BYTES, Action, ChangedSinceRead, groups, run
 from ..layout import items, keys

@@ -12,8 +12,8 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from ....model import JsonObject
-from ....rules.transcripts import branches
-from ....rules.transcripts.said import cleaned, within
+from ....text.transcripts import messages as branches
+from ....text.transcripts.messages import cleaned, within
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Part

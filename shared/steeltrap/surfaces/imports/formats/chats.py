@@ -9,7 +9,7 @@ from ....engine.conversations import Said
 from ....engine.importing import Conversation
 from ....errors import InvalidInput
 from ....model import JsonObject, Message, When
-from ....rules.transcripts.said import cleaned
+from ....text.transcripts.messages import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part

@@ -11,8 +11,8 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from ....model import Draft, JsonObject, to_moment
-from ....rules.transcripts import branches
-from ....rules.transcripts.said import cleaned
+from ....text.transcripts import messages as branches
+from ....text.transcripts.messages import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part

@@ -1,4 +1,4 @@
-"""Claude Code's transcripts, one file per session, and a folder of them: what `rules.transcripts.claude_code` reads.
+"""Claude Code's transcripts, one file per session, and a folder of them: what `text.transcripts.claude_code` reads.
 
 A message keeps the id of its line and a conversation that of its session, so that hooks which append the same session
 later add only what is new.
@@ -13,8 +13,8 @@ from typing import BinaryIO, Final
 from ....engine.conversations import Said
 from ....engine.importing import Conversation
 from ....model import JsonObject, Message
-from ....rules.transcripts import claude_code
-from ....rules.transcripts.said import Said as InTranscript
+from ....text.transcripts import claude_code
+from ....text.transcripts.messages import Said as InTranscript
 from ...project import Project, project_of
 from ..filing import Filing
 from ..parts import Flaw, Item, LeftOut, Part

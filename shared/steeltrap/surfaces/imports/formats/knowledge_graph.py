@@ -10,7 +10,7 @@ from typing import Any
 
 from ....errors import InvalidInput
 from ....model import Draft, JsonObject
-from ....rules.transcripts.said import cleaned
+from ....text.transcripts.messages import cleaned
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, LeftOut, Part

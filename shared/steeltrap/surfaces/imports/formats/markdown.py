@@ -16,9 +16,9 @@ import yaml
 
 from ....errors import InvalidInput, SteeltrapError
 from ....model import Draft, JsonObject, When
-from ....rules.chunking import CHUNK_CHARACTERS
-from ....rules.days import day_of_name
-from ....rules.limits import check_json
+from ....text.dates import day_of_name
+from ....text.limits import check_json
+from ....text.sentences import CHUNK_CHARACTERS
 from ..filing import Filing, Split
 from ..parts import Flaw, Item, Part
 from ..times import moment

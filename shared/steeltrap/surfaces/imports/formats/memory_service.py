@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ....errors import InvalidInput
 from ....model import Draft, JsonObject
-from ....rules.json_pieces import parsed
-from ....rules.transcripts.said import cleaned
 from ....runtime.local import open_foreign_database
+from ....text.json_pieces import parsed
+from ....text.transcripts.messages import cleaned
 from ..filing import Filing
 from ..parts import Flaw, Item, LeftOut, Part
 from ..times import moment

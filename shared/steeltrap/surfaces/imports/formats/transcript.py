@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....errors import InvalidInput, SteeltrapError
 from ....model import Draft, JsonObject, Message, When
-from ....rules.limits import check_json
+from ....text.limits import check_json
 from ..filing import Filing
 from ..json_value import Damage, Value
 from ..parts import Flaw, Item, Part

@@ -1,0 +1,312 @@
+"""Choosing: which of the ranked memories are worth returning. Pure.
+
+A score tells how well a memory fits, on the same scale for every query and every embedder: 1 for all that the query
+says, 0 for unrelated text. So one floor tells questions about nothing that is known, and a share of the best score
+cuts what only resembles it. docs/ranking.md has how the constants were chosen.
+
+"Who does Bruno report to?" and "Who reports to Bruno?" have the same words, so neither leg tells "Bruno reports to Ana"
+from "Carla reports to Bruno". But an English question keeps the order of its answer once the question word and the
+auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put the verb first for either, so only
+English is read.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final
+
+from ..model import Hit, Memory, When
+from ..model.frozen import frozen
+from ..text.sentences import sentences
+from ..text.words import STOP_WORDS, fold_case, query_tokens, tokens
+
+FLOOR: Final = 0.1
+"""Below it in both legs together, the best memory is as far from the query as any text."""
+UNKNOWN_NAME: Final = 0.15
+"""The floor of a query that names somebody or something no memory mentions."""
+NEAR_THE_BEST: Final = 0.9
+"""Of the best score, what a memory has to reach to be returned beside it."""
+
+_MOST_BROAD: Final = 80
+"""Characters of the longest query that may ask for everything."""
+_ASKING: Final = frozenset(
+    fold_case(
+        """know known remember remembered recall tell show list give find search look get see please user users
+        sabes recuerdas muestra muestrame lista dame busca
+        weisst weißt kennst zeig zeige liste gib mir mich ich du was über bitte
+        sais souviens montre liste donne moi je tu que sur
+        sabe lembra mostra mostre liste sai ricordi mostra elenca"""
+    ).split()
+)
+"""Words that ask, and don't say for what."""
+_EVERYTHING: Final = frozenset(
+    fold_case(
+        """all everything anything note notes memory memories remember remembered know known saved stored
+        todo todos toda todas nota notas recuerdo recuerdos memoria memorias recuerdas sabes
+        alles alle notiz notizen erinnerung erinnerungen weisst weißt
+        tout tous toute toutes souvenir souvenirs sais
+        tudo anotação anotações lembrança lembranças sabe tutto tutti tutte ricordo ricordi sai
+        все всё заметки заметка воспоминания"""
+    ).split()
+)
+_EVERYTHING_CJK: Final = tuple(
+    map(
+        fold_case,
+        """すべて 全て 全部 メモリ メモ ノート 記憶 一覧 所有 一切 笔记 筆記 记忆 記忆
+        모든 모두 전부 메모 노트 기억""".split(),
+    )
+)
+_GLUE_CJK: Final = re.compile(
+    "[のをはがでにもと的了我私你他她내의를을은는이가 ]|わたし|あなた|ください|見せて|教えて|显示|列出|보여줘"
+)
+_LETTER: Final = re.compile(r"\w+")
+TOLD: Final = 0.3
+"""From this semantic score on, what happened on a day that a query names tells of what else the query says."""
+
+CLEARLY: Final = 0.4
+"""From this semantic score on, what happened on another day is what a query is about all the same."""
+
+_TOKEN: Final = re.compile(r"[^\W\d_][\w'\u2019-]*|[.?!:]")
+_GERMAN: Final = frozenset(
+    """auf bei das dem den der des ein eine für hat ich im ist kann mein mit nicht sind und unser von wann warum
+    welche welcher welches wer wie wir wird wo zum zur""".split()
+)
+"""Words that are German only. In German every noun has a capital, so a capital tells no name."""
+
+
+def is_broad(query: str) -> bool:
+    """Whether a query asks for whatever is stored, as in "my notes", "everything" or "what do you know about me?"."""
+    if len(query) > _MOST_BROAD:
+        return False
+    rest = folded = fold_case(query)
+    for everything in _EVERYTHING_CJK:
+        rest = rest.replace(everything, " ")
+    is_named = rest != folded
+    words = _LETTER.findall(_GLUE_CJK.sub(" ", rest) if is_named else rest)
+    plain = STOP_WORDS | _ASKING | _EVERYTHING
+    return all(word in plain for word in words) and (is_named or not _EVERYTHING.isdisjoint(words))
+
+
+def subject(query: str) -> frozenset[str]:
+    """The tokens of what a query is about, without the words that only ask."""
+    return frozenset(query_tokens(query)) - STOP_WORDS - _asking()
+
+
+@cache
+def _asking() -> frozenset[str]:
+    return frozenset(tokens(" ".join(_ASKING)))
+
+
+def floor(query: str, frequencies: Mapping[str, int]) -> float:
+    """The score that the best memory needs for anything to be relevant. `frequencies` says how many memories have each
+    token of the query."""
+    return UNKNOWN_NAME if any(not _is_known(name, frequencies) for name in names(query)) else FLOOR
+
+
+def names(query: str) -> list[str]:
+    """The words of a query that are names by their capital, as in "where does Ana live?".
+
+    A capital that begins a sentence tells nothing, nor one of an abbreviation, nor any in German.
+    """
+    found = _TOKEN.findall(query)
+    if any(word.lower() in _GERMAN for word in found):
+        return []
+    return [
+        word
+        for before, word in zip([".", *found], found, strict=False)
+        if before not in ".?!:" and word[0].isupper() and not word.isupper() and word.lower() not in STOP_WORDS
+    ]
+
+
+def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
+    of_name = [token for token in tokens(name) if token in frequencies]
+    return not of_name or any(frequencies[token] for token in of_name)
+
+
+MOST_WORDS: Final = 6
+"""A longer question has enough words to tell memories apart."""
+_LONGEST_QUESTION: Final = 200
+_LONGEST_TEXT: Final = 1_000
+"""Characters of the longest memory whose order is compared: in a long one words meet by chance."""
+_WORD: Final = re.compile(r"[\w'\u2019]+")
+_QUESTION_WORDS: Final = frozenset("who whom whose what which when where why how".split())
+_BE: Final = frozenset("am is are was were be been being".split())
+_DO: Final = frozenset("do does did".split())
+_AUXILIARIES: Final = _DO | _BE | frozenset("has have had will would can could should shall may might must".split())
+_PERSONS: Final = frozenset("i me you he him she her it we us they them".split())
+"""Words that tell no topic, but can be who does something, or whom it is done to."""
+
+
+@frozen
+class AnswerOrder:
+    """The tokens of a question in the order in which an answer has them. `verb` is the place of the verb where the
+    question may ask for the subject, as in "Who manages Erik?"."""
+
+    tokens: tuple[str, ...]
+    verb: int | None = None
+
+
+def answer_order(query: str) -> AnswerOrder | None:
+    """The order of a question's words in an answer; None where it tells nothing.
+
+    "Who is Erik managed by?" and "Who manages Erik?" have the same.
+    """
+    asker, asked = _asked(_words(query)) if len(query) <= _LONGEST_QUESTION else ("", [])
+    # "Which team does Ana lead?" asks for what comes last.
+    place = next((place for place, word in enumerate(asked[:3]) if word in _AUXILIARIES), None)
+    verb = {"who": 0, "what": 0, "which": 1, "whose": 1}.get(asker)
+    if place is None:
+        # "When the shop opens" and "where Bob works" are no questions about who does what.
+        return _told(asked, verb) if verb is not None else None
+    if (passive := _active(asked)) is not None:
+        return _told(passive, 0 if asked[-1] == "by" else None)
+    rest = asked[place + 1 :]
+    # "Where is the key to the office?" has no verb that anybody does.
+    if asked[place] in _BE and not any(word.endswith("ing") for word in rest[:3]):
+        return None
+    return _told(rest, None if asked[place] in _DO or asker != "who" else 0)
+
+
+def is_in_order(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a sentence of a text has these tokens in this order."""
+    return any(_has_in_order(said, wanted) for said in _sentences(text))
+
+
+def out_of_order(text: str, order: AnswerOrder) -> tuple[str, ...]:
+    """The tokens of a question that a text has, in the order of an answer, where a sentence has them in other roles and
+    none has them in these; () for any other text."""
+    said = _sentences(text)
+    every = {token for sentence in said for token in sentence}
+    shared = tuple(token for token in order.tokens if token in every)
+    if len(set(shared)) < 2 or shared[0] != order.tokens[0] or any(_has_in_order(one, shared) for one in said):
+        return ()
+    having = [sentence for sentence in said if set(shared).issubset(sentence)]
+    return shared if any(_has_other_roles(sentence, shared, order) for sentence in having) else ()
+
+
+def _has_in_order(said: Sequence[str], wanted: Sequence[str]) -> bool:
+    rest = iter(said)
+    return all(token in rest for token in wanted)
+
+
+def _has_other_roles(said: list[str], shared: Sequence[str], order: AnswerOrder) -> bool:
+    """Whether somebody else does it to the subject, or the object does it to somebody else.
+
+    "Opening hours of the shop" has neither for "When does the shop open?".
+    """
+    last = len(said) - 1 - said[::-1].index(shared[0])
+    is_done_to = any(0 < said.index(token) < last for token in shared[1:])
+    verb = None if order.verb is None else order.tokens[order.verb]
+    return is_done_to or (verb is not None and verb in shared and 0 < said.index(verb) < len(said) - 1)
+
+
+def _sentences(text: str) -> list[list[str]]:
+    """The tokens of each sentence, of a passive one in the order of an active one; none of a long text."""
+    if len(text) > _LONGEST_TEXT:
+        return []
+    return [_tokens(_active(words) or words) for words in map(_words, sentences(text))]
+
+
+def _tokens(words: Sequence[str]) -> list[str]:
+    """The tokens of words that tell a topic or a person."""
+    return [
+        token
+        for word in words
+        if word not in STOP_WORDS or word in _PERSONS
+        for token in tokens(word)
+        if token not in STOP_WORDS or token in _PERSONS
+    ]
+
+
+def _asked(words: list[str]) -> tuple[str, list[str]]:
+    """The question word and the words behind it; of a question without one, such as "Did Ana call?", all words."""
+    for place, word in enumerate(words):
+        if word in _QUESTION_WORDS:
+            return word, words[place + 1 :] + (["by"] if words[:place][-1:] == ["by"] else [])
+    return "", words if words[:1] and words[0] in _DO else []
+
+
+def _active(words: list[str]) -> list[str] | None:
+    """A passive sentence in the order of an active one, "Erik is managed by Paul" as "Paul managed Erik"; None for any
+    other."""
+    for be, word in enumerate(words):
+        if word in _BE and "by" in words[be + 2 : be + 5]:
+            by = words.index("by", be + 2)
+            done, doer = words[be + 1 : by], words[by + 1 :]
+            # "Who is Erik managed by?"
+            return [*doer, *done, *words[:be]] if doer else [*done[-1:], *done[:-1]]
+    return None
+
+
+def _told(words: Sequence[str], verb: int | None) -> AnswerOrder | None:
+    told = tuple(_tokens(words))
+    return AnswerOrder(tokens=told, verb=verb) if 2 <= len(told) <= MOST_WORDS else None
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+_Said = tuple[str | None, str | None, str, When | None]
+
+
+def said_once(hits: Sequence[Hit], limit: int) -> list[Hit]:
+    """The best `limit` hits, without the episodes that hold a turn among them.
+
+    The turn stays because it has the words that were asked for, where an episode's text is a summary.
+    Twice as many hits are enough to fill the limit: each episode that goes leaves a turn of its own.
+    """
+    kept = list(hits)
+    while True:
+        best = kept[:limit]
+        turns = {_turn(hit.memory) for hit in best if hit.memory.source == "conversation"}
+        repeated = {hit.memory.id for hit in best if not turns.isdisjoint(_messages(hit.memory))}
+        if not repeated:
+            return best
+        kept = [hit for hit in kept if hit.memory.id not in repeated]
+
+
+def _turn(memory: Memory) -> _Said:
+    return memory.conversation_id, memory.agent_id, memory.content, memory.occurred_at or memory.created_at
+
+
+def _messages(memory: Memory) -> set[_Said]:
+    if not memory.is_episode:
+        return set()
+    return {(memory.conversation_id, memory.agent_id, said.content, said.time) for said in memory.messages}
+
+
+_WORDS: Final = (
+    "prior to|back then|in the past|at first|previous|previously|former|formerly|original|originally|initial|initially"
+    "|zuvor|damals"
+    "|antes|originalmente|anteriormente|anterior|anteriores|antiguo|antigua|antiguos|antiguas|previo|previa|previos"
+    "|previas|al principio|solía|solían"
+).split("|")
+_BEGINNINGS: Final = ("ursprünglich", "früher", "vorher", "ehemalig")
+_JAPANESE: Final = ("以前", "元々", "もともと", "当初", "昔")
+_SENTENCE_END: Final = "[.!]"
+_BEFORE: Final = r"\bbefore\b"
+_HAPPENED: Final = r"\b(?:was|were|did|had)\b|(?<!\bbe )(?<!\bis )(?<!\bare )\b(?!\w*eed\b|embed\b)\w\w+ed\b"
+_PATTERNS: Final = {
+    "used to": r"(?<!\bbe )(?<!\bis )(?<!\bare )\bused to\b",
+    " old": r"\b(?:the|my|your|his|her|its|our|their|\w+['\u2019]s) old\b",
+    **{words: rf"\b{words}\b" for words in _WORDS},
+    **{beginning: rf"\b{beginning}" for beginning in _BEGINNINGS},
+    **{word: word for word in _JAPANESE},
+}
+"""By what every match says, in lower case: looking for that first takes a tenth of the time. An expression is compiled
+when it is first needed."""
+
+
+def asks_for_past(query: str) -> bool:
+    """Whether its words ask for what no longer holds, in English, German, Spanish or Japanese."""
+    lowered = query.lower()
+    if "before" in lowered and any(map(_asks_before, re.split(_SENTENCE_END, lowered))):
+        return True
+    return any(said in lowered and re.search(pattern, lowered) for said, pattern in _PATTERNS.items())
+
+
+def _asks_before(sentence: str) -> bool:
+    """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
+    last = max((found.start() for found in re.finditer(_BEFORE, sentence)), default=0)
+    return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None

@@ -1,0 +1,419 @@
+"""Scoring: the two legs fused into one score per memory, and the engine's own rules, used where nobody fixes a weight.
+
+Min-max with theoretical minima: a BM25 score of 0 and the embedder's own cosine for unrelated text are worth nothing;
+the best BM25 score and a cosine of 1 are worth 1. Not reciprocal ranks: they throw away by how much a memory is
+better, and measured worse on every set.
+
+What people say depends on its context: a turn is found by words said around it, a conversation that answers once may
+answer again, and a question that names a person is about what that person said. The constants are round.
+`docs/ranking.md` has what each rule gains on three sets, and `Weights` has a switch for each. Pure; a NumPy column per
+part.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, repeat
+from math import isnan
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model import Candidates
+from ..ports import Scale
+from ..text.words import STOP_WORDS, Trait
+from . import weights as bm25
+from .fading import weighed
+from .weights import WEIGHTS, Weights
+
+Column = NDArray[Any]
+_FIRST_BLOCK: Final = 64
+_MOST_SUPERSEDED: Final = 50
+_MOST_RIVALS: Final = 10
+_ALIKE: Final = 0.8
+"""Of the higher BM25, what the lower of two has at least that are taken to have the same words."""
+_AT_ONCE: Final = 10
+"""So many rows are made at once, which is a third of the work of one at a time; few searches want more."""
+
+
+@dataclass(slots=True)
+class Fused:
+    """A candidate with its score, 0 to 1 and above where rules add to it, and what it is made of.
+
+    `cosine` and `bm25` are None without that leg. `boosts` is what each ranking rule added. `importance` is None where
+    it was not asked for.
+    """
+
+    id: str
+    created: int
+    pinned: bool
+    surprise: float | None
+    cosine: float | None
+    bm25: float | None
+    semantic: float
+    keyword: float
+    score: float
+    boosts: dict[str, float]
+    importance: float | None = None
+
+
+@dataclass(slots=True)
+class Scored:
+    """Candidates with their scores, a place each in every column.
+
+    `legs` is the score before any rule added to it.
+    """
+
+    candidates: Candidates
+    semantic: Column
+    keyword: Column
+    legs: Column
+    score: Column
+    boosts: dict[str, Column] = field(default_factory=dict)
+    importance: Column | None = None
+
+    def rows(self, places: Sequence[int]) -> list[Fused]:
+        """The candidates at some places with their scores."""
+        wanted = np.asarray(places, np.intp)
+        of = self.candidates
+
+        def at(column: Column | None) -> Iterable[Any]:
+            return repeat(None) if column is None else column[wanted].tolist()
+
+        boosts = {name: column[wanted].tolist() for name, column in self.boosts.items()}
+        return list(
+            map(
+                Fused,
+                [of.ids[place] for place in places],
+                at(of.created),
+                at(of.pinned),
+                [None if isnan(surprise) else surprise for surprise in at(of.surprise)],
+                at(of.cosine),
+                at(of.bm25),
+                at(self.semantic),
+                at(self.keyword),
+                at(self.score),
+                [{name: added[i] for name, added in boosts.items() if added[i]} for i in range(len(places))],
+                at(self.importance),
+            )
+        )
+
+    def above(self, least: float, *, related_only: bool) -> Column:
+        """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
+        unrelated texts; those with a word of the query all the same."""
+        candidates = self.candidates
+        passes = self.semantic > 0 if related_only else np.ones(len(candidates), np.bool_)
+        if candidates.cosine is not None:
+            passes = passes & (candidates.cosine >= least)
+        if candidates.bm25 is not None:
+            passes = passes | (candidates.bm25 > 0)
+        places: Column = passes.nonzero()[0]
+        return places
+
+    def similar(self, least: float) -> Column:
+        """The places of the candidates whose cosine is `least` or more; none without cosines."""
+        cosine = self.candidates.cosine
+        places: Column = np.empty(0, np.intp) if cosine is None else (cosine >= least).nonzero()[0]
+        return places
+
+    def weigh(self, importance: Mapping[int, float], weight: float) -> None:
+        """Note the importance of the candidates at some places, and give it a share of `weight` in their scores."""
+        self.importance = np.zeros(len(self.candidates))
+        self.importance[list(importance)] = list(importance.values())
+        if weight > 0:
+            self.score = weighed(self.score, self.importance, weight)
+
+    def superseded(self, limit: int) -> Column:
+        """The places of superseded candidates, best first, that would be among the best `limit`; at most 50."""
+        is_superseded = has_trait(self.candidates, Trait.SUPERSEDED)
+        if not is_superseded.any():
+            return np.empty(0, np.intp)
+        current = self.score[~is_superseded]
+        least = np.partition(current, -limit)[-limit] if len(current) > limit else 0.0
+        better = np.flatnonzero(is_superseded & (self.score > least))
+        best_first: Column = better[np.argsort(-self.score[better], kind="stable")][:_MOST_SUPERSEDED]
+        return best_first
+
+    def current(self, places: Column) -> Column:
+        """Of some places, those of candidates that nothing superseded."""
+        current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
+        return current
+
+    def inherit(self, heirs: Mapping[int, int], share: float, of: "Scored") -> None:
+        """Raise candidates to a share of others' scores in `of`, where that is more than their own: `heirs` has the
+        place of the one that is raised by the place of the other there."""
+        legs, score = self.legs.copy(), self.score.copy()
+        for other, place in heirs.items():
+            legs[place] = max(legs[place], share * of.legs[other])
+            score[place] = max(score[place], share * of.score[other])
+        self.boosts["superseded"] = score - self.score
+        self.legs, self.score = legs, score
+
+    def rivals(self, places: Column, within: float) -> list[int]:
+        """The best of some places, and those less than `within` below it whose words count nearly as much; best first,
+        at most 10."""
+        bm25 = self.candidates.bm25
+        if bm25 is None or not len(places):
+            return []
+        near = places[self.score[places] > self.score[places].max() - within]
+        best, *others = self._in_order(near, (self.score, self.candidates.created))
+        least, most = _ALIKE * bm25[best], bm25[best] / _ALIKE
+        alike = [place for place in others if least <= bm25[place] <= most and bm25[place] > 0]
+        return [best, *alike[: _MOST_RIVALS - 1]]
+
+    def add(self, rule: str, places: Sequence[int], lift: float) -> None:
+        """Note what a rule adds to the candidates at some places, and add it to their scores."""
+        added = np.zeros(len(self.candidates))
+        added[list(places)] = lift
+        self.boosts[rule] = added
+        self.score = self.score + added
+
+    def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
+        """The candidates at some places, the highest first in each column of `by` (the score and the time of saving
+        without it), then by id."""
+        ordered = self._in_order(places, by or (self.score, self.candidates.created))
+        while some := list(islice(ordered, _AT_ONCE)):
+            yield from self.rows(some)
+
+    def _in_order(self, places: Column, by: Sequence[Column]) -> Iterator[int]:
+        for block in _best_blocks(places, by[0]):
+            order = np.lexsort([-column[block] for column in reversed(by)])
+            ranked = block[order]
+            is_tied = np.logical_and.reduce([column[ranked[1:]] == column[ranked[:-1]] for column in by])
+            if not is_tied.any():
+                yield from ranked.tolist()
+                continue
+            for tied in np.split(ranked, np.flatnonzero(~is_tied) + 1):
+                yield from sorted(tied.tolist(), key=self.candidates.ids.__getitem__)
+
+
+def _best_blocks(places: Column, by: Column) -> Iterator[Column]:
+    """The places in blocks, those with the highest values first: mostly only the first are read, and need an order.
+
+    Each block is at least twice as long as the one before, and equal values are in one block.
+    """
+    values = by[places]
+    size = _FIRST_BLOCK
+    while len(places) > size:
+        least = np.partition(values, len(values) - size)[len(values) - size]
+        is_best = values >= least
+        yield places[is_best]
+        places, values = places[~is_best], values[~is_best]
+        size *= 2
+    yield places
+
+
+def fuse(candidates: Candidates, *, vector_weight: float, unrelated: float) -> Scored:
+    """Each candidate with `vector_weight` x semantic + (1 - `vector_weight`) x keyword.
+
+    A missing leg is worth nothing; with one leg only, pass its weight as 1 or 0.
+    """
+    nothing = np.zeros(len(candidates))
+    semantic = nothing if candidates.cosine is None else calibrated_all(candidates.cosine, unrelated)
+    bm25 = candidates.bm25
+    best = 0.0 if bm25 is None else float(bm25.max(initial=0.0))
+    keyword = nothing if bm25 is None or best <= 0 else bm25 / best
+    fused = vector_weight * semantic + (1 - vector_weight) * keyword
+    return Scored(candidates, semantic, keyword, fused, fused)
+
+
+def has_trait(candidates: Candidates, trait: Trait) -> Column:
+    """Which candidates have a trait, or one of several."""
+    # As a number, since numpy takes a flag for an object.
+    has: Column = (candidates.traits & int(trait)) != 0
+    return has
+
+
+def calibrated_all(cosines: Column, unrelated: float) -> Column:
+    """`vectors.calibrated` of each cosine."""
+    return np.maximum(0.0, (cosines - unrelated) / (1 - unrelated))
+
+
+MOST_CHUNKS: Final = 12
+"""From this many chunks on, the best of them is no longer expected to be higher by chance."""
+WINDOW: Final = (0.5, 0.3, 0.2)
+"""What a query term counts that was said one, two or three places away, in parts of its own score."""
+COMMON: Final = 0.5
+"""A word that more than this share of the memories has says nothing about which of them is meant."""
+RELATED: Final = 0.3
+"""From this semantic score on, a standing wish counts in full."""
+_WISHES: Final = Trait.INSTRUCTION | Trait.PREFERENCE
+
+_WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
+_I: Final = frozenset({"i", "me", "my", "mine", "yo", "mi", "ich", "mein", "meine"})
+_YOU: Final = frozenset({"you", "your", "yours", "du", "dein", "deine", "tu", "usted"})
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case."""
+    return re.findall(r"\w+", text.casefold())
+
+
+def without_names(query: str, speakers: Collection[str]) -> str:
+    """The query without the names of known speakers, for embedding: they say who, not what.
+
+    A query of names alone stays as it is.
+    """
+    if not speakers:
+        return query
+    # A speaker called Will is not taken out of "what will happen".
+    names = {word for speaker in speakers for word in words(speaker)} - STOP_WORDS
+    rest = _WORD.sub(lambda found: "" if words(found[0])[0] in names else found[0], query)
+    return rest if words(rest) else query
+
+
+def rank(
+    query: str,
+    candidates: Candidates,
+    scale: Scale,
+    *,
+    speakers: Collection[str] = (),
+    near_days: Column | None = None,
+    weights: Weights = WEIGHTS,
+) -> Scored:
+    """Every candidate with its score, from 0 to 1 where it stands alone and above where rules add to it.
+
+    `near_days` are those that happened near the days that the query names. `speakers` are the names of those who say at
+    least two of the user's memories, in lower case.
+    """
+    semantic = _semantic(candidates, scale, weights)
+    near = _Near(candidates)
+    keyword = _keyword(candidates, near, weights)
+    own = weights.vector * semantic + (1 - weights.vector) * keyword
+    scored = Scored(candidates, semantic, keyword, own, own)
+    if not len(candidates):
+        return scored
+    for name, added in (
+        *_by_place(candidates, near, own, weights).items(),
+        *_by_query(query, scored, speakers, near_days, weights).items(),
+    ):
+        scored.boosts[name] = added
+        scored.score = scored.score + added
+    return scored
+
+
+def mass(candidates: Candidates) -> float:
+    """The sum of the idf of the query's words, those left out that most memories have: what a memory of average length
+    reaches in BM25 that says each of them once."""
+    documents = candidates.documents
+    telling = [count for count in candidates.frequencies.values() if count <= COMMON * documents]
+    return sum(bm25.idf(count, documents) for count in telling or candidates.frequencies.values())
+
+
+def _semantic(candidates: Candidates, scale: Scale, weights: Weights) -> Column:
+    if candidates.cosine is None:
+        return np.zeros(len(candidates))
+    cosine = candidates.cosine.astype(np.float64)
+    if candidates.chunks.max(initial=1) > 1:
+        cosine -= weights.chunks * scale.slope * np.log(np.clip(candidates.chunks, 1, MOST_CHUNKS))
+    return calibrated_all(cosine, scale.unrelated)
+
+
+def _keyword(candidates: Candidates, near: "_Near", weights: Weights) -> Column:
+    """The share of the query's words that a memory and those near it say, by how much each word tells."""
+    whole = mass(candidates)
+    if candidates.bm25 is None or whole <= 0:
+        return np.zeros(len(candidates))
+    heard = candidates.bm25.astype(np.float64)
+    for places, scores in candidates.terms if len(near.told) else ():
+        own = np.zeros(len(candidates))
+        own[places] = scores
+        best = own
+        for distance, share in enumerate(WINDOW, 1):
+            for step in (-distance, distance):
+                # The message at `step` from the one that says the term hears it.
+                best = np.maximum(best, weights.window * share * near.at(step, own))
+        heard += best - own
+    return np.minimum(1.0, heard / whole)
+
+
+class _Near:
+    """Which candidates were said some places before and after which others, in the same conversation."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self.told = (candidates.conversation >= 0).nonzero()[0]
+        if not len(self.told):
+            return
+        # Numbers of conversations may be as large as 2^48.
+        _, talk = np.unique(candidates.conversation[self.told], return_inverse=True)
+        self.talk = talk
+        self._at = (talk.astype(np.int64) << 32) + candidates.position[self.told]
+        self._order = np.argsort(self._at, kind="stable")
+        self._sorted = self._at[self._order]
+        self._steps: dict[int, tuple[Column, Column]] = {}
+        self._size = len(candidates)
+
+    def at(self, step: int, values: Column) -> Column:
+        """For every candidate the value of the one that lies `step` places further on, 0 without one."""
+        here, there = self.pairs(step)
+        found = np.zeros(self._size)
+        found[here] = values[there]
+        return found
+
+    def pairs(self, step: int) -> tuple[Column, Column]:
+        """The places of candidates, and of those that lie `step` places further on."""
+        if step not in self._steps:
+            wanted = self._at + step
+            index = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+            there = np.flatnonzero(self._sorted[index] == wanted)
+            self._steps[step] = self.told[there], self.told[self._order[index[there]]]
+        return self._steps[step]
+
+
+def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights) -> dict[str, Column]:
+    """What its place in a conversation adds to a memory."""
+    if not len(near.told):
+        return {}
+    best = np.zeros(near.talk.max() + 1)
+    np.maximum.at(best, near.talk, own[near.told])
+    conversation = np.zeros(len(own))
+    conversation[near.told] = weights.conversation * (best[near.talk] - own[near.told])
+    # Between a user and an assistant nearly every message answers a question.
+    named = _named(candidates)
+    asks = has_trait(candidates, Trait.QUESTION) & named
+    here, before = near.pairs(-1)
+    answers = asks[before] & named[here] & (candidates.speaker[here] != candidates.speaker[before])
+    reply = np.zeros(len(own))
+    reply[here[answers]] = weights.reply * own[before[answers]]
+    question = np.zeros(len(own))
+    asked = near.told[asks[near.told]]
+    question[asked] = -weights.question * own[asked]
+    return {
+        "neighbours": weights.neighbours * (near.at(-1, own) + near.at(1, own)),
+        "conversation": conversation,
+        "reply": reply,
+        "question": question,
+    }
+
+
+def _by_query(
+    query: str, scored: Scored, speakers: Collection[str], near_days: Column | None, weights: Weights
+) -> dict[str, Column]:
+    """What the query's own words add to a memory."""
+    candidates = scored.candidates
+    asked = set(words(query))
+    named = [
+        number
+        for number, name in enumerate(candidates.speakers)
+        if name in speakers and not (asked - STOP_WORDS).isdisjoint(words(name or ""))
+    ]
+    added: dict[str, Column] = {}
+    # What adds to no memory is not computed: most queries and most spaces have little of this.
+    if named:
+        added["speaker"] = weights.speaker * np.isin(candidates.speaker, named)
+    if has_trait(candidates, _WISHES).any():
+        wishes = has_trait(candidates, Trait.INSTRUCTION) + 0.5 * has_trait(candidates, Trait.PREFERENCE)
+        added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
+    if near_days is not None:
+        added["days"] = weights.days * near_days
+    roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
+    if meant := [has_trait(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
+        added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
+    return added
+
+
+def _named(candidates: Candidates) -> Column:
+    has_name = np.array([name is not None for name in candidates.speakers], np.bool_)
+    named: Column = has_name[candidates.speaker]
+    return named

@@ -1,0 +1,316 @@
+"""Words: Unicode forms in linear time, the one text analysis of storage and queries, and what is indexed of a memory.
+
+Case and accents are folded (NFKC, then combining marks dropped, then letters such as ø and ł, whose stroke is no mark),
+words are stemmed by Snowball, English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no
+spaces, become single characters and pairs. Stores receive these tokens and index them as they are; a query asks for the
+same ones, without those that nearly every Japanese sentence has.
+
+Normalising sorts the combining marks after a letter, and Python does that in a time that grows with the square of
+their number, while no other thread can run. UAX #15 names the remedy, the Stream-Safe Text Format: no more than 30
+marks follow each other, and a joiner is put in after them. No ordinary text has as many. Pure.
+"""
+
+import re
+import threading
+import unicodedata
+from enum import IntFlag
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, Literal
+from unicodedata import combining, normalize
+
+import Stemmer
+
+from ..model import Memory
+from .dates import is_day, possible_days
+
+MOST_MARKS: Final = 30
+JOINER: Final = "\u034f"
+"""COMBINING GRAPHEME JOINER: nothing is sorted or composed across it."""
+
+# A letter in front may come apart into one with three marks, and one mark comes apart into two.
+_MANY: Final = re.compile(rb"[^\0]{14}")
+# These are no marks themselves and come apart into nothing else.
+_HIDDEN: Final = re.compile("[\u0f73\u0f75\u0f81\uff9e\uff9f]")
+
+
+def normalised(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """The normal form of a text; where it has more than 30 combining marks in a row, of its stream-safe form."""
+    return normalize(form, stream_safe(text))
+
+
+def stream_safe(text: str) -> str:
+    """The text with a joiner wherever more than 30 combining marks would follow each other; nearly always itself."""
+    if text.isascii() or not (_HIDDEN.search(text) or _MANY.search(bytes(map(combining, text)))):
+        return text
+    parts: list[str] = []
+    marks = 0
+    for char in text:
+        leading, trailing = _marks(char)
+        if marks + leading > MOST_MARKS:
+            parts.append(JOINER)
+            marks = 0
+        parts.append(char)
+        marks = marks + leading if trailing is None else trailing
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def _marks(char: str) -> tuple[int, int | None]:
+    """With how many marks a character begins and ends when it comes apart; it ends with None if that is all."""
+    is_mark = [combining(part) > 0 for part in normalize("NFKD", char)]
+    if all(is_mark):
+        return len(is_mark), None
+    return is_mark.index(False), is_mark[::-1].index(False)
+
+
+# Without the middle dot, which parts words; with the marks that stand in for a character, as in 人々 and 〆切.
+_CJK: Final = (
+    "\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
+_CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
+
+_NAMED_LETTER: Final = re.compile(r"LATIN SMALL LETTER ([A-Z])(?: WITH .*)?")
+
+
+def _base_letters() -> dict[int, str]:
+    """Unicode names the base of a letter that it doesn't decompose: LATIN SMALL LETTER O WITH STROKE. The others are as
+    in CLDR's transliteration from Latin to ASCII."""
+    others = {"æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ŋ": "n", "ı": "i", "ĸ": "q", "ȷ": "j", "ß": "ss"}
+    found = {ord(letter): plain for letter, plain in others.items()}
+    for code in (0xF8, *range(0x100, 0x2B0)):
+        letter = _NAMED_LETTER.fullmatch(unicodedata.name(chr(code), ""))
+        if letter and not unicodedata.decomposition(chr(code)):
+            found[code] = letter[1].lower()
+    return found
+
+
+_BASE_LETTERS: Final = _base_letters()
+
+STOP_WORDS: Final = frozenset(
+    """a about above after again against all am an and any are aren as at be because been before being
+    below between both but by can cannot could couldn did didn do does doesn doing don down during each
+    few for from further had hadn has hasn have haven having he her here hers herself him himself his how
+    i if in into is isn it its itself just let me more most mustn my myself no nor not now of off on once
+    only or other ought our ours ourselves out over own same shan she should shouldn so some such than
+    that the their theirs them themselves then there these they this those through to too under until up
+    very was wasn we were weren what when where which while who whom why will with won would wouldn you
+    your yours yourself yourselves
+    al como con cual cuando de del desde donde el ella ellos en entre es esa ese eso esta este esto estos
+    ha hasta la las le les lo los mi mis muy ni nos o para pero por porque que quien se sin sobre su sus
+    tambien te tu tus un una uno unos y ya yo""".split()
+)
+
+STOP_PAIRS: Final = frozenset(
+    """です ます でし まし だっ した して すか ませ せん ない たい いる いた いて いま ある あり する され られ れる
+    れま から まで ので のは のが のを のに には では とは とか でも ても てい った って んで たの すが くだ ださ さい
+    こと もの これ それ あれ この その あの どこ どの どう どん いつ など""".split()
+)
+"""Pairs of Japanese characters that are grammar."""
+
+_LONGEST_KEPT: Final = 64
+"""Characters of the longest word whose stem is remembered."""
+# One for all threads, since each keeps what it has met, up to 10,000 words: some 8 MB at the very most.
+_stemmer: Final = Stemmer.Stemmer("english")
+_forgetful: Final = Stemmer.Stemmer("english", 0)
+_stemming: Final = threading.Lock()
+
+
+def tokens(text: str) -> list[str]:
+    """The analysed tokens of a text, in order, repeats kept; [] when nothing in it can be searched for.
+
+    A text of stop words alone keeps them, so that "The Who" can be found.
+    """
+    words: list[str] = []
+    pairs: list[str] = []
+    folded = fold_letters(fold_case(text))
+    if "'" in folded or "\u2019" in folded:
+        folded = _CONTRACTION.sub("", folded)
+    for run in _RUN.findall(folded):
+        if _is_cjk(run[0]):
+            pairs.extend(run)
+            pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            words.append(run)
+    kept = [word for word in words if word not in STOP_WORDS]
+    if not kept and not pairs:
+        kept = words
+    return _stem(kept) + pairs
+
+
+def query_tokens(text: str) -> list[str]:
+    """The tokens that a query asks for: those of its text, but of a longer run of Japanese no single kana,
+    since the pairs say it, and no pair that is grammar; all of them when nothing else is left.
+
+    Otherwise "明日の天気" would find every text that has "の".
+    """
+    found = tokens(text)
+    pairs = {token for token in found if len(token) == 2 and _is_cjk(token[0])}
+    covered = {char for pair in pairs for char in pair if _KANA.match(char)}
+    return [token for token in found if token not in covered and token not in STOP_PAIRS] or found
+
+
+def fold_case(text: str) -> str:
+    """Lower case without accents, compatibility forms unified: "Ｃａｆé" and "CAFE" become "cafe"."""
+    if text.isascii():
+        return text.lower()
+    # Case last: compatibility forms such as "\u2122" come apart into capitals.
+    decomposed = normalised("NFKD", normalised("NFKD", text).casefold())
+    # Only the marks of European scripts: Japanese voicing marks tell words apart.
+    bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
+    return normalised("NFKC", bare).replace(JOINER, "")
+
+
+def fold_letters(text: str) -> str:
+    """A folded text with plain letters for those of Latin script that no normal form takes apart, such as ø and ł."""
+    return text if text.isascii() else text.translate(_BASE_LETTERS)
+
+
+def text_digest(text: str) -> bytes:
+    """16 bytes that are equal for equal normalised texts: NFKC, case-folded, white space collapsed."""
+    folded = text.lower() if text.isascii() else normalised("NFKC", text).casefold()
+    return blake2b(" ".join(folded.split()).encode(), digest_size=16).digest()
+
+
+def _is_cjk(char: str) -> bool:
+    return char >= "\u3005" and re.match(f"[{_CJK}]", char) is not None
+
+
+def _stem(words: list[str]) -> list[str]:
+    if all(len(word) <= _LONGEST_KEPT for word in words):
+        with _stemming:
+            return list(_stemmer.stemWords(words))
+    with _stemming:
+        return [(_stemmer if len(word) <= _LONGEST_KEPT else _forgetful).stemWord(word) for word in words]
+
+
+WORDS_VERSION: Final = 1
+"""To be raised with every change of the words that a stored memory gets, here or in `analysis.py`: where words were
+stored by a lower version, they are made again. Before version 1 no store knew its version."""
+
+_MONTHS: Final = "January February March April May June July August September October November December".split()
+
+
+def indexed_words(memory: Memory) -> tuple[str, ...]:
+    """What a store indexes of a memory, in order, repeats kept."""
+    return (*tokens(searchable_text(memory)), *_day_tokens(memory))
+
+
+def searchable_text(memory: Memory) -> str:
+    """What the keyword leg reads: the content and its context, of an episode all that was said, and the day it is
+    about."""
+    parts = [memory.content]
+    if memory.context is not None:
+        parts.append(memory.context)
+    if memory.source != "conversation":  # a turn's one message is its content
+        parts += [message.content for message in memory.messages]
+    if memory.occurred_at is not None and is_day(memory.occurred_at):
+        # In words, since that is how a question names a day: "8 May 2023". On which day a moment is depends on who
+        # asks, so it has no such words: `on_days.py` says what they count.
+        parts.append(f"{memory.occurred_at.day} {_MONTHS[memory.occurred_at.month - 1]} {memory.occurred_at.year}")
+    return "\n".join(parts)
+
+
+def _day_tokens(memory: Memory) -> list[str]:
+    return [] if memory.occurred_at is None else [day.isoformat() for day in possible_days(memory.occurred_at)]
+
+
+_SHORT: Final = 40
+"""From this many words on, a text that ends in a question mark says something of its own too."""
+
+_LABEL: Final = re.compile(r"\s*([^\W\d_][\w.'\u2019-]*(?: [\w.'\u2019-]+){0,2}):\s")
+_USER: Final = frozenset({"user", "human"})
+_ASSISTANT: Final = frozenset({"assistant", "ai"})
+ROLES: Final = _USER | _ASSISTANT | {"system", "tool"}
+
+_INSTRUCTION: Final = re.compile(
+    r"^\W*(?:please\s+)?(?:always|never)\b|\bfrom now on\b|\bwhen(?:ever)? i (?:ask|mention|talk|say)\b"
+    r"|^\W*(?:por favor,?\s+)?(?:siempre|nunca)\b|\bcuando (?:te )?(?:pregunte|pida)\b"
+    r"|^\W*(?:bitte\s+)?(?:immer|niemals)\b|\bwenn ich (?:dich )?frage\b",
+    re.IGNORECASE,
+)
+_PREFERENCE: Final = re.compile(
+    r"\b(?:i|i'd|users?|they|we)(?:\s+(?:really|also|always|usually|would|generally|strongly))*\s+prefer\b|\bprefers\b"
+    r"|\bprefier[oe]\b|\b(?:ich )?bevorzug(?:e|t)\b",
+    re.IGNORECASE,
+)
+
+
+class Trait(IntFlag):
+    """What a text is: a short question, a standing instruction or preference, said by the user or by the assistant;
+    whether another memory superseded it, and whether it happened on a day without a time."""
+
+    QUESTION = 1
+    INSTRUCTION = 2
+    PREFERENCE = 4
+    BY_USER = 8
+    BY_ASSISTANT = 16
+    SUPERSEDED = 32
+    DAY = 64
+
+
+def traits(memory: Memory) -> Trait:
+    """The traits of a memory: those of its content, and what its record says."""
+    said = _traits_of_content(memory)
+    if memory.occurred_at is not None and is_day(memory.occurred_at):
+        said |= Trait.DAY
+    return said | Trait.SUPERSEDED if memory.is_superseded() else said
+
+
+def _traits_of_content(memory: Memory) -> Trait:
+    """By the name or role that the content begins with, of a turn by its message's role."""
+    label = label_of(memory.content)
+    role = memory.messages[0].role if memory.source == "conversation" and memory.messages else label
+    text = memory.content if label is None else memory.content.split(":", 1)[1]
+    found = Trait(0)
+    if text.rstrip().endswith(("?", "\uff1f")) and len(text.split(maxsplit=_SHORT)) < _SHORT:
+        found |= Trait.QUESTION
+    if role in _ASSISTANT:
+        return found | Trait.BY_ASSISTANT
+    if role in _USER:
+        found |= Trait.BY_USER
+    if _INSTRUCTION.search(text):
+        return found | Trait.INSTRUCTION
+    return found | Trait.PREFERENCE if _PREFERENCE.search(text) else found
+
+
+def label_of(text: str) -> str | None:
+    """The name or role that a text begins with, as in "Ana: I moved", in lower case; None without one."""
+    found = _LABEL.match(text[:80])
+    return found[1].casefold() if found else None
+
+
+def speaker_of(text: str) -> str | None:
+    """The name that a text begins with, in lower case; None without one or for a role."""
+    label = label_of(text)
+    return None if label in ROLES else label
+
+
+_PIECE: Final = re.compile(
+    r"(?P<word>[A-Z]?[a-z]+|[A-Z]+)|(?P<digits>[0-9]+)|(?P<spaces> +)|(?P<mark>[\x00-\x7f])"
+    # The letters of these scripts are a token each at most: Latin, Cyrillic, Arabic, Devanagari, kana.
+    r"|(?P<letter>[\u00c0-\u00ff\u0410-\u044f\u0621-\u064a\u0905-\u0939\u093e-\u094d\u3041-\u3096\u30a1-\u30fa])"
+    r"|(?P<rare>.)",
+    re.DOTALL,
+)
+
+
+def most_tokens(text: str) -> int:
+    """How many tokens a text has at most, for tokenizers like o200k, within a few percent."""
+    return sum(_cost(str(piece.lastgroup), piece[0]) for piece in _PIECE.finditer(text))
+
+
+def _cost(kind: str, piece: str) -> int:
+    match kind:
+        case "word":  # a long one is no word but code, such as base64
+            return (len(piece) + 1) // 2 if len(piece) < 16 else len(piece)
+        case "digits":
+            return (len(piece) + 2) // 3
+        case "spaces":
+            return int(len(piece) > 1)
+        case "rare":
+            return len(piece.encode(errors="replace"))
+    return 1
