@@ -37,7 +37,7 @@ LINES = (
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),
     (
-        "toolsets/core/filtering.py",
+        "toolsets/core/inputs.py",
         _INPUT,
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),

@@ -13,7 +13,7 @@ from steeltrap.model import Hit, Memory, Message
 from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.text.dates import age
 from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, details, render
-from steeltrap.toolsets.lines import one_line
+from steeltrap.toolsets.fields import one_line
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from steeltrap.toolsets.associative.levels import (
+from steeltrap.toolsets.dialects.associative.views import (
     Full,
     Levelled,
     Long,

@@ -1,4 +1,4 @@
-"""The dialects, each a thin toolset over the one engine: names, input models, limits, wording, rendering.
+"""The toolsets, each thin over the one engine: names, input models, limits, wording, rendering.
 
 Nothing here has heard of AWS, HTTP or SQL. Importing the catalogue needs no environment and no adapter.
 """
@@ -10,7 +10,8 @@ from typing import Final
 
 from ..tools import Catalogue, Toolset
 
-_NAMES: Final = ("agent", "core", "notes", "categories", "records", "associative", "episodic")
+_OUR_OWN: Final = ("agent", "core")
+_NAMES: Final = (*_OUR_OWN, "notes", "categories", "records", "associative", "episodic")
 
 
 class _Toolsets(Mapping[str, Toolset]):
@@ -19,7 +20,7 @@ class _Toolsets(Mapping[str, Toolset]):
     def __getitem__(self, name: str) -> Toolset:
         if name not in _NAMES:
             raise KeyError(name)
-        path = f"{__name__}.{name}"
+        path = f"{__name__}.{name}" if name in _OUR_OWN else f"{__name__}.dialects.{name}"
         # `import_module` takes ten times as long for what is there.
         toolset: Toolset = getattr(sys.modules.get(path) or import_module(path), name.upper())
         return toolset

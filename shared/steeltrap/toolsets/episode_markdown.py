@@ -10,7 +10,7 @@ from ..model import Memory, When
 from ..ranking.budget import estimate_tokens
 from ..text.dates import age
 from ..text.sentences import gist
-from .lines import one_line
+from .fields import one_line
 
 NOTHING: Final = "No memories found."
 DETAIL_TOKENS: Final = 2_000

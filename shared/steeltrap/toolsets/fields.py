@@ -1,15 +1,31 @@
-"""The fields that several tools share, with their limits and descriptions."""
+"""What several tools share: fields with their limits and descriptions, list items that are validated one by one, and
+stored text in answers that are read line by line.
+"""
 
+from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, core_schema
 
+from ..errors import InvalidInput
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
-from ..text.limits import MAX_TAG_CHARACTERS, MAX_TAGS
-from ..text.schemas import MaxBytes
+from ..text.frames import without_marks
+from ..text.limits import MAX_TAG_CHARACTERS, MAX_TAGS, check_json
+from ..text.schemas import MaxBytes, plain_schema, sentence, show
 from ..tools import GivenId
 
 
@@ -71,3 +87,47 @@ Scope = Annotated[
     ),
 ]
 Unit = Annotated[float, Field(ge=0, le=1)]
+
+
+_DEPTH: Final = 2
+"""The nesting depth of an item in the arguments."""
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """`list[Annotated[Item | InvalidInput, OneByOne(Item)]]`: an invalid item becomes its InvalidInput.
+
+    The schema that a model reads is the item's. The input's `one_by_one` names the list.
+    """
+
+    model: type[BaseModel]
+
+    @cached_property
+    def _schema(self) -> JsonObject:
+        return plain_schema(self.model.model_json_schema())
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._read, handler.generate_schema(self.model))
+
+    def _read(self, item: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Any:
+        if not isinstance(item, dict):
+            fields = ", ".join(f"`{name}`" for name in self._schema.get("required", ()))
+            return InvalidInput(f"an item must be a JSON object with at least {fields}; got {show(item)}.")
+        try:
+            check_json(item, _DEPTH)
+            return read(item)
+        except InvalidInput as refusal:
+            return refusal
+        except ValidationError as error:
+            return InvalidInput(sentence(error, self._schema, "an item"))
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and marks of frames, so that what is stored can't forge a heading or an item, or end
+    what a client puts around the answer.
+
+    Each line break (as `str.splitlines` defines it), with the white space around it, becomes one space. The rest is
+    unchanged.
+    """
+    lines = text.splitlines()
+    return without_marks(text if lines == [text] else " ".join(line.strip() for line in lines if line.strip()))

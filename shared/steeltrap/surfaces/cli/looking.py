@@ -80,7 +80,7 @@ def call(
         with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
             body, error = _answer(memory, tool, given, key)
     except SteeltrapError as failure:  # before a tool was found, no dialect speaks
-        from ...toolsets.core.toolset import CORE, error_body
+        from ...toolsets.core import CORE, error_body
 
         body, error = error_body(failure, next(iter(CORE.tools.values()))), failure
     if isinstance(body, str):

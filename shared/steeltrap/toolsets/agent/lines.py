@@ -1,16 +1,23 @@
-"""How `agent` shows memories: one line each, fenced, so that a model can tell stored text from the answer."""
+"""How `agent` shows memories: one line each, fenced, so that a model can tell stored text from the answer. And ids as a
+model gives them back: whole, or the start that a line showed.
+"""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.reading import short_ids
+from ...engine.reading import bare_id, find, not_found, short_ids
 from ...engine.secrets import told, without_secrets
+from ...errors import InvalidInput
 from ...model import Filter, Memory, Sized
 from ...ranking.budget import pack
 from ...text.dates import day_text, in_zone
 from ...text.frames import without_marks
+from ...text.limits import check_id, start_of
 from ...text.matching import in_scopes
+from ...text.schemas import MaxBytes
 
 OPEN: Final = "<memories>"
 CLOSE: Final = "</memories>"
@@ -100,3 +107,36 @@ def today(call: Call) -> str:
     """The weekday and date, where the user is."""
     now = in_zone(call.now(), call.zone)
     return f"Today is {now:%A} {now:%Y-%m-%d} ({now.tzname()})."
+
+
+_CANDIDATES: Final = 10
+
+MemoryId = Annotated[str, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
+
+
+def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
+    """The memory that an id or the start of one means; `deleted` admits deleted ones.
+
+    Raises NotFound, which reads the same whoever owns such an id, and InvalidInput for what several ids start with.
+    """
+    text = bare_id(given)
+    if check_id(text):
+        return _own(find(call, text, deleted=deleted), given)
+    start = start_of(text)
+    [ids] = call.space.completions([start], limit=_CANDIDATES) if start else [[]]
+    memories = [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
+    if not memories:
+        raise not_found(given)
+    memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories
+    if len(memories) > 1:
+        raise InvalidInput(
+            f"The ids of {len(memories)} memories start with {start}; give more digits of the one that you mean. "
+            + fenced(memory_lines(call, memories))
+        )
+    return memories[0]
+
+
+def _own(memory: Memory, given: str) -> Memory:
+    if memory.source == "conversation":  # never shown here
+        raise not_found(given)
+    return memory

@@ -12,8 +12,8 @@ from ...model import Hit, Outcome, OutcomeKind, Search, Sized
 from ...ranking.choosing import asks_for_past
 from ...tools import Input
 from ..fields import AnyText
+from . import AGENT
 from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, memory_lines, shown, shown_to, today
-from .toolset import AGENT
 
 MAX_RESULTS: Final = 20
 TOKENS: Final = 2000

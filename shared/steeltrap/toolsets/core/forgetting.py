@@ -10,7 +10,7 @@ from ...errors import InvalidInput
 from ...model import Tier
 from ...tools import Answer, Input
 from ..fields import MemoryId, MemoryIds, Scope, Tags, Time
-from .toolset import CORE
+from . import CORE
 from .views import MemoryView, memory_view
 
 

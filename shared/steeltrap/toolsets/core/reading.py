@@ -1,18 +1,20 @@
-"""core: get, list, history, stats."""
+"""core: get, list, history, stats, score, set_score, review, simulate_decay."""
 
 from datetime import datetime
 
 from pydantic import Field
 
-from ...engine import reading
+from ...engine import reading, scoring
 from ...engine.call import Call
+from ...engine.scoring import Decay
 from ...errors import InvalidInput
 from ...model import JsonObject
-from ...text.limits import MAX_VERSION
+from ...ranking.fading import Grade
+from ...text.limits import MAX_CONTEXT_CHARACTERS, MAX_VERSION
 from ...tools import Answer, Input
-from ..fields import MemoryId
-from .filtering import FilterInput
-from .toolset import CORE
+from ..fields import MemoryId, Time, Unit
+from . import CORE
+from .inputs import FilterInput
 from .views import MemoryView, memory_view
 
 
@@ -120,3 +122,113 @@ def stats(call: Call, input: StatsInput) -> StatsView:
     """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
     not purged yet, and bytes."""
     return StatsView(**call.space.statistics())
+
+
+class ScoreInput(Input):
+    id: MemoryId
+
+
+class ScoreView(Answer):
+    """How important a memory is, 0 to 1. `reason` and `set_at` are present if it was set manually."""
+
+    id: str
+    score: float
+    access_count: int
+    last_accessed_at: datetime | None = None
+    reason: str | None = None
+    set_at: datetime | None = None
+
+
+@CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"},))
+def score(call: Call, input: ScoreInput) -> ScoreView:
+    """Get the importance of a memory, 0 to 1: set manually, otherwise from how often and how recently it was read.
+
+    This call does not count as a read.
+    """
+    scored = scoring.score(call, input.id)
+    by_hand = scored.memory.importance
+    return ScoreView(
+        id=scored.memory.id,
+        score=scored.importance,
+        access_count=scored.usage.access_count,
+        last_accessed_at=scored.usage.last_accessed_at,
+        reason=by_hand.reason if by_hand else None,
+        set_at=by_hand.set_at if by_hand else None,
+    )
+
+
+class SetScoreInput(Input):
+    id: MemoryId
+    score: Unit = Field(description="How important it is, 0 to 1.")
+    reason: str = Field(
+        "Manual override", max_length=MAX_CONTEXT_CHARACTERS, description="The reason; it is stored with the score."
+    )
+
+
+class RescoredView(Answer):
+    """The previous score and the new one."""
+
+    id: str
+    version: int
+    previous: float
+    score: float
+
+
+@CORE.tool(
+    "update",
+    "write",
+    needs="embedder",
+    idempotent=True,
+    examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "score": 0.9, "reason": "The user insists on it"},),
+)
+def set_score(call: Call, input: SetScoreInput) -> RescoredView:
+    """Set the importance of a memory. Reads don't change it; it stays until it is set again or undone."""
+    done = scoring.set_score(call, input.id, input.score, input.reason)
+    return RescoredView(id=done.memory.id, version=done.memory.version, previous=done.previous, score=input.score)
+
+
+class DecayView(Answer):
+    """How well a memory is remembered at a time, 0 to 1, and when that falls below 0.9 and 0.5 if nobody recalls it.
+    Pinned memories never fade."""
+
+    id: str
+    at: datetime
+    retrievability: float
+    below_90_percent_at: datetime | None = None
+    below_50_percent_at: datetime | None = None
+
+
+class ReviewInput(Input):
+    id: MemoryId
+    grade: Grade = Field(description="How well it was remembered: again (forgotten or not useful), hard, good or easy.")
+
+
+@CORE.tool("review", "write", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "grade": "easy"},))
+def review(call: Call, input: ReviewInput) -> DecayView:
+    """Grade how well a memory was remembered or how much it helped.
+
+    The better the grade, the slower it fades from retrieve_memory. Every review counts, even several per day. A
+    retrieval counts as a review with grade good, at most once per day.
+    """
+    return _view(scoring.review(call, input.id, input.grade))
+
+
+class SimulateInput(Input):
+    id: MemoryId
+    at: Time = Field(description="The date or time to predict for.")
+
+
+@CORE.tool("get", "read", examples=({"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "at": "2027-01-31"},))
+def simulate_decay(call: Call, input: SimulateInput) -> DecayView:
+    """Predict how well a memory will be remembered at a time if nobody recalls it before. Changes nothing."""
+    return _view(scoring.simulate_decay(call, input.id, input.at))
+
+
+def _view(decay: Decay) -> DecayView:
+    return DecayView(
+        id=decay.id,
+        at=decay.at,
+        retrievability=decay.retrievability,
+        below_90_percent_at=decay.below_90_percent_at,
+        below_50_percent_at=decay.below_50_percent_at,
+    )

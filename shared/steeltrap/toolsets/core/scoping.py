@@ -13,7 +13,7 @@ from ...engine.scopes import SessionUse
 from ...text.limits import check_scope
 from ...tools import Answer, Input
 from ..fields import Content, MemoryId, Scope
-from .toolset import CORE
+from . import CORE
 
 
 class ListScopesInput(Input):

@@ -11,8 +11,8 @@ from ...model import Diversity, Mode, Search, SortBy
 from ...ranking.choosing import asks_for_past
 from ...tools import Answer
 from ..fields import Query, Time, Unit
-from .filtering import FilterInput
-from .toolset import CORE
+from . import CORE
+from .inputs import FilterInput
 from .views import HitView, OutcomeView, hit_fields, outcome_view, sized
 
 RESULTS: Final = 10

@@ -10,7 +10,7 @@ from ...engine.call import Call
 from ...model import Import, JsonObject
 from ...tools import Answer, Input
 from ..fields import ImportId, MemoryId
-from .toolset import CORE
+from . import CORE
 from .writing import ItemError
 
 _LISTED = 100

@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...engine import exporting, importing, syncing
-from ...engine.call import Call
-from ...engine.exchange_file import FORMAT_VERSION
-from ...engine.syncing import Strategy
-from ...errors import InvalidInput
-from ...text.limits import MAX_FILE_NAME_CHARACTERS
-from .levels import Full, Levelled, LevelledInput, Short, Standard, Succeeded, answered
-from .toolset import ASSOCIATIVE
+from ....engine import exporting, importing, syncing
+from ....engine.call import Call
+from ....engine.exchange_file import FORMAT_VERSION
+from ....engine.syncing import Strategy
+from ....errors import InvalidInput
+from ....text.limits import MAX_FILE_NAME_CHARACTERS
+from . import ASSOCIATIVE
+from .views import Full, Levelled, LevelledInput, Short, Standard, Succeeded, answered
 
 _SHOWN_FAILURES = 100
 

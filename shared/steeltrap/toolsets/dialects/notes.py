@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ..engine import deleting, reading, saving, searching, updating
-from ..engine.call import Call
-from ..engine.searching import by_earlier_text, passages
-from ..engine.secrets import redacted_text
-from ..errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
-from ..model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros
-from ..ranking.choosing import is_broad
-from ..tools import Answer, Input, Tool, Toolset
-from .fields import AnyId, AnyText, TagList
+from ...engine import deleting, reading, saving, searching, updating
+from ...engine.call import Call
+from ...engine.searching import by_earlier_text, passages
+from ...engine.secrets import redacted_text
+from ...errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
+from ...model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros
+from ...ranking.choosing import is_broad
+from ...tools import Answer, Input, Tool, Toolset
+from ..fields import AnyId, AnyText, TagList
 
 MAX_RESULTS = 20
 MAX_TAGS = 16

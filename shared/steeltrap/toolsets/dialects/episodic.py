@@ -9,17 +9,17 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..engine import conversations
-from ..engine.call import Call
-from ..engine.conversations import Retrieved
-from ..model import Message, Search, When, from_micros
-from ..record import read_when
-from ..text.sentences import gist
-from ..tools import Answer, Input, Toolset
-from . import episode_markdown
-from .core.toolset import error_body
-from .episode_markdown import Detail
-from .fields import LongText
+from ...engine import conversations
+from ...engine.call import Call
+from ...engine.conversations import Retrieved
+from ...model import Message, Search, When, from_micros
+from ...record import read_when
+from ...text.sentences import gist
+from ...tools import Answer, Input, Toolset
+from .. import episode_markdown
+from ..core import error_body
+from ..episode_markdown import Detail
+from ..fields import LongText
 
 EPISODIC = Toolset(
     name="episodic",

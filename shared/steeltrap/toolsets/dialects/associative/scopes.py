@@ -1,20 +1,35 @@
-"""associative: scope_list, scope_suggest."""
+"""associative: scope_list, scope_suggest, memory_list_all, memory_move."""
 
 from collections import defaultdict
 from datetime import datetime
+from math import ceil
 from typing import Final
 
 from pydantic import Field
 
-from ...engine import reading
-from ...engine import scopes as suggesting
-from ...engine.call import Call
-from ...engine.scopes import ScopeGuess, ScopeSuggestion
-from ...model import ScopeUse
-from ...text.limits import check_scope
-from ..fields import Content, Moment, Scope
-from .levels import Full, Levelled, LevelledInput, Long, Minimal, Short, Standard, Succeeded, answered
-from .toolset import ASSOCIATIVE
+from ....engine import reading, updating
+from ....engine import scopes as suggesting
+from ....engine.call import Call
+from ....engine.scopes import ScopeGuess, ScopeSuggestion
+from ....model import Filter, ScopeUse
+from ....text.limits import check_scope
+from ...fields import Content, MemoryIds, Moment, Scope
+from . import ASSOCIATIVE
+from .views import (
+    CompleteMemory,
+    Full,
+    Levelled,
+    LevelledInput,
+    Long,
+    Minimal,
+    Placed,
+    Short,
+    Standard,
+    Succeeded,
+    answered,
+    complete,
+    preview,
+)
 
 _ALTERNATIVES: Final = 3
 
@@ -189,3 +204,114 @@ def _reasoning(suggested: ScopeSuggestion) -> str:
             return "No stored memory is similar and no common scope fits; the current scope is suggested."
         case "default":
             return "No stored memory is similar and no common scope fits; the default scope is suggested."
+
+
+class ListAllInput(LevelledInput):
+    page: int = Field(1, ge=1, le=10_000_000, description="Page number, from 1.")
+    per_page: int = Field(10, ge=1, le=100, description="Number of memories per page.")
+
+
+class Listed(Placed):
+    preview: Standard[str] = None
+
+
+class ListedMemory(CompleteMemory, Listed):
+    """A memory on the page."""
+
+
+class PaginationInfo(Levelled):
+    """The position of this page."""
+
+    page: int
+    per_page: int
+    total_count: int
+    total_pages: int
+    has_next: bool
+    has_previous: bool
+
+
+class ListAllAnswer(Succeeded):
+    """`total_count` counts all memories, not only those on the page."""
+
+    total_count: Short[int] = None
+    memories: Long[list[ListedMemory]] = None
+    pagination_info: Full[PaginationInfo] = None
+
+
+@ASSOCIATIVE.tool("list", "read", examples=({}, {"page": 2, "per_page": 20}))
+def memory_list_all(call: Call, input: ListAllInput) -> ListAllAnswer:
+    """List all memories page by page, newest first. To find something, use memory_search."""
+    page = reading.list_memories(call, Filter(), limit=input.per_page, offset=(input.page - 1) * input.per_page)
+    answer = ListAllAnswer(
+        total_count=page.total,
+        memories=[
+            ListedMemory(id=memory.id, scope=memory.scope, preview=preview(memory.content, 30), **complete(memory))
+            for memory in page.memories
+        ],
+        pagination_info=PaginationInfo(
+            page=input.page,
+            per_page=input.per_page,
+            total_count=page.total,
+            total_pages=ceil(page.total / input.per_page),
+            has_next=input.page * input.per_page < page.total,
+            has_previous=input.page > 1,
+        ),
+    )
+    return answered(call, input.response_level, answer)
+
+
+class MoveInput(LevelledInput):
+    memory_ids: MemoryIds = Field(description="The ids of the memories to move.")
+    target_scope: Scope = Field(description="The scope to move them to, such as 'work/archive'.")
+
+
+class MoveFailure(Levelled):
+    """A memory that could not be moved, and why."""
+
+    memory_id: str
+    code: str
+    message: Full[str] = None
+
+
+class MoveAnswer(Succeeded):
+    """`failed_count` or `failed` is set only if some memories could not be moved. If none could, the call fails."""
+
+    ids = ("moved_items",)
+
+    failed_count: Minimal[int] = None
+    moved_count: Standard[int] = None
+    target_scope: Long[str] = None
+    failed: Long[list[MoveFailure]] = None
+    moved_items: Full[list[str]] = None
+    source_scope: Full[str | list[str]] = Field(
+        None, description="One scope as a string, or a list if there were several."
+    )
+
+
+@ASSOCIATIVE.tool(
+    "move",
+    "write",
+    needs="index",
+    idempotent=True,
+    timeout=30.0,
+    examples=({"memory_ids": ["3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"], "target_scope": "work/archive"},),
+)
+def memory_move(call: Call, input: MoveInput) -> MoveAnswer:
+    """Move memories to another scope. They are associated with similar memories there; manual links stay."""
+    moved = updating.move(call, input.memory_ids, input.target_scope)
+    if not moved.memories:
+        first = next(iter(moved.failures.values()))
+        raise type(first)(f"None of {len(moved.failures)} could be moved: {first.message}", **first.details)
+    sources = sorted(set(moved.sources.values()))
+    answer = MoveAnswer(
+        moved_count=len(moved.memories),
+        target_scope=input.target_scope,
+        moved_items=[memory.id for memory in moved.memories],
+        source_scope=sources[0] if len(sources) == 1 else sources,
+    )
+    if moved.failures:
+        answer.failed_count = len(moved.failures)
+        answer.failed = [
+            MoveFailure(memory_id=id, code=error.code, message=error.message) for id, error in moved.failures.items()
+        ]
+    return answered(call, input.response_level, answer)

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from ..engine import reading, saving, searching
-from ..engine.call import Call
-from ..engine.secrets import redacted_text
-from ..errors import IdentityMissing, InvalidInput, SteeltrapError
-from ..model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
-from ..text.limits import MAX_CONTEXT_CHARACTERS, check_length
-from ..tools import Input, Tool, Toolset
-from .fields import AnyText
-from .lines import one_line
+from ...engine import reading, saving, searching
+from ...engine.call import Call
+from ...engine.secrets import redacted_text
+from ...errors import IdentityMissing, InvalidInput, SteeltrapError
+from ...model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
+from ...text.limits import MAX_CONTEXT_CHARACTERS, check_length
+from ...tools import Input, Tool, Toolset
+from ..fields import AnyText, one_line
 
 _Name = Literal["fact", "pattern", "preference", "capability"]
 NAMES: Final[tuple[str, ...]] = get_args(_Name)

@@ -1,18 +1,21 @@
-"""The toolset object that the modules of `associative` register their tools with."""
+"""`associative`: ten tools over scoped, associated memories, each with three levels of detail.
+
+The dialect's document says what each level answers.
+"""
 
 from typing import Final
 
-from ...errors import SteeltrapError
-from ...model import JsonObject
-from ...tools import Tool, Toolset
+from ....errors import SteeltrapError
+from ....model import JsonObject
+from ....tools import Tool, Toolset
 
 _TOOLS: Final = {
-    "memory_store": "storing",
+    "memory_store": "writing",
     "memory_search": "searching",
-    "memory_manage": "managing",
-    "memory_discover_associations": "discovering",
-    "memory_move": "moving",
-    "memory_list_all": "listing",
+    "memory_manage": "writing",
+    "memory_discover_associations": "searching",
+    "memory_move": "scopes",
+    "memory_list_all": "scopes",
     "memory_sync": "syncing",
     "scope_list": "scopes",
     "scope_suggest": "scopes",

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from ...engine import scopes
-from ...engine.call import Call
-from ...engine.scopes import CleanedUp, SessionUse
-from ..fields import Moment
-from .levels import Full, Levelled, LevelledInput, Minimal, Standard, Succeeded, answered
-from .toolset import ASSOCIATIVE
+from ....engine import scopes
+from ....engine.call import Call
+from ....engine.scopes import CleanedUp, SessionUse
+from ...fields import Moment
+from . import ASSOCIATIVE
+from .views import Full, Levelled, LevelledInput, Minimal, Standard, Succeeded, answered
 
 
 class SessionManageInput(LevelledInput):

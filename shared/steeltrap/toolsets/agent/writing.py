@@ -1,0 +1,140 @@
+"""agent: remember, revise_memory, forget_memory, undo_memory_change."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ...engine import deleting, saving, undoing, updating
+from ...engine.call import Call
+from ...engine.reading import short_ids
+from ...errors import InvalidInput
+from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
+from ...tools import IN_PROJECT, Input
+from ..fields import AnyText, When
+from . import AGENT
+from .lines import MemoryId, fenced, memory_lines, resolved, said
+
+About = Annotated[
+    Literal["project", "user"],
+    Field(
+        description="user: true in all projects, such as who the user is and prefers. Default: this project",
+        json_schema_extra={IN_PROJECT: True},
+    ),
+]
+
+
+class RememberInput(Input):
+    content: AnyText = Field(description="One full sentence that makes sense on its own")
+    occurred_at: When | None = Field(
+        None, description="Date of the event, such as 2026-05-31. Default: today", json_schema_extra={"format": "date"}
+    )
+    about: About | None = None
+
+
+@AGENT.tool(
+    "save",
+    "write",
+    needs="index",
+    media="text/plain",
+    idempotent=True,
+    examples=(
+        {"content": "The user is vegetarian."},
+        {"content": "The user moved from Porto to Faro.", "occurred_at": "2026-05-31"},
+    ),
+)
+def remember(call: Call, input: RememberInput) -> str:
+    """Save a fact, preference, decision or event that will matter in later conversations. Write names and dates, not
+    "he" or "tomorrow". Don't save passwords, keys or what only matters for the task at hand."""
+    draft = Draft(content=input.content, occurred_at=input.occurred_at, scope=_scope(call, input.about))
+    saved, existed = saving.save_once(call, draft)
+    [id] = short_ids(call, [saved.memory.id])
+    if existed or saved.existed:
+        return said(call, f"Already stored as [{id}]; nothing was saved.")
+    answer = said(call, f"Saved as [{id}]{_place(call, saved.memory)}.")
+    corrected = call.space.get([saved.probably_supersedes]) if saved.probably_supersedes else {}
+    if corrected:
+        [old] = short_ids(call, list(corrected))
+        answer += (
+            " It may correct an older memory. If it does, call revise_memory with the id "
+            f"{old} and the same content:\n{fenced(memory_lines(call, list(corrected.values())))}"
+        )
+    if call.outcome is not None and call.outcome.kind is OutcomeKind.DEGRADED:
+        answer += " Whether it corrects an older memory is not known now."
+    return answer
+
+
+def _scope(call: Call, about: str | None) -> str:
+    if about == "project" and call.caller.project is None:
+        raise InvalidInput('There is no project here: leave `about` out, or say "user".')
+    return DEFAULT_SCOPE if about == "user" else call.scope
+
+
+def _place(call: Call, memory: Memory) -> str:
+    if call.caller.project is None:
+        return ""
+    return " for this project" if memory.scope == call.caller.project else " for all projects"
+
+
+class ReviseInput(Input):
+    id: MemoryId
+    content: AnyText = Field(description="What is true now, as one full sentence")
+
+
+@AGENT.tool(
+    "save",
+    "write",
+    needs="index",
+    media="text/plain",
+    examples=({"id": "3f2b8c1e", "content": "The user lives in Faro, since May 2026."},),
+)
+def revise_memory(call: Call, input: ReviseInput) -> str:
+    """Replace a memory that changed or was wrong. The old text stays in history."""
+    old = resolved(call, input.id)
+    new = updating.revise(call, old.id, input.content)
+    before, after = short_ids(call, [old.id, new.id])
+    return said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
+
+
+class ForgetInput(Input):
+    id: MemoryId
+
+
+@AGENT.tool("delete", "write", media="text/plain", destructive=True, examples=({"id": "3f2b8c1e"},))
+def forget_memory(call: Call, input: ForgetInput) -> str:
+    """Delete a memory when the user asks you to forget it."""
+    memory = resolved(call, input.id)
+    [line] = memory_lines(call, [memory])
+    revived = call.space.superseded([memory.id])
+    deleting.delete(call, memory.id)
+    retention = call.rules.retention
+    answer = [
+        "Deleted for good:"
+        if not retention
+        else f"Deleted; undo_memory_change brings it back within {retention.days:,} days:",
+        fenced([line]),
+    ]
+    return "\n".join([*answer, *_recalled_again(call, revived)])
+
+
+def _recalled_again(call: Call, revived: Sequence[Memory]) -> list[str]:
+    """What to say of the memories that a deleted one had superseded, as they were read before."""
+    current = [replace(memory, superseded_by=None, superseded_at=None) for memory in revived]
+    return ["What it had replaced is recalled again:", fenced(memory_lines(call, current))] if current else []
+
+
+class UndoInput(Input):
+    id: MemoryId | None = Field(None, description="Default: the memory that you changed last")
+
+
+@AGENT.tool("undo", "write", needs="embedder", media="text/plain", examples=({}, {"id": "3f2b8c1e"}))
+def undo_memory_change(call: Call, input: UndoInput) -> str:
+    """Undo the last change to a memory: saved, revised or forgotten."""
+    id = undoing.last_changed(call) if input.id is None else resolved(call, input.id, deleted=True).id
+    revived = call.space.superseded([id])
+    memory = undoing.undo(call, id, saves=True)
+    [line] = memory_lines(call, [memory])
+    if call.space.get([id]):
+        return f"Undone. It is stored as:\n{fenced([line])}"
+    return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, revived)])
