@@ -1,4 +1,4 @@
-"""The models that core's tools share: the conditions of a search or list; a message, a memory and an edit. Each of these
+"""The models that core's tools share: the conditions of a search or list; a message, a memory and an edit. Each
 builds the engine's form of itself.
 """
 
