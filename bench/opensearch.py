@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from opensearchpy import OpenSearch, Urllib3AWSV4SignerAuth, Urllib3HttpConnection, helpers
 
-from steeltrap.adapters.opensearch.client import CONNECTIONS, SERVICE, connect_index
-from steeltrap.adapters.opensearch.documents import numbers, to_lines
-from steeltrap.adapters.opensearch.index import OpenSearchIndex
-from steeltrap.adapters.opensearch.indices import Indices
-from steeltrap.adapters.opensearch.terms import document_id, token_term
 from steeltrap.model import Embedding
 from steeltrap.ports import Document, Tombstone
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.opensearch.client import CONNECTIONS, SERVICE, connect_index
+from steeltrap.stores.opensearch.documents import document_id, numbers, to_lines, token_term
+from steeltrap.stores.opensearch.index import OpenSearchIndex
+from steeltrap.stores.opensearch.indices import Indices
 
 _HITS: Final = 100
 _SECONDS: Final = 60.0

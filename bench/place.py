@@ -9,9 +9,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from steeltrap.adapters.dynamodb.client.errors import translate
-from steeltrap.adapters.dynamodb.client.table import READ_SECONDS
-from steeltrap.adapters.opensearch import Indices
 from steeltrap.engine.importing import import_drafts
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft
@@ -20,6 +17,8 @@ from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings, read_settings
+from steeltrap.stores.dynamodb.client import READ_SECONDS, translate
+from steeltrap.stores.opensearch import Indices
 from steeltrap.surfaces.cli.logs import log_to_stderr
 from steeltrap.surfaces.imports.running import BLOCK_ITEMS
 

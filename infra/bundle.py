@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from steeltrap.adapters.embedders.static import FOLDER
+from steeltrap.embedders.static import FOLDER
 
 ROOT: Final = Path(__file__).parents[1]
 BUILT: Final = ROOT / ".build"

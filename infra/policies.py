@@ -6,8 +6,8 @@ from typing import Final
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
-from steeltrap.adapters.dynamodb.layout.tables import EVERYONE
-from steeltrap.adapters.embedders.bedrock_models import MODELS
+from steeltrap.embedders.bedrock import MODELS
+from steeltrap.stores.dynamodb.keys import EVERYONE
 
 from .grants import Grant
 from .search import Search

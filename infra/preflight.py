@@ -9,8 +9,8 @@ from typing import Any, Final
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoCredentialsError, NoRegionError
 
-from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
-from steeltrap.adapters.embedders.bedrock_models import MODELS
+from steeltrap.embedders.bedrock import MODELS
+from steeltrap.stores.dynamodb.keys import TIME_TO_LIVE, memory_table, usage_table
 
 from .search import ENGINE
 from .stage import Adopted, Stage, read_stage

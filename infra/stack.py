@@ -9,8 +9,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from steeltrap.adapters.dynamodb.layout import keys
 from steeltrap.model import JsonObject
+from steeltrap.stores.dynamodb import keys
 from steeltrap.surfaces.auth.oauth_metadata import WELL_KNOWN
 from steeltrap.tools import Catalogue
 

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
+from steeltrap.stores.dynamodb.keys import TIME_TO_LIVE, memory_table, usage_table
 
 from .stage import Stage
 

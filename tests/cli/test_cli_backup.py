@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from steeltrap.adapters.folder import FolderFiles
 from steeltrap.model import UserRef
+from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.surfaces.auth.api_keys import ApiKeys
 
 MANIFEST = "steeltrap-backup.json"
@@ -373,7 +373,7 @@ def test_an_empty_folder_is_filled(run, target, tmp_path, filled):
 
 
 def test_a_folder_that_is_in_use_is_not_replaced(run, data, target, embedder, clock, filled):
-    from steeltrap.adapters.sqlite import SqliteStore
+    from steeltrap.stores.sqlite import SqliteStore
 
     run("backup", target)
     store = SqliteStore(data, embedder, clock)
@@ -416,7 +416,7 @@ def test_a_link_to_a_data_folder_is_followed(run, data, target, tmp_path, filled
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_behind(run, target, monkeypatch, filled):
-    from steeltrap.adapters.sqlite import backup
+    from steeltrap.stores.sqlite import backup
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -429,7 +429,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(run, target, monkeypatch,
 
 
 def test_a_user_who_is_forgotten_during_the_copy_is_not_in_the_backup(run, data, target, monkeypatch, filled):
-    from steeltrap.adapters.sqlite import backup
+    from steeltrap.stores.sqlite import backup
 
     copy = backup._copy_database
 
@@ -446,7 +446,7 @@ def test_a_user_who_is_forgotten_during_the_copy_is_not_in_the_backup(run, data,
 
 
 def test_a_disk_that_fails_under_one_file_leaves_out_that_file(run, data, target, monkeypatch, filled):
-    from steeltrap.adapters.sqlite import backup
+    from steeltrap.stores.sqlite import backup
 
     copy = backup._copy_database
 

@@ -15,7 +15,7 @@ from bench.load import run as run_load
 from hatchling.builders.wheel import WheelBuilder
 
 from components import dynamodb_url, opensearch_url
-from steeltrap.adapters.embedders.static import StaticEmbedder
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.runtime import local as runtime
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served

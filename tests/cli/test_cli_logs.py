@@ -10,8 +10,8 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.request_log import RequestLog
 from steeltrap.surfaces.auth.identity import TrustedHeaders

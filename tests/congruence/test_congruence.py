@@ -19,7 +19,6 @@ from bench.corpus import Corpus
 from clock import NOON, SettableClock
 from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
 from steeltrap.engine.entries import embed_memories, entry
 from steeltrap.engine.searching import search
@@ -27,6 +26,7 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef
 from steeltrap.ports import Create, Embedder
 from steeltrap.ranking.weights import MOST_TERMS
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.words import query_tokens
 from steeltrap.toolsets import CATALOGUE
 from stores import parts
@@ -57,7 +57,7 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     memories, questions = _made() if path is None else _real(path)
     embedder: Embedder = HashedWords(dimension=256)
     if path is not None:
-        from steeltrap.adapters.embedders.static import StaticEmbedder
+        from steeltrap.embedders.static import StaticEmbedder
 
         embedder = StaticEmbedder()
     clock = SettableClock()

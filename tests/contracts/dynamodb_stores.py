@@ -13,12 +13,12 @@ from unittest.mock import patch
 
 from components import check_wanted
 from spaces import in_time
-from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.adapters.dynamodb.client.table import Connect
-from steeltrap.adapters.dynamodb.layout.tables import WRITTEN, memory_table, usage_table
-from steeltrap.adapters.dynamodb.reads.documents import documents
-from steeltrap.adapters.dynamodb.store import connecting
 from steeltrap.ports import Clock, Deadline, Embedder, Index, MemoryStore
+from steeltrap.stores.dynamodb import DynamoStore
+from steeltrap.stores.dynamodb.client import Connect
+from steeltrap.stores.dynamodb.documents import documents
+from steeltrap.stores.dynamodb.keys import WRITTEN, memory_table, usage_table
+from steeltrap.stores.dynamodb.store import connecting
 
 SECONDS = 10.0
 _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret_access_key": "test"}

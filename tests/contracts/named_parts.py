@@ -11,11 +11,11 @@ import pytest
 
 from components import dynamodb_url, opensearch_url
 from contracts.dynamodb_stores import local
-from steeltrap.adapters.opensearch import OpenSearchUpkeep
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.aws import Upkeep
 from steeltrap.settings import read_settings
+from steeltrap.stores.opensearch import OpenSearchUpkeep
 
 
 def own_upkeep() -> Upkeep:

@@ -28,7 +28,7 @@ OTHER = HashedWords(dimension=32)
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for blocks in ("sqlite.staging", "dynamodb.writes.reembedding"):
-        monkeypatch.setattr(f"steeltrap.adapters.{blocks}._BLOCK", 40)
+        monkeypatch.setattr(f"steeltrap.stores.{blocks}._BLOCK", 40)
 
 
 def vectors(text: str) -> tuple[bytes, ...]:

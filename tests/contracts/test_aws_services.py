@@ -17,11 +17,11 @@ from infra.stage import Stage
 from infra.storage import Storage
 
 from components import check_node
-from steeltrap.adapters.s3 import BucketFiles
-from steeltrap.adapters.sqs import DeadLetterQueue
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
+from steeltrap.stores.files.s3 import BucketFiles
+from steeltrap.stores.sqs import DeadLetterQueue
 
 options = aws_emulators.options
 _LETTER = DeadLetter(user="u", id="i", index_version=7, error="mapper_parsing_exception")

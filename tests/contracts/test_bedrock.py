@@ -32,22 +32,19 @@ from contracts.bedrock_server import (  # noqa: E402
 )
 from contracts.embedder_contract import *  # noqa: E402, F403
 from embedding import HashedWords  # noqa: E402
-from steeltrap.adapters.aws_client import Kind  # noqa: E402
-from steeltrap.adapters.embedders import bedrock, bedrock_errors, bedrock_models  # noqa: E402
-from steeltrap.adapters.embedders.bedrock import BedrockEmbedder, halves, parts  # noqa: E402
-from steeltrap.adapters.embedders.bedrock_errors import CODES, PLACES, failure_of  # noqa: E402
-from steeltrap.adapters.embedders.calibration import (  # noqa: E402
+from steeltrap.aws_client import Kind  # noqa: E402
+from steeltrap.embedders import bedrock  # noqa: E402
+from steeltrap.embedders.bedrock import CODES, PLACES, BedrockEmbedder, failure_of, halves, parts  # noqa: E402
+from steeltrap.embedders.calibration import (  # noqa: E402
+    CALIBRATION_TEXTS,
+    CONVERSATION,
+    JAPANESE_TEXTS,
     PROBES,
     novel_level,
     slope_of_best,
     unrelated_level,
 )
-from steeltrap.adapters.embedders.calibration_texts import (  # noqa: E402
-    CALIBRATION_TEXTS,
-    CONVERSATION,
-    JAPANESE_TEXTS,
-)
-from steeltrap.adapters.embedders.thread_pool import BoundedThreadPool, OutOfTime  # noqa: E402
+from steeltrap.embedders.remote import BoundedThreadPool, OutOfTime  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
@@ -574,7 +571,7 @@ def test_the_settings_choose_model_and_size() -> None:
     assert (chosen.name, chosen._calibration.unrelated) == (f"bedrock/{COHERE}/1024", 0.3)
 
 
-@pytest.mark.parametrize("module", [bedrock, bedrock_errors, bedrock_models])
+@pytest.mark.parametrize("module", [bedrock])
 def test_every_setting_that_a_message_names_exists(module: ModuleType) -> None:
     assert module.__file__
     named = set(re.findall(r"\bSTEELTRAP_([A-Z_]+)\b", Path(module.__file__).read_text()))

@@ -16,15 +16,15 @@ from contracts.dynamodb_stores import emulated, local, tables
 from counting import ProcessCounters
 from embedding import HashedWords
 from spaces import space_of
-from steeltrap.adapters.dynamodb import DynamoCounters, DynamoStore
-from steeltrap.adapters.dynamodb.client.table import Connect, Tables
-from steeltrap.adapters.sqlite import SqliteCounters, SqliteStore
 from steeltrap.engine.quota import Quotas
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Session, UserRef
 from steeltrap.ports import Amount, Counters
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.dynamodb import DynamoCounters, DynamoStore
+from steeltrap.stores.dynamodb.client import Connect, Tables
+from steeltrap.stores.sqlite import SqliteCounters, SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 EMBEDDER = HashedWords()

@@ -17,11 +17,11 @@ from contracts.reembedding_contract import *  # noqa: F403 - the suite
 from contracts.reembedding_contract import OTHER, anew, cut_short, save_many, vectors
 from embedding import HashedWords
 from spaces import space_of
-from steeltrap.adapters.dynamodb.reads.partition import Partition
-from steeltrap.adapters.dynamodb.writes import reembedding
 from steeltrap.errors import IndexUnavailable, Unavailable
 from steeltrap.model import Memory
 from steeltrap.ports import Clock, Embedder, Entry, MemoryStore, Probe
+from steeltrap.stores.dynamodb import reembedding
+from steeltrap.stores.dynamodb.partition import Partition
 
 ALL = timedelta(days=1)
 

@@ -28,20 +28,18 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import ODD_TEXTS  # noqa: E402
 from embedding import HashedWords  # noqa: E402
-from steeltrap.adapters.embedders import calibration, endpoint, static  # noqa: E402
-from steeltrap.adapters.embedders.calibration import (  # noqa: E402
+from steeltrap.embedders import calibration, endpoint, static  # noqa: E402
+from steeltrap.embedders.calibration import (  # noqa: E402
+    CALIBRATION_TEXTS,
+    CONVERSATION,
+    JAPANESE_TEXTS,
     PROBES,
     novel_level,
     slope_of_best,
     unrelated_level,
 )
-from steeltrap.adapters.embedders.calibration_texts import (  # noqa: E402
-    CALIBRATION_TEXTS,
-    CONVERSATION,
-    JAPANESE_TEXTS,
-)
-from steeltrap.adapters.embedders.endpoint import EndpointEmbedder  # noqa: E402
-from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
+from steeltrap.embedders.endpoint import EndpointEmbedder  # noqa: E402
+from steeltrap.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
@@ -397,7 +395,7 @@ def test_static_256_gives_the_same_bytes_in_every_process() -> None:
     texts = [text for row in ABOUT_THE_SAME for text in row]
     printed = in_a_fresh_process(
         "import sys\n"
-        "from steeltrap.adapters.embedders.static import StaticEmbedder\n"
+        "from steeltrap.embedders.static import StaticEmbedder\n"
         f"vectors = StaticEmbedder().embed({texts[::-1]!r}, purpose='query', timeout=30)\n"
         "sys.stdout.buffer.write(b''.join(vectors[::-1]))\n"
     )
@@ -424,7 +422,7 @@ def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(t
 def test_static_256_leaves_the_process_as_it_was_and_lets_it_fork() -> None:
     printed = in_a_fresh_process(
         "import logging, os, sys\n"
-        "from steeltrap.adapters.embedders.static import StaticEmbedder\n"
+        "from steeltrap.embedders.static import StaticEmbedder\n"
         "embedder = StaticEmbedder()\n"
         "assert 'numpy' not in sys.modules and 'tokenizers' not in sys.modules\n"
         "embed = lambda: embedder.embed(['tea', '', 'coffee'] * 40, purpose='query', timeout=30)\n"
@@ -751,7 +749,7 @@ def test_an_answer_without_end_is_cut_off_and_its_connection_not_used_again(
 ) -> None:
     embedder = remote()
     with monkeypatch.context() as patch:
-        patch.setattr("steeltrap.adapters.embedders.post.MAX_ANSWER_BYTES", 1000)
+        patch.setattr("steeltrap.embedders.remote.MAX_ANSWER_BYTES", 1000)
         server.behaviours = [serve_text(b" " * 1_000_000)]
         assert "without end" in failure(embedder).message
     assert embed(embedder, "tea") == embed(HashedWords(), "tea")
@@ -890,7 +888,7 @@ def test_static_256_needs_no_part_of_numpy_that_functions_lack() -> None:
 import sys
 for part in ("ma", "random", "fft", "polynomial", "f2py", "testing"):
     sys.modules[f"numpy.{part}"] = None
-from steeltrap.adapters.embedders.static import StaticEmbedder
+from steeltrap.embedders.static import StaticEmbedder
 for text in ("Ana lives in Porto", "¿Dónde vive la abuela?", "Wo steht die Küchenlampe?", "祖母は京都に住んでいます。"):
     for purpose in ("document", "query"):
         assert any(StaticEmbedder().embed([text], purpose=purpose, timeout=60)[0])

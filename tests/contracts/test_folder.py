@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from files_contract import *  # noqa: F403 - the suite
 
-from steeltrap.adapters.folder import FolderFiles
 from steeltrap.errors import InvalidInput, Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import FileStore
+from steeltrap.stores.files.folder import FolderFiles
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 
 from components import small_model  # noqa: E402
 from contracts.embedder_contract import *  # noqa: E402, F403
-from steeltrap.adapters.embedders import adding, model_folder, onnx  # noqa: E402
-from steeltrap.adapters.embedders.onnx import OnnxEmbedder  # noqa: E402
+from steeltrap.embedders import adding, onnx  # noqa: E402
+from steeltrap.embedders.onnx import OnnxEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402
@@ -127,7 +127,7 @@ def test_nothing_is_imported_before_the_first_text_and_no_thread_is_left_behind_
     script = (
         "import os, sys, threading\n"
         "from pathlib import Path\n"
-        "from steeltrap.adapters.embedders.onnx import OnnxEmbedder\n"
+        "from steeltrap.embedders.onnx import OnnxEmbedder\n"
         f"embedder = OnnxEmbedder(Path({str(small_model())!r}))\n"
         "assert not {'numpy', 'tokenizers', 'onnxruntime'} & set(sys.modules)\n"
         "embedder.embed(['tea'], purpose='query', timeout=30)\n"
@@ -378,7 +378,7 @@ def test_a_description_is_written_whole_or_not_at_all(bare: Path, monkeypatch: p
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(model_folder.os, "replace", fail)
+    monkeypatch.setattr(onnx.os, "replace", fail)
     with pytest.raises(OSError, match="no space"):
         adding.add(bare, {"name": "other"})
     assert (bare / "embedder.json").read_text() == before

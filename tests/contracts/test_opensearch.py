@@ -17,12 +17,12 @@ from clock import SettableClock
 from components import opensearch_url
 from contracts.entries import EMBEDDER, SECONDS, creation, embed, probe, query, vector
 from spaces import in_time, space_of
-from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict, Internal, NotFound, Throttled, Unavailable
 from steeltrap.model import Query, to_micros
 from steeltrap.ports import Document, Entry, Held
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
+from steeltrap.stores.sqlite import SqliteStore
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 
@@ -170,7 +170,7 @@ def _are_the_users(seen: Recording) -> None:
 def test_every_match_comes_in_blocks(
     recording: tuple[Recording, OpenSearchIndex], settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steeltrap.adapters.opensearch.queries.MOST", 30)
+    monkeypatch.setattr("steeltrap.stores.opensearch.queries.MOST", 30)
     seen, index = recording
     write(index, settle, *(document(f"heron {i}", id) for i, id in enumerate(OTHERS[:70])))
     for near in (None, embed("heron")[0]):
@@ -295,7 +295,7 @@ def test_a_late_create_is_refused_after_opensearch_has_forgotten_the_delete(
 def test_large_writes_go_in_several_requests(
     index: OpenSearchIndex, settle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steeltrap.adapters.opensearch.index.BULK_BYTES", 5000)
+    monkeypatch.setattr("steeltrap.stores.opensearch.index.BULK_BYTES", 5000)
     many = [document(f"heron {i}", id) for i, id in enumerate(OTHERS[:40])]
     many[25] = replace(many[25], embeddings=(b"\0\0\x80?",))
     refused = index.write(many, deadline=in_time(SECONDS))
@@ -428,7 +428,7 @@ def test_many_old_tombstones_go_a_block_at_a_time_whichever_stay(
     settle: Callable[[], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("steeltrap.adapters.opensearch.upkeep._DROPPED_AT_ONCE", 2)
+    monkeypatch.setattr("steeltrap.stores.opensearch.upkeep._DROPPED_AT_ONCE", 2)
     many = OTHERS[:7]
     # Three blocks of one version each: what comes next is told by the id.
     write(index, settle, *(gone(id, index_version=3) for id in many))

@@ -30,10 +30,10 @@ from urllib3 import exceptions
 from asking import send_to_index
 from contracts.entries import SECONDS
 from spaces import in_time
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
-from steeltrap.adapters.opensearch.errors import MAPPED
 from steeltrap.errors import Internal, InvalidInput, Throttled, TooLarge, Unavailable
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
+from steeltrap.stores.opensearch.client import MAPPED
 
 
 class Server(ThreadingHTTPServer):

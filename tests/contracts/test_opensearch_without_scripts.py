@@ -10,9 +10,9 @@ from index_contract import *  # noqa: F403 - the suite
 from contracts.entries import EMBEDDER
 from contracts.refusing_scripts import refusing_scripts
 from faults.proxy import Proxy, saying
-from steeltrap.adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from steeltrap.errors import Internal
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1", "gc_deletes": "1ms"}
 

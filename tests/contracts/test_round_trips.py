@@ -12,9 +12,9 @@ from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
 from contracts.entries import EMBEDDER
 from spaces import space_of
-from steeltrap.adapters.dynamodb.client.table import Tables
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.dynamodb.client import Tables
 from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller(UserRef("ana"), "default")

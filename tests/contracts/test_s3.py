@@ -10,9 +10,9 @@ import boto3
 import pytest
 from files_contract import *  # noqa: F403 - the suite
 
-from steeltrap.adapters.s3 import BucketFiles
 from steeltrap.errors import TooLarge, Unavailable
 from steeltrap.model import UserRef
+from steeltrap.stores.files.s3 import BucketFiles
 
 options = aws_emulators.options
 _numbers = count()

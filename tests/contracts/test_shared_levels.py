@@ -11,15 +11,15 @@ from contracts.bedrock_server import COHERE, TITAN, BedrockServer
 from contracts.dynamodb_stores import emulated, tables
 from contracts.test_bedrock import serving
 from spaces import in_time
-from steeltrap.adapters.dynamodb.client.table import Connect, Tables
-from steeltrap.adapters.dynamodb.writes.levels import PARTITION, DynamoLevels
-from steeltrap.adapters.embedders.bedrock import BedrockEmbedder
-from steeltrap.adapters.embedders.calibration import PROBES
+from steeltrap.embedders.bedrock import BedrockEmbedder
+from steeltrap.embedders.calibration import PROBES
 from steeltrap.errors import Unavailable
 from steeltrap.ports import Calibrating, Levels
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
+from steeltrap.stores.dynamodb.client import Connect, Tables
+from steeltrap.stores.dynamodb.users import PARTITION, DynamoLevels
 
 LEVELS = Levels(dimension=1024, unrelated=0.1, unrelated_japanese=0.4, novel=0.5, slope=0.05)
 

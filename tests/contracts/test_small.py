@@ -12,10 +12,10 @@ pytest.register_assert_rewrite("contracts.embedder_contract")
 from components import small_model  # noqa: E402
 from contracts.embedder_contract import *  # noqa: E402, F403
 from contracts.embedder_contract import embed  # noqa: E402
-from steeltrap.adapters.embedders.calibration import Calibration  # noqa: E402
-from steeltrap.adapters.embedders.onnx import OnnxEmbedder  # noqa: E402
-from steeltrap.adapters.embedders.small import SmallEmbedder  # noqa: E402
-from steeltrap.adapters.embedders.static import StaticEmbedder  # noqa: E402
+from steeltrap.embedders.calibration import Calibration  # noqa: E402
+from steeltrap.embedders.onnx import OnnxEmbedder  # noqa: E402
+from steeltrap.embedders.small import SmallEmbedder  # noqa: E402
+from steeltrap.embedders.static import StaticEmbedder  # noqa: E402
 from steeltrap.errors import InvalidInput, Unavailable  # noqa: E402
 from steeltrap.ports import Embedder  # noqa: E402
 from steeltrap.runtime.local import open_embedder  # noqa: E402

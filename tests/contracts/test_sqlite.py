@@ -7,8 +7,8 @@ import pytest
 from store_contract import *  # noqa: F403 - the suite
 
 from contracts.reembedding_contract import *  # noqa: F403 - the suite
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.ports import Clock, Embedder, MemoryStore
+from steeltrap.stores.sqlite import SqliteStore
 
 
 @pytest.fixture

@@ -33,14 +33,15 @@ from contracts.entries import (
     vector,
 )
 from spaces import in_time, space_of
-from steeltrap.adapters.sqlite import SqliteStore, connection, connections, opening, rewording
-from steeltrap.adapters.sqlite import store as stores
-from steeltrap.adapters.sqlite.file import UserFile
-from steeltrap.adapters.sqlite.rows import COLUMNS, to_row, to_terms
-from steeltrap.adapters.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
+from steeltrap.stores.sqlite import SqliteStore, connection, opening
+from steeltrap.stores.sqlite import file as connections
+from steeltrap.stores.sqlite import store as stores
+from steeltrap.stores.sqlite.file import UserFile
+from steeltrap.stores.sqlite.rows import COLUMNS, to_row, to_terms
+from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS
 from steeltrap.text.limits import from_key, to_key
 from steeltrap.text.words import Trait, indexed_words
 
@@ -256,7 +257,7 @@ import os, sys
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from pathlib import Path
@@ -330,7 +331,7 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, search
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore
 from pathlib import Path
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock(), cache_bytes=int(sys.argv[2]))
@@ -576,9 +577,9 @@ def test_words_that_take_long_to_make_again_are_made_from_call_to_call(
     saved = [save(space_of(store, "ana"), f"Łódź number {n}") for n in range(5)]
     by_an_earlier_analysis(store, {each.id: ["łodz"] for each in saved})
     made: list[Memory] = []
-    monkeypatch.setattr(rewording, "SECONDS", 0.0)
-    monkeypatch.setattr(rewording, "_BLOCK", 2)
-    monkeypatch.setattr(rewording, "indexed_words", lambda of: made.append(of) or indexed_words(of))
+    monkeypatch.setattr(opening, "SECONDS", 0.0)
+    monkeypatch.setattr(opening, "_BLOCK", 2)
+    monkeypatch.setattr(opening, "indexed_words", lambda of: made.append(of) or indexed_words(of))
     space = space_of(open_store(), "ana")
     for done, use in ((2, lambda: search(space, "Lodz")), (4, lambda: save(space, "more"))):
         with pytest.raises(Unavailable, match=f"{done} of 5 are done; try again") as refused:
@@ -600,11 +601,11 @@ def test_an_upgrade_that_is_killed_goes_on_where_it_was(open_store: Opening, mon
         made.append(of.id)
         return indexed_words(of)
 
-    monkeypatch.setattr(rewording, "_BLOCK", 2)
-    monkeypatch.setattr(rewording, "indexed_words", killed)
+    monkeypatch.setattr(opening, "_BLOCK", 2)
+    monkeypatch.setattr(opening, "indexed_words", killed)
     with pytest.raises(KeyboardInterrupt):
         search(space_of(open_store(), "ana"), "Lodz")
-    monkeypatch.setattr(rewording, "indexed_words", lambda of: made.append(of.id) or indexed_words(of))
+    monkeypatch.setattr(opening, "indexed_words", lambda of: made.append(of.id) or indexed_words(of))
     assert found(search(space_of(open_store(), "ana"), "Lodz")) == {each.id for each in saved}
     assert made[3:] == [each.id for each in saved[2:]]
 

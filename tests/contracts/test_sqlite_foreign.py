@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from steeltrap.adapters.sqlite import foreign
-from steeltrap.adapters.sqlite.foreign import opened
 from steeltrap.errors import InvalidInput, Unavailable
+from steeltrap.stores.sqlite import foreign
+from steeltrap.stores.sqlite.foreign import opened
 
 PLAIN = "CREATE TABLE memories (content TEXT, tags TEXT)"
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS content, x AS tags FROM n"

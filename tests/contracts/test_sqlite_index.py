@@ -25,11 +25,12 @@ from contracts.entries import (
 )
 from contracts.entries import entry as entry_of
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore, index
-from steeltrap.adapters.sqlite.leading import Leading
 from steeltrap.errors import Conflict
 from steeltrap.model import Embedding, Memory, UserRef
 from steeltrap.ports import Create, Guard, Space
+from steeltrap.stores.exact import index
+from steeltrap.stores.exact.vectors import Leading
+from steeltrap.stores.sqlite import SqliteStore
 
 Opening = Callable[[], SqliteStore]
 _WORDS = ["heron", "otter", "pond", "dawn", "reed", "frog", "山", "川魚"]

@@ -13,9 +13,9 @@ from contracts.entries import EMBEDDER, delete, embed, entry, found, probe, save
 from contracts.reembedding_contract import OTHER, anew, cut_short, save_many, vectors
 from embedding import HashedWords
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict, Duplicate, IndexUnavailable
 from steeltrap.ports import Embedder, Guard, Space
+from steeltrap.stores.sqlite import SqliteStore
 
 Opening = Callable[[Embedder], Space]
 REBUILT = "being rebuilt for hashed-words/32"
@@ -103,7 +103,7 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(space: Opening, tmp_path:
         "from clock import SettableClock\n"
         "from contracts.reembedding_contract import OTHER, anew\n"
         "from spaces import space_of\n"
-        "from steeltrap.adapters.sqlite import SqliteStore\n"
+        "from steeltrap.stores.sqlite import SqliteStore\n"
         "blocks = []\n"
         "def killed(memories):\n"
         "    blocks.append(1)\n"
@@ -162,7 +162,7 @@ def test_what_was_made_for_one_embedder_or_by_another_version_is_not_taken_for_a
     begin(third, 0)
     assert staged(tmp_path) == 0
     begin(new)
-    monkeypatch.setattr("steeltrap.adapters.sqlite.staging.VERSION", "999")
+    monkeypatch.setattr("steeltrap.stores.sqlite.header.VERSION", "999")
     begin(new, 0)
     assert staged(tmp_path) == 0
 

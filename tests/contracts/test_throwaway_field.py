@@ -17,8 +17,8 @@ from clock import SettableClock
 from components import check_wanted, opensearch_url
 from contracts.entries import EMBEDDER, save
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Unavailable
+from steeltrap.stores.sqlite import SqliteStore
 
 pytestmark = pytest.mark.slow
 

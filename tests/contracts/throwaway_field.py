@@ -17,12 +17,12 @@ from components import opensearch_url
 from contracts.dynamodb_stores import Apart, emulated, stores, tables
 from contracts.entries import EMBEDDER, creation, embed, found, memory, save, search, update
 from spaces import space_of
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, Filter, UserRef
 from steeltrap.ports import MemoryStore, Space
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.limits import check_memory
 from surfaces.callers import SURFACES
 

@@ -8,10 +8,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.embedders.static import StaticEmbedder
-from steeltrap.adapters.folder import FolderFiles
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.toolsets import CATALOGUE
 from stores import Opening
 

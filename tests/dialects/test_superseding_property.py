@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller(UserRef("ana"), "assistant")

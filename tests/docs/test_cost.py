@@ -14,10 +14,10 @@ from contracts.dynamodb_stores import local, stores, tables
 from contracts.memory_index import MemoryIndex
 from docs import cost
 from embedding import HashedWords
-from steeltrap.adapters.dynamodb.layout.tables import WRITTEN
 from steeltrap.engine.upkeep import sweep
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.dynamodb.keys import WRITTEN
 from steeltrap.toolsets import CATALOGUE
 
 ROOT = Path(__file__).parents[2]

@@ -23,8 +23,8 @@ from infra.stack import Steeltrap
 from infra.stage import Stage
 
 from contracts.dynamodb_stores import projecting_all
-from steeltrap.adapters.opensearch.terms import document_id
 from steeltrap.model import UserRef
+from steeltrap.stores.opensearch.documents import document_id
 from steeltrap.toolsets import CATALOGUE
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: in
 
     code = build_code("3.13", embedder)
     assert not (code / "steeltrap" / "surfaces" / "cli").exists()
-    assert (code / "steeltrap" / "adapters" / "embedders" / "static_256" / "model.npz").exists() == embedder
+    assert (code / "steeltrap" / "embedders" / "static_256" / "model.npz").exists() == embedder
     assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < most
 
 

@@ -17,10 +17,10 @@ from issuer import AUDIENCE, Issuer
 
 from components import opensearch_url
 from contracts.dynamodb_stores import projecting_all
-from steeltrap.adapters.dynamodb.layout.tables import TIME_TO_LIVE, memory_table, usage_table
 from steeltrap.engine.upkeep import verify
 from steeltrap.runtime.local import open_upkeep
 from steeltrap.settings import read_settings
+from steeltrap.stores.dynamodb.keys import TIME_TO_LIVE, memory_table, usage_table
 
 KEPT = "The lighthouse on Skerry has 117 steps."
 CHANGED = "The keeper is called Morag."

@@ -16,12 +16,12 @@ from embedding import HashedWords
 from faults.doors import answer
 from faults.indexing_homes import Home, RealParts, opened_home
 from faults.proxy import Proxy, proxied
-from steeltrap.adapters.dynamodb.reads import searching
 from steeltrap.engine.upkeep import sweep
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.stores.dynamodb import searching
 from steeltrap.toolsets import CATALOGUE
 
 PATIENCE = 60.0

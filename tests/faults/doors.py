@@ -10,10 +10,10 @@ from typing import Any
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Clock, Embedder
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller(UserRef("ana"), agent_id="agent", conversation_id="talk")

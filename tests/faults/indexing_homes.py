@@ -22,14 +22,14 @@ from contracts.entries import delete, embed, memory, save, search, update
 from contracts.entries import found as ids_of
 from embedding import HashedWords
 from spaces import space_of
-from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
-from steeltrap.adapters.opensearch import OpenSearchUpkeep
 from steeltrap.engine.upkeep import counted, verify
 from steeltrap.model import UserRef
 from steeltrap.ports import Document, Space
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.settings import Settings
+from steeltrap.stores.dynamodb.documents import DynamoTruth
+from steeltrap.stores.opensearch import OpenSearchUpkeep
 
 SECONDS = 60.0
 ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "30s", "gc_deletes": "1ms"}

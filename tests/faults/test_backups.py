@@ -18,14 +18,14 @@ from contracts.entries import EMBEDDER, creation, save
 from faults.doors import running
 from faults.real_server import serving
 from spaces import space_of
-from steeltrap.adapters.embedders.static import StaticEmbedder
-from steeltrap.adapters.folder import FolderFiles
-from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.adapters.sqlite.backup import back_up
-from steeltrap.adapters.sqlite.restoring import restore
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.errors import InvalidInput
 from steeltrap.model import UserRef
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite.backup import back_up
+from steeltrap.stores.sqlite.restoring import restore
 
 USERS = [f"user {n}" for n in range(12)]
 ROUNDS = 12
@@ -47,8 +47,8 @@ _NURSERY = """
 import os, signal, sys
 from pathlib import Path
 from clock import SettableClock
-from steeltrap.adapters.sqlite.backup import back_up
-from steeltrap.adapters.sqlite.restoring import restore
+from steeltrap.stores.sqlite.backup import back_up
+from steeltrap.stores.sqlite.restoring import restore
 
 # A process a round, forked from one that has imported everything, killed by a signal after some seconds.
 for line in sys.stdin:

@@ -10,13 +10,13 @@ import pytest
 from cloud import Cloud, cloud
 from contracts.memory_index import MemoryIndex
 from faults.doors import ANA, answer
-from steeltrap.adapters.dynamodb.reads import searching
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
 from steeltrap.engine.upkeep import sweep
 from steeltrap.errors import IndexThrottled, IndexUnavailable, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import OutcomeKind
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.dynamodb import searching
+from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
 
 __all__ = ["cloud"]
 

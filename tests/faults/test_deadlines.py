@@ -13,8 +13,6 @@ import pytest
 
 from clock import NOON, SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.folder import FolderFiles
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
 from steeltrap.engine.conversations import Said, append_messages
 from steeltrap.engine.exporting import export_file, export_page
@@ -26,6 +24,8 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, Edit, Message, UserRef
 from steeltrap.ports import Deadline
+from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ITEMS = 90

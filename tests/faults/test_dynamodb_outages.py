@@ -192,7 +192,7 @@ def test_an_index_that_is_further_behind_than_the_overlay_reaches_is_told(cloud:
 
 
 def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
+    monkeypatch.setattr("steeltrap.stores.dynamodb.searching.MOST", 5)
     space = space_of(cloud.store(), "ana")
     made = [save(space, f"the heron {i}") for i in range(12)]
     for _ in range(2):
@@ -203,7 +203,7 @@ def test_more_recent_writes_than_are_looked_at_are_the_indexs(cloud: Cloud, monk
 def test_an_index_that_lags_behind_what_is_looked_at_is_told_each_time(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steeltrap.adapters.dynamodb.reads.overlay.MOST", 5)
+    monkeypatch.setattr("steeltrap.stores.dynamodb.searching.MOST", 5)
     space = space_of(cloud.store(telling=False), "ana")
     for i in range(12):
         save(space, f"the heron {i}")

@@ -30,10 +30,10 @@ from contracts.entries import store as commit
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from spaces import in_time, space_of
-from steeltrap.adapters.dynamodb.reads.documents import document_from
 from steeltrap.errors import Conflict, Unavailable
 from steeltrap.model import Link, Memory, Message, UserRef
 from steeltrap.ports import Create, Document, Entry, Guard, Replace, Space, Tombstone
+from steeltrap.stores.dynamodb.documents import document_from
 from steeltrap.text.sentences import chunks
 from steeltrap.text.words import text_digest, tokens
 from unruly import down
@@ -213,7 +213,7 @@ def test_a_purge_that_was_cut_short_is_finished_by_the_next(cloud: Cloud, at: in
 def test_a_forgetting_of_a_user_that_was_cut_short_is_finished_by_the_next_write(
     cloud: Cloud, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steeltrap.adapters.dynamodb.store._FORGET_SECONDS", 1.0)
+    monkeypatch.setattr("steeltrap.stores.dynamodb.store._FORGET_SECONDS", 1.0)
     space = space_of(cloud.store(), "ana")
     for i in range(3):
         one = update(space, save(space, f"the heron {i}"), content="the otter")

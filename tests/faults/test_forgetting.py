@@ -15,13 +15,13 @@ from contracts.entries import EMBEDDER, SECONDS, creation, found, save, search
 from contracts.entries import memory as memory_of
 from faults.doors import ANA, answer, open_door, running, user_bytes
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.adapters.sqlite.space import SqliteSpace
-from steeltrap.adapters.word_digests import word_digest
 from steeltrap.errors import NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Link, Memory, UserRef
 from steeltrap.ports import Change
+from steeltrap.stores.exact.postings import word_digest
+from steeltrap.stores.sqlite import SqliteStore
+from steeltrap.stores.sqlite.space import SqliteSpace
 from steeltrap.text.limits import to_key
 from steeltrap.text.words import text_digest, tokens
 
@@ -200,7 +200,7 @@ def test_forgetting_an_unknown_id_mends_what_still_names_it(tmp_path: Path) -> N
 def test_a_purge_that_died_before_the_bytes_were_gone_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from steeltrap.adapters.sqlite.file import UserFile
+    from steeltrap.stores.sqlite.file import UserFile
 
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())
     space = space_of(store, "ana")
@@ -228,7 +228,7 @@ from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore
 
 store = SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock())
 for line in sys.stdin:
@@ -261,7 +261,7 @@ def test_a_write_of_another_process_after_forgetting_the_user_is_not_lost(tmp_pa
 def test_forgetting_a_user_who_is_being_read_says_so_and_a_repeat_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from steeltrap.adapters.sqlite import store as stores
+    from steeltrap.stores.sqlite import store as stores
 
     monkeypatch.setattr(stores, "_WIPE_SECONDS", 0.5)
     store = SqliteStore(tmp_path, EMBEDDER, SettableClock())

@@ -13,8 +13,8 @@ from contracts.dynamodb_stores import emulated, local, tables, tell
 from contracts.entries import EMBEDDER, SECONDS, found, probe, save, search
 from contracts.memory_index import MemoryIndex
 from spaces import in_time, space_of
-from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.model import Memory, Surroundings, UserRef
+from steeltrap.stores.dynamodb import DynamoStore
 
 Opening = Callable[[], DynamoStore]
 

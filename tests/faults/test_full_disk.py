@@ -10,9 +10,9 @@ import pytest
 from clock import SettableClock
 from contracts.entries import EMBEDDER, creation, save
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
+from steeltrap.stores.sqlite import SqliteStore
 
 SECRET = b"quagmire plenipotentiary"
 

@@ -16,11 +16,11 @@ from indexing_homes import NOWHERE, SECONDS, Home, RealParts, Records, story
 from contracts.entries import found as ids_of
 from contracts.entries import save, search, vector
 from spaces import space_of
-from steeltrap.adapters.sqs import DeadLetterQueue
 from steeltrap.engine.upkeep import mend
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.stores.sqs import DeadLetterQueue
 from steeltrap.surfaces.aws_lambda.stream import stream_handler
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from faults.doors import open_door
-from steeltrap.adapters.sqlite.space import SqliteSpace
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite.space import SqliteSpace
 
 MIB = 1024 * 1024
 ME = Caller(UserRef("ana"), "agent")

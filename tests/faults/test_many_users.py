@@ -15,9 +15,9 @@ from contracts.entries import EMBEDDER
 from contracts.entries import save as save_to
 from faults.real_server import RealServer, contents, save, serving
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore, opening
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
+from steeltrap.stores.sqlite import SqliteStore, opening
 
 _LIMITED: Final = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({0}, {0}))"
 CLIENTS: Final = 12

@@ -10,9 +10,9 @@ from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, embed, found, save, search, update
 from faults.doors import answer, lines_of, open_door
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import Conflict
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 
 WRITERS = 32
 
@@ -65,7 +65,7 @@ from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore
 
 children = []
 for n in range(int(sys.argv[2])):

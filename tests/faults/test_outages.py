@@ -13,12 +13,12 @@ from contracts.entries import creation
 from embedding import HashedWords
 from faults.doors import ANA, answer, lines_of, open_door
 from spaces import in_time, space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.call import Call
 from steeltrap.engine.saving import save
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Draft, Embedding
+from steeltrap.stores.sqlite import SqliteStore
 
 
 @pytest.fixture

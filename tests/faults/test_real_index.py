@@ -17,11 +17,11 @@ from asking import send_to_index
 from clock import SettableClock
 from embedding import HashedWords
 from faults.proxy import Answered, Asked, Send, hanging_up, late, passing, saying
-from steeltrap.adapters.dynamodb.reads import searching
-from steeltrap.adapters.opensearch.mapping import index_body
 from steeltrap.engine.upkeep import mend, reindex
 from steeltrap.errors import NotFound, Throttled, Unavailable
 from steeltrap.model import OutcomeKind, UserRef
+from steeltrap.stores.dynamodb import searching
+from steeltrap.stores.opensearch.indices import index_body
 
 Day = Callable[[Client, pytest.MonkeyPatch], AbstractContextManager[str]]
 """A bad day, as long as the block lasts: the words by which a client learns of it."""

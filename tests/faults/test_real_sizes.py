@@ -19,13 +19,12 @@ from clock import SettableClock
 from contracts.entries import entry, ids, memory
 from embedding import HashedWords
 from spaces import in_time
-from steeltrap.adapters.dynamodb.layout import items
-from steeltrap.adapters.dynamodb.layout.typed import Item
-from steeltrap.adapters.dynamodb.reads.documents import document
-from steeltrap.adapters.dynamodb.writes import users
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex
 from steeltrap.model import Caller, UserRef, to_micros
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.dynamodb import items, users
+from steeltrap.stores.dynamodb.documents import document
+from steeltrap.stores.dynamodb.items import Item
+from steeltrap.stores.opensearch import Indices, OpenSearchIndex
 
 MEMORIES = int(os.environ.get("STEELTRAP_TEST_MEMORIES", "2000"))
 USERS = int(os.environ.get("STEELTRAP_TEST_USERS", "500"))

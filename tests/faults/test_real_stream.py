@@ -13,10 +13,10 @@ from clients import Client
 from indexing_homes import *  # noqa: F403 - the fixtures
 from indexing_homes import SECONDS, RealParts, Records
 
-from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
 from steeltrap.engine.upkeep import reindex, verify
 from steeltrap.errors import NotFound
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.stores.dynamodb.documents import DynamoTruth
 
 WORDS = "heron otter stork egret zebra"
 

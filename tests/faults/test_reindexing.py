@@ -12,8 +12,6 @@ from indexing_homes import ONE_NODE, SECONDS, Home, document, story
 from contracts.entries import delete, save, update, vector
 from embedding import HashedWords
 from spaces import in_time
-from steeltrap.adapters.dynamodb.reads.truth import DynamoTruth
-from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
 from steeltrap.engine.upkeep import count_strays, mend, reindex, verify
 from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
@@ -21,6 +19,8 @@ from steeltrap.model import Caller, Memory, UserRef, to_micros
 from steeltrap.ports import Tombstone
 from steeltrap.runtime import aws as runtime_aws
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.dynamodb.documents import DynamoTruth
+from steeltrap.stores.opensearch import Indices, OpenSearchIndex, OpenSearchUpkeep
 from steeltrap.toolsets import CATALOGUE
 
 ROUNDS = int(os.environ.get("STEELTRAP_TEST_ROUNDS", "100"))

@@ -15,12 +15,11 @@ import pytest
 from clock import NOON, SettableClock
 from contracts.entries import EMBEDDER, SECONDS, found, save, search
 from spaces import space_of
-from steeltrap.adapters.data_folder import DataFolder
-from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.adapters.sqlite import file as files
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.ports import Space
+from steeltrap.stores.data_folder import DataFolder
+from steeltrap.stores.sqlite import SqliteStore, file
 
 ANA = UserRef("ana")
 Opening = Callable[[], SqliteStore]
@@ -158,16 +157,16 @@ def test_two_processes_go_over_to_the_file_that_was_put_in_place(
 def test_a_write_whose_file_is_replaced_meanwhile_is_refused_and_can_be_repeated(
     served: SqliteStore, backup: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    require = files.UserFile._require_in_place
+    require = file.UserFile._require_in_place
     looks = []
 
-    def replaced_then_looked(self: files.UserFile, opened: files.Opened) -> None:
+    def replaced_then_looked(self: file.UserFile, opened: file.Opened) -> None:
         looks.append(opened)
         if len(looks) == (1 if moment == "before the commit" else 2):
             replace(served, backup, "file moved away")
         require(self, opened)
 
-    monkeypatch.setattr(files.UserFile, "_require_in_place", replaced_then_looked)
+    monkeypatch.setattr(file.UserFile, "_require_in_place", replaced_then_looked)
     with pytest.raises(Unavailable, match="replaced or removed") as refused:
         save(space_of(served, "ana"), "the swallow")
     assert refused.value.can_retry

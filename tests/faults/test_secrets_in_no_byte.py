@@ -15,13 +15,13 @@ from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
 from faults.doors import ANA, answer, user_bytes
 from secret_examples import card, pem, token
-from steeltrap.adapters.folder import FolderFiles
-from steeltrap.adapters.sqlite import SqliteStore
-from steeltrap.adapters.word_digests import word_digest
 from steeltrap.engine import importing
 from steeltrap.engine.call import Rules
 from steeltrap.invoke import Door
 from steeltrap.model import Draft, Message
+from steeltrap.stores.exact.postings import word_digest
+from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.words import tokens
 from steeltrap.toolsets import CATALOGUE
 from stores import parts

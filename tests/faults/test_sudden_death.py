@@ -12,8 +12,8 @@ from clock import SettableClock
 from contracts.entries import EMBEDDER, embed, found, save, search
 from faults.doors import ANA, answer, open_door, running
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.model import UserRef
+from steeltrap.stores.sqlite import SqliteStore
 
 ROUNDS = 20
 ACKNOWLEDGED = 1000
@@ -24,7 +24,7 @@ from pathlib import Path
 from clock import SettableClock
 from contracts.entries import EMBEDDER, save, update
 from spaces import space_of
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.stores.sqlite import SqliteStore
 
 def write(round_):
     space = space_of(SqliteStore(Path(sys.argv[1]), EMBEDDER, SettableClock()), "ana")
@@ -96,7 +96,7 @@ _DIES_IN_A_BATCH = """
 import os, signal, sys
 from pathlib import Path
 from faults.doors import answer, open_door
-from steeltrap.adapters.sqlite import writes
+from steeltrap.stores.sqlite import writes
 
 door = open_door(Path(sys.argv[1]))
 answer(door, "core.save", content="the heron was there before")

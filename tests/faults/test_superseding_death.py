@@ -11,7 +11,7 @@ _DIES = """
 import os, signal, sys
 from pathlib import Path
 from faults.doors import answer, open_door
-from steeltrap.adapters.sqlite import writes
+from steeltrap.stores.sqlite import writes
 
 door = open_door(Path(sys.argv[1]))
 does, at = sys.argv[2], int(sys.argv[3])

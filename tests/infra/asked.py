@@ -11,16 +11,15 @@ from unittest.mock import patch
 
 from contracts.dynamodb_stores import emulated, tables
 from contracts.memory_index import MemoryIndex
-from steeltrap.adapters.dynamodb import DynamoStore
-from steeltrap.adapters.dynamodb.client.table import Tables
-from steeltrap.adapters.dynamodb.writes import usage
-from steeltrap.adapters.dynamodb.writes.levels import DynamoLevels
-from steeltrap.adapters.embedders.static import StaticEmbedder
-from steeltrap.adapters.folder import FolderFiles
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Levels
 from steeltrap.runtime.local import SystemClock
+from steeltrap.stores.dynamodb import DynamoStore, usage
+from steeltrap.stores.dynamodb.client import Tables
+from steeltrap.stores.dynamodb.users import DynamoLevels
+from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.toolsets import CATALOGUE
 from surfaces import scenarios
 

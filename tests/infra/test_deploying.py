@@ -22,7 +22,7 @@ from infra.stage import Stage
 from synthesised import STAGES, Template, told
 
 from components import check_node
-from steeltrap.adapters.dynamodb.layout.tables import memory_table
+from steeltrap.stores.dynamodb.keys import memory_table
 
 Answers = dict[tuple[str, str], Any]
 """What an account answers: by service and operation a response, or an error's code."""

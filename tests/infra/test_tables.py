@@ -8,7 +8,7 @@ import pytest
 from infra.protect import HOLDING
 from synthesised import template
 
-from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
+from steeltrap.stores.dynamodb.keys import memory_table, usage_table
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("tables.json").read_text())
 WHY = (

@@ -15,8 +15,8 @@ from synthesised import STAGES, synthesise, template, told
 
 from function_telemetry import telemetry_of
 from steeltrap import telemetry
-from steeltrap.adapters.dynamodb.layout.tables import memory_table, usage_table
 from steeltrap.errors import InvalidInput
+from steeltrap.stores.dynamodb.keys import memory_table, usage_table
 from steeltrap.surfaces.aws_lambda import ENVIRONMENT
 from steeltrap.surfaces.http.routes import paths
 from steeltrap.telemetry import Measure

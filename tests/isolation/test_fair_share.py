@@ -14,10 +14,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.surfaces.asgi.admission import Admission
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.call_threads import CallThreads

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.folder import FolderFiles
 from steeltrap.engine import saving
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, JsonObject, UserRef
+from steeltrap.stores.files.folder import FolderFiles
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from stores import Opening, chosen

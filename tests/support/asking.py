@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spaces import in_time
-from steeltrap.adapters.opensearch import OpenSearch
+from steeltrap.stores.opensearch import OpenSearch
 
 
 def send_to_index(

@@ -15,9 +15,9 @@ from contracts.dynamodb_stores import emulated, tables, tell
 from contracts.entries import EMBEDDER
 from contracts.memory_index import MemoryIndex
 from embedding import HashedWords
-from steeltrap.adapters.dynamodb import DynamoStore
 from steeltrap.invoke import Door
 from steeltrap.ports import Clock, Embedder, Index
+from steeltrap.stores.dynamodb import DynamoStore
 from steeltrap.toolsets import CATALOGUE
 from unruly import Unruly
 

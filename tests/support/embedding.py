@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Literal
 
-from steeltrap.adapters.embedders.vectors import placed, worded
+from steeltrap.embedders.vectors import placed, worded
 from steeltrap.errors import Unavailable
 from steeltrap.model import Embedding
 from steeltrap.text.vectors import unit_vector

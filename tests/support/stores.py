@@ -16,10 +16,10 @@ from uuid import uuid4
 
 from components import dynamodb_url, opensearch_url
 from contracts import dynamodb_stores
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.model import Query, UserRef
 from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.sqlite import SqliteStore
 
 Kind = Literal["sqlite", "aws"]
 
@@ -80,7 +80,7 @@ class Parts:
         part: str | None = None,
     ) -> MemoryStore:
         """A store with users of its own, or those of a part, over an index of this worker or another one."""
-        from steeltrap.adapters.dynamodb import DynamoStore
+        from steeltrap.stores.dynamodb import DynamoStore
 
         index = index or self.index(embedder)
         store = DynamoStore(*self.tables, embedder, clock, index, connect=self.connect, window=window)
@@ -95,7 +95,7 @@ class Parts:
 
     def build(self, embedder: Embedder, url: str) -> "Fresh":
         """A new index at a URL, gone in the end."""
-        from steeltrap.adapters.opensearch import Indices, OpenSearchIndex, connect_index
+        from steeltrap.stores.opensearch import Indices, OpenSearchIndex, connect_index
 
         client = connect_index(url)
         indices = Indices(client, f"test-{uuid4().hex[:12]}", SystemClock())

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from steeltrap.adapters.dynamodb.client.table import Connect
+from steeltrap.stores.dynamodb.client import Connect
 
 Fault = Callable[[Callable[..., Any], dict[str, Any]], Any]
 """What happens instead of a request: given how to make it, and its arguments."""

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from embedding import HashedWords
-from steeltrap.adapters.embedders.calibration_texts import CALIBRATION_TEXTS, CONVERSATION, JAPANESE_TEXTS
+from steeltrap.embedders.calibration import CALIBRATION_TEXTS, CONVERSATION, JAPANESE_TEXTS
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door

@@ -8,12 +8,12 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.folder import FolderFiles
-from steeltrap.adapters.s3 import BucketFiles
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door, open_files
 from steeltrap.settings import read_settings
+from steeltrap.stores.files.folder import FolderFiles
+from steeltrap.stores.files.s3 import BucketFiles
 from steeltrap.toolsets import CATALOGUE
 
 EXPORT = {"operation": "export", "file_path": "a.json"}

@@ -250,7 +250,7 @@ FUNCTIONS = pytest.mark.parametrize(
 def test_what_was_read_is_written_down_before_a_function_sleeps(
     door: Door, tmp_path: Path, made: Callable[..., Any], called: Callable[..., Any]
 ) -> None:
-    with patch("steeltrap.adapters.sqlite.store.FLUSH_SECONDS", 3600):  # nothing in the background
+    with patch("steeltrap.stores.sqlite.store.FLUSH_SECONDS", 3600):  # nothing in the background
         id = door.invoke("core.save", {"content": "A fact."}, ME).body["id"]
         assert [hit["id"] for hit in called(made(lambda: door))] == [id]
         with opened(tmp_path) as other:

@@ -10,8 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.surfaces.asgi.app import create_app
 from steeltrap.surfaces.asgi.metrics import Metrics, metrics_route
 from steeltrap.surfaces.asgi.request_log import RequestLog

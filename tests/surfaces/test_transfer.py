@@ -9,12 +9,12 @@ import pytest
 
 from clock import SettableClock
 from embedding import HashedWords
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine import importing
 from steeltrap.errors import AlreadyExists, NotFound
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Change
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ME = Caller(UserRef("ana"), "agent", "c" * 2000)

@@ -7,7 +7,7 @@ import pytest
 from botocore import exceptions as foreign
 from botocore.exceptions import BotoCoreError, ClientError
 
-from steeltrap.adapters.aws_client import KINDS, code_of, kind_of, passes, to_mend
+from steeltrap.aws_client import KINDS, code_of, kind_of, passes, to_mend
 
 LATER = {
     *("AwsChunkedWrapperError", "CapacityNotAvailableError", "InvalidChecksumConfigError", "LoginError"),
@@ -84,5 +84,5 @@ def test_the_service_s_answer_has_its_code() -> None:
 
 
 def test_the_map_imports_nothing_of_aws() -> None:
-    code = "import sys, steeltrap.adapters.aws_client; sys.exit('botocore' in sys.modules)"
+    code = "import sys, steeltrap.aws_client; sys.exit('botocore' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

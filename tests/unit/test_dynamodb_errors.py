@@ -5,20 +5,20 @@ import pytest
 from botocore import exceptions as foreign
 from botocore.exceptions import ClientError
 
-from steeltrap.adapters.dynamodb.client import errors
 from steeltrap.errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
+from steeltrap.stores.dynamodb import client
 
 _OPERATIONS = (
     *("PutItem", "UpdateItem", "DeleteItem", "Query", "BatchGetItem", "BatchWriteItem", "TransactWriteItems"),
     "DescribeTable",
 )
 _CODES = (
-    errors.THROTTLED,
-    errors.BUSY,
-    errors.FULL,
-    frozenset(errors.LASTING),
-    errors.MISTAKES,
-    errors.ASKED_FOR,
+    client.THROTTLED,
+    client.BUSY,
+    client.FULL,
+    frozenset(client.LASTING),
+    client.MISTAKES,
+    client.ASKED_FOR,
 )
 
 
@@ -63,7 +63,7 @@ def test_every_error_that_dynamodb_declares_for_what_we_ask_is_in_one_place_of_t
 def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
     error: Exception, kind: type[SteeltrapError], retryable: bool
 ) -> None:
-    ours = errors.translate(error)
+    ours = client.translate(error)
     assert type(ours) is kind
     assert ours.can_retry is retryable
     assert "secret" not in ours.message

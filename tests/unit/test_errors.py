@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from steeltrap.adapters.opensearch.errors import refusal
-from steeltrap.adapters.sqlite.connection import DiskFull
 from steeltrap.errors import (
     INDEX_FAILURES,
     AlreadyExists,
@@ -15,6 +13,8 @@ from steeltrap.errors import (
     SteeltrapError,
     VersionConflict,
 )
+from steeltrap.stores.opensearch.client import refusal
+from steeltrap.stores.sqlite.connection import DiskFull
 
 
 def _below(kind: type[SteeltrapError]) -> Iterator[type[SteeltrapError]]:

@@ -2,8 +2,8 @@
 
 from dataclasses import fields
 
-from steeltrap.adapters.dynamodb.layout.tables import LISTED
 from steeltrap.model import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, Memory
+from steeltrap.stores.dynamodb.keys import LISTED
 
 _HOW = {
     "categories",

@@ -7,9 +7,8 @@ from typing import Any, cast
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from steeltrap.adapters.dynamodb.stream.following import Follower
-from steeltrap.adapters.dynamodb.stream.indexing import Indexer
 from steeltrap.errors import Unavailable
+from steeltrap.stores.dynamodb.stream import Follower, Indexer
 
 
 class Stream:

@@ -6,9 +6,9 @@ import pytest
 
 from clock import SettableClock
 from embedding import Placed
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ANA = Caller(UserRef("ana"), "assistant")

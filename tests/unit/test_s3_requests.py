@@ -9,17 +9,18 @@ from botocore import exceptions as foreign
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from steeltrap.adapters.s3 import BucketFiles, errors
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.model import UserRef
+from steeltrap.stores.files import s3
+from steeltrap.stores.files.s3 import BucketFiles
 
 _OPERATIONS = ("PutObject", "GetObject", "ListObjectsV2", "ListObjectVersions", "DeleteObjects")
 _CODES = (
-    errors.THROTTLED,
-    errors.BUSY,
-    frozenset(errors.LASTING),
-    errors.MISTAKES,
-    errors.ASKED_FOR,
+    s3.THROTTLED,
+    s3.BUSY,
+    frozenset(s3.LASTING),
+    s3.MISTAKES,
+    s3.ASKED_FOR,
 )
 
 
@@ -63,7 +64,7 @@ def test_an_error_says_whether_a_retry_helps_and_quotes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        ours = errors.translate(error)
+        ours = s3.translate(error)
     assert type(ours) is kind
     assert ours.can_retry is retryable
     assert "secret" not in ours.message

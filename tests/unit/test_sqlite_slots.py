@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.adapters.sqlite.matrix import cosines_of
-from steeltrap.adapters.sqlite.slots import Row, Slots
+from steeltrap.stores.exact.columns import Row, Slots
+from steeltrap.stores.exact.vectors import cosines_of
 
 SIZE = 600
 

@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from spaces import in_time
-from steeltrap.adapters.dynamodb.stream.changes import write_changes
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.ports import DeadLetter, Deadline, Document, Index, Tombstone
+from steeltrap.stores.dynamodb.stream import write_changes
 
 
 class Refusing:

@@ -7,12 +7,12 @@ import pytest
 
 from clock import SettableClock
 from spaces import in_time, space_of
-from steeltrap.adapters.embedders.static import StaticEmbedder
-from steeltrap.adapters.sqlite import SqliteStore
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.engine.call import Call
 from steeltrap.engine.saving import save
 from steeltrap.engine.scopes import DESCRIBED, suggest_scope
 from steeltrap.model import Caller, Draft, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.text.limits import check_scope
 
 

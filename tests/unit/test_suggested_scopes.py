@@ -8,10 +8,10 @@ import pytest
 
 from clock import SettableClock
 from embedding import Placed
-from steeltrap.adapters.sqlite import SqliteStore
 from steeltrap.engine.scopes import DESCRIBED
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.toolsets import CATALOGUE
 
 ASKED = "the text to file"

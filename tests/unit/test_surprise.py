@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.adapters.embedders.static import StaticEmbedder
+from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
 from steeltrap.ranking.fading import KEY_MOMENT, is_japanese, probably_superseded, surprise
 from steeltrap.text.vectors import cosine

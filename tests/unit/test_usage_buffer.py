@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spaces import in_time
-from steeltrap.adapters.dynamodb.writes.usage import UsageBuffer, flush
+from steeltrap.stores.dynamodb.usage import UsageBuffer, flush
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -10,18 +10,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from ..adapters.dynamodb import DynamoCounters, DynamoStore, create_tables
-from ..adapters.dynamodb.client.errors import translate
-from ..adapters.dynamodb.client.table import READ_SECONDS, Connect, Tables
-from ..adapters.dynamodb.reads.truth import DynamoTruth
-from ..adapters.dynamodb.store import connecting
-from ..adapters.dynamodb.stream.following import Follower
-from ..adapters.dynamodb.stream.indexing import Indexer
-from ..adapters.dynamodb.writes.levels import DynamoLevels
-from ..adapters.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from ..errors import InvalidInput, NotFound, Unavailable
 from ..ports import Calibrating, Clock, Counters, DeadLetter, Embedder, IndexUpkeep, MemoryStore, Truth
 from ..settings import Settings
+from ..stores.dynamodb import DynamoCounters, DynamoStore, create_tables
+from ..stores.dynamodb.client import READ_SECONDS, Connect, Tables, translate
+from ..stores.dynamodb.documents import DynamoTruth
+from ..stores.dynamodb.store import connecting
+from ..stores.dynamodb.stream import Follower, Indexer
+from ..stores.dynamodb.users import DynamoLevels
+from ..stores.opensearch import Indices, OpenSearch, OpenSearchIndex, OpenSearchUpkeep, connect_index
 from .clock import SystemClock
 
 _log = logging.getLogger("steeltrap")
@@ -208,7 +206,7 @@ def signing(settings: Settings) -> dict[str, Any]:
 def _dead_letters(settings: Settings) -> Callable[[DeadLetter], None]:
     if not settings.index_dead_letter_queue:
         return _log_dead_letter
-    from ..adapters.sqs import DeadLetterQueue
+    from ..stores.sqs import DeadLetterQueue
 
     return DeadLetterQueue(settings.index_dead_letter_queue)
 

@@ -19,9 +19,9 @@ from ..toolsets import CATALOGUE
 from .clock import SystemClock
 
 if TYPE_CHECKING:
-    from ..adapters.sqlite.foreign import ForeignDatabase
-    from ..adapters.sqlite.manifest import Manifest
-    from ..adapters.sqlite.restoring import Restored
+    from ..stores.sqlite.backup import Manifest
+    from ..stores.sqlite.foreign import ForeignDatabase
+    from ..stores.sqlite.restoring import Restored
     from .aws import Following, Upkeep
 
 
@@ -78,7 +78,7 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
         from . import aws
 
         return aws.open_store(settings, embedder, clock)
-    from ..adapters.sqlite import SqliteStore
+    from ..stores.sqlite import SqliteStore
 
     return SqliteStore(
         settings.data,
@@ -91,7 +91,7 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
 
 def newest_schema() -> int:
     """The newest version of a user's file that this steeltrap can read."""
-    from ..adapters.sqlite.schema import MIGRATIONS
+    from ..stores.sqlite.schema import MIGRATIONS
 
     return len(MIGRATIONS)
 
@@ -102,7 +102,7 @@ def open_counters(settings: Settings, store: MemoryStore) -> Counters:
         from . import aws
 
         return aws.open_counters(store)
-    from ..adapters.sqlite import SqliteCounters
+    from ..stores.sqlite import SqliteCounters
 
     return SqliteCounters(settings.data)
 
@@ -144,7 +144,7 @@ def back_up(
 ) -> "Manifest":
     """Copy the data folder, also while it is served. Raises SteeltrapError: InvalidInput for `aws`."""
     _needs_folder(settings)
-    from ..adapters.sqlite import backup
+    from ..stores.sqlite import backup
 
     return backup.back_up(settings.data, target, SystemClock(), skip=skip, advance=advance)
 
@@ -154,7 +154,7 @@ def restore(
 ) -> "Restored":
     """Restore a backup as the data folder. Raises SteeltrapError: InvalidInput for `aws`."""
     _needs_folder(settings)
-    from ..adapters.sqlite import restoring
+    from ..stores.sqlite import restoring
 
     return restoring.restore(source, settings.data, SystemClock(), skip=skip, replace=replace, advance=advance)
 
@@ -170,13 +170,13 @@ def _needs_folder(settings: Settings) -> None:
 def open_files(settings: Settings) -> FileStore | None:
     """The place for users' files that the settings choose; None where there is none."""
     if settings.export_bucket:
-        from ..adapters.s3 import BucketFiles
+        from ..stores.files.s3 import BucketFiles
 
         return BucketFiles(settings.export_bucket)
     if settings.store == "aws":
         # The disk of a function is gone with it, and another function never sees it.
         return None
-    from ..adapters.folder import FolderFiles
+    from ..stores.files.folder import FolderFiles
 
     return FolderFiles(settings.data)
 
@@ -191,32 +191,32 @@ def open_embedder(settings: Settings) -> Embedder:
     }
     match settings.embedder:
         case "static-256":
-            from ..adapters.embedders.static import StaticEmbedder
+            from ..embedders.static import StaticEmbedder
 
             return StaticEmbedder(unrelated=settings.embedder_unrelated)
         case "small":
-            from ..adapters.embedders.small import SmallEmbedder
+            from ..embedders.small import SmallEmbedder
 
             return SmallEmbedder(_small(), unrelated=settings.embedder_unrelated)
         case "onnx":
-            from ..adapters.embedders.onnx import OnnxEmbedder
+            from ..embedders.onnx import OnnxEmbedder
 
             return OnnxEmbedder(_folder(settings.embedder_model), unrelated=settings.embedder_unrelated)
         case "endpoint":
-            from ..adapters.embedders.endpoint import EndpointEmbedder
+            from ..embedders.endpoint import EndpointEmbedder
 
             url, model, key = settings.embedder_url, settings.embedder_model, settings.embedder_key
             return EndpointEmbedder(url, model, key=key, **tuning)
         case "bedrock":
-            from ..adapters.embedders.bedrock import BedrockEmbedder
+            from ..embedders.bedrock import BedrockEmbedder
 
             return BedrockEmbedder(settings.embedder_model, **tuning)
 
 
 def add_embedder(folder: Path, options: Mapping[str, Any]) -> Embedder:
     """Check and calibrate the model in a folder, so that `onnx` can use it. Raises InvalidInput, Unavailable."""
-    from ..adapters.embedders import adding
-    from ..adapters.embedders.onnx import OnnxEmbedder
+    from ..embedders import adding
+    from ..embedders.onnx import OnnxEmbedder
 
     adding.add(folder, options)
     return OnnxEmbedder(folder)
@@ -242,6 +242,6 @@ def open_foreign_database(
     path: Path, name: str, going_on: Callable[[], None] = lambda: None
 ) -> "AbstractContextManager[ForeignDatabase]":
     """A SQLite database that another program made, to read its tables. Raises as `adapters.sqlite.foreign.opened`."""
-    from ..adapters.sqlite.foreign import opened
+    from ..stores.sqlite.foreign import opened
 
     return opened(path, name, going_on)

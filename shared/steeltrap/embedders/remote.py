@@ -1,0 +1,204 @@
+"""Services that embed: one HTTP POST that always ends in time, a bounded number of threads, and why a service failed.
+
+
+    run ──slots──> threads: take a task, do it, take the next ──> results in the order of the tasks
+     └─ waits until its deadline, then leaves the threads behind
+
+A thread left behind keeps its slot until it ends, so a service that hangs occupies a bounded number of threads.
+
+    post ──slot──> thread: connect, send, read ──> answer or error
+      └─ waits until its deadline, then leaves the thread behind
+
+A socket's timeout starts again with every byte and a resolver has none, so only somebody who waits
+outside can promise the deadline. What is left behind keeps its slot until it ends: a server that hangs
+costs a bounded number of threads.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import BoundedSemaphore, Event, Lock, Thread
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from ..errors import Unavailable
+
+if TYPE_CHECKING:
+    from urllib3 import HTTPConnectionPool
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt failed, as the end of a sentence.
+
+    `passing`: the next attempt within the call may do better, after `pause` seconds at least. `lasting`: no retry
+    helps until somebody fixes the settings, the account or the machine. `quotes`: the foreign error may have what was
+    sent in it, and must not be kept as the `cause`.
+    """
+
+    reason: str
+    passing: bool = False
+    lasting: bool = False
+    pause: float = 0.0
+    quotes: bool = False
+    cause: Exception | None = None
+
+    def error(self, service: str) -> Unavailable:
+        """The error of ours; raise it from `cause`."""
+        return Unavailable(f"{service} {self.reason}.", retryable=not self.lasting, part="embedder")
+
+
+Result = TypeVar("Result")
+
+
+class OutOfTime(Exception):
+    """The deadline passed before every task ended."""
+
+
+class BoundedThreadPool(Generic[Result]):
+    """Up to `slots` threads, shared by all callers of `run`. No thread runs while there is no task."""
+
+    def __init__(self, slots: int) -> None:
+        self._slots = BoundedSemaphore(slots)
+        self._most = slots
+
+    def run(self, tasks: Sequence[Callable[[], Result]], timeout: float) -> list[Result]:
+        """Return one result per task, in order, within `timeout` seconds.
+
+        The first exception of a task is raised; tasks that have not started are dropped.
+        Raises OutOfTime.
+        """
+        ends = time.monotonic() + timeout
+        todo: SimpleQueue[tuple[int, Callable[[], Result]]] = SimpleQueue()
+        for task in enumerate(tasks):
+            todo.put(task)
+        done: SimpleQueue[tuple[int, Result] | Exception] = SimpleQueue()
+        over = Event()
+        self._start(len(tasks), (todo, done, over), timeout)
+        results: dict[int, Result] = {}
+        try:
+            while len(results) < len(tasks):
+                outcome = done.get(timeout=max(0.0, ends - time.monotonic()))
+                if isinstance(outcome, Exception):
+                    raise outcome
+                results[outcome[0]] = outcome[1]
+        except Empty:
+            raise OutOfTime from None
+        finally:
+            over.set()
+        return [results[position] for position in range(len(tasks))]
+
+    def _start(self, tasks: int, work: tuple[object, object, Event], timeout: float) -> None:
+        """Start one thread per task, as far as slots are free; wait for the first slot. Raises OutOfTime."""
+        for thread in range(min(tasks, self._most)):
+            first = thread == 0
+            if not self._slots.acquire(timeout=max(0.0, timeout) if first else 0.0):
+                if first:
+                    raise OutOfTime
+                return
+            try:
+                Thread(target=self._work, args=work, name="steeltrap-embedder", daemon=True).start()
+            except RuntimeError:
+                self._slots.release()
+                if first:
+                    raise
+                return
+
+    def _work(
+        self,
+        todo: "SimpleQueue[tuple[int, Callable[[], Result]]]",
+        done: "SimpleQueue[tuple[int, Result] | Exception]",
+        over: Event,
+    ) -> None:
+        try:
+            while not over.is_set():
+                position, task = todo.get_nowait()
+                done.put((position, task()))
+        except Empty:
+            return
+        except Exception as error:
+            done.put(error)
+        finally:
+            self._slots.release()
+
+
+SLOTS: Final = 16
+MAX_ANSWER_BYTES: Final = 64 * 1024 * 1024
+_READ_BYTES: Final = 64 * 1024
+
+
+class AnswerTooLarge(Exception):
+    """The answer has more than `MAX_ANSWER_BYTES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete answer; `retry_after` is in seconds, 0 where the server names none."""
+
+    status: int
+    body: bytes
+    retry_after: float = 0.0
+
+
+class Poster:
+    """Posts to one URL over connections that are kept and shared by all threads."""
+
+    def __init__(self, url: str, headers: Mapping[str, str], *, slots: int = SLOTS) -> None:
+        self._url = url
+        self._headers = dict(headers)
+        self._threads: BoundedThreadPool[Answer] = BoundedThreadPool(slots)
+        self._size = slots
+        self._opening = Lock()
+        self._pool: HTTPConnectionPool | None = None
+
+    def post(self, body: bytes, timeout: float) -> Answer:
+        """The answer, within `timeout` seconds. Raises OutOfTime, AnswerTooLarge, and what urllib3 raises."""
+        ends = time.monotonic() + timeout
+        [answer] = self._threads.run([partial(self._exchange, body, ends)], timeout)
+        return answer
+
+    def _exchange(self, body: bytes, ends: float) -> Answer:
+        from urllib3 import Timeout
+
+        target = urlsplit(self._url)
+        response = self._connections().urlopen(
+            "POST",
+            target.path + (f"?{target.query}" if target.query else ""),
+            body=body,
+            headers=self._headers,
+            timeout=Timeout(total=max(0.001, ends - time.monotonic())),
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        try:
+            parts: list[bytes] = []
+            size = 0
+            while part := response.read1(_READ_BYTES):
+                parts.append(part)
+                size += len(part)
+                if time.monotonic() > ends:
+                    raise OutOfTime
+                if size > MAX_ANSWER_BYTES:
+                    raise AnswerTooLarge
+        except BaseException:
+            # Half an answer is still in it: this connection can't carry another request.
+            response.close()
+            raise
+        response.release_conn()
+        return Answer(response.status, b"".join(parts), _seconds(response.headers.get("retry-after", "")))
+
+    def _connections(self) -> "HTTPConnectionPool":
+        from urllib3 import connection_from_url
+
+        with self._opening:
+            if self._pool is None:
+                self._pool = connection_from_url(self._url, maxsize=self._size)
+            return self._pool
+
+
+def _seconds(retry_after: str) -> float:
+    """The header's seconds; its other form, a date, counts as none given."""
+    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0

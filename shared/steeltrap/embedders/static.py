@@ -1,0 +1,407 @@
+"""How the rows were found stands in `static_256/MODEL_CARD.md`.
+
+What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Literal
+
+from ..errors import Unavailable
+from ..model import Embedding
+from ..text.words import fold_case, normalised, tokens
+from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
+from .vectors import out_of_time, placed, worded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+ABSENT: Final = -1
+"""The place of a word that the lexicon doesn't know."""
+
+FOREIGN: Final = 30
+"""From this sum on, in tenths of a natural logarithm, a text is taken for one of another language."""
+
+_ENGLISH: Final = -10
+_VERY_ENGLISH: Final = -40
+_VERY_ENGLISH_WORDS: Final = frozenset(
+    """i the to and of is for that you it with this be are have at not by but from my or we your his they if can about
+    out what when who had their which she how some them would been were there said him her because could should into
+    than then these where very did does going never""".split()
+)
+
+_DIGEST_BYTES: Final = 32
+_KEY_BYTES: Final = 8
+_KEPT: Final = 20_000
+_KANA: Final = re.compile("[\u3041-\u3096\u30a1-\u30fa\u30fc]")
+_SPELLED_OUT: Final = str.maketrans({"ß": "ss", "ä": "ae", "ö": "oe", "ü": "ue"})
+_SHORTEST_PART: Final = 4
+_LONGEST_COMPOUND: Final = 40
+_LINKS: Final = ("", "s", "n", "en")
+"""What may stand between the parts of a German compound."""
+
+
+def english(whole: Iterable[str]) -> int:
+    """What the words that the English tokenizer knows as a whole add to a text's odds; it is less than 0."""
+    return _ENGLISH * sum(len(word) > 1 and word.isalpha() and word not in _VERY_ENGLISH_WORDS for word in whole)
+
+
+def digest(word: str) -> bytes:
+    """The hash of a word; its first bytes are the word's key in the lexicon."""
+    return blake2b(word.encode(), digest_size=_DIGEST_BYTES, person=b"steeltrap").digest()
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Raises Unavailable for whatever reading a file of the model raises."""
+    try:
+        yield
+    except Exception as error:
+        # tokenizers raises bare Exception, numpy and the file system their own.
+        raise Unavailable(
+            "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "
+            "STEELTRAP_EMBEDDER.",
+            part="embedder",
+        ) from error
+
+
+class Lexicon:
+    """Places of words, and rows by place: the forms of a word share one.
+
+    Safe for threads. The rows are read when a text first needs them, from `path`, and the numbers of the nearest
+    English pieces when a gloss does, from `english`.
+    """
+
+    def __init__(self, path: Path, english: Path) -> None:
+        import numpy as np
+
+        with path.open("rb") as file, np.load(file) as arrays:
+            self._keys: NDArray[np.uint64] = arrays["keys"]
+            self._odds: bytes = arrays["odds"].tobytes()
+            self._row: NDArray[np.uint16] = arrays["row"]
+        self._path, self._path_of_english = path, english
+        self._reading = Lock()
+        self._rows: tuple[NDArray[np.uint8], NDArray[np.float32]] | None = None
+        self._english: NDArray[np.uint16] | None = None
+        self.place = lru_cache(_KEPT)(self._place)
+        self.compound = lru_cache(_KEPT)(self._compound)
+
+    def odds(self, places: Iterable[int], words: Set[str]) -> int:
+        """How much likelier the words at these places are in their own language than in English, in tenths of a natural
+        logarithm, less what the commonest English ones of a text's words say.
+        """
+        return sum(map(self._odds.__getitem__, places)) + _VERY_ENGLISH * len(_VERY_ENGLISH_WORDS & words)
+
+    def _place(self, word: str) -> int:
+        return self.places([digest(_folded(word))])[0]
+
+    def places(self, digests: Sequence[bytes]) -> list[int]:
+        """The place of each word, -1 if it isn't here."""
+        import numpy as np
+
+        keys = np.frombuffer(b"".join(found[:_KEY_BYTES] for found in digests), "<u8")
+        near = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        places: list[int] = np.where(self._keys[near] == keys, near, ABSENT).tolist()
+        return places
+
+    def _compound(self, word: str) -> tuple[int, ...]:
+        """The places of the two words that a German compound is made of; none if it can't be parted.
+
+        Of several ways the one whose shorter part is longest.
+        """
+        if not 2 * _SHORTEST_PART <= len(word) <= _LONGEST_COMPOUND or not word.isalpha():
+            return ()
+        ways = list(_parted(_folded(word)))
+        places = self.places([digest(part) for way in ways for part in way])
+        found = [
+            (min(map(len, way)), pair)
+            for way, pair in zip(ways, zip(places[::2], places[1::2], strict=True), strict=True)
+            if ABSENT not in pair
+        ]
+        return max(found, key=lambda way: way[0])[1] if found else ()
+
+    def knows_japanese(self, text: str, places: Sequence[int]) -> bool:
+        """Whether the characters and pairs at these places are Japanese: by its kana, else if none is missing.
+
+        The same characters mean something else in Chinese, which hardly ever has all pairs in common.
+        """
+        return _KANA.search(text) is not None or ABSENT not in places
+
+    def sum_of(self, places: Sequence[int]) -> "NDArray[np.float32]":
+        """The sum of the words' rows, each row counted once. Raises Unavailable when the file can't be read."""
+        import numpy as np
+
+        packed, scale = self._read()
+        # Not np.unique: it imports numpy.ma, which the functions' bundles leave out.
+        at = np.array(sorted(set(self._row[places].tolist())), np.intp)
+        # Two numbers per byte, of 4 bits each: 0 stands for -7.5, 15 for 7.5.
+        halves = np.stack([packed[at] >> 4, packed[at] & 15], axis=-1)
+        numbers = halves.reshape(len(at), -1) - np.float32(7.5)
+        total: NDArray[np.float32] = np.einsum("i,ij->j", scale[at], numbers)
+        return total
+
+    def english(self, places: Sequence[int]) -> list[int]:
+        """The English word piece nearest to each word. Raises Unavailable when the file can't be read."""
+        with self._reading:
+            if self._english is None:
+                import numpy as np
+
+                with readable(), self._path_of_english.open("rb") as file, np.load(file) as arrays:
+                    self._english = arrays["piece"]
+        return [int(self._english[self._row[place]]) for place in places]
+
+    def _read(self) -> "tuple[NDArray[np.uint8], NDArray[np.float32]]":
+        import numpy as np
+
+        with self._reading:
+            if self._rows is None:
+                with readable(), self._path.open("rb") as file, np.load(file) as arrays:
+                    self._rows = arrays["rows"], arrays["scale"].astype(np.float32)
+            return self._rows
+
+
+def _folded(word: str) -> str:
+    """A lower-case word as the lexicon has it: without accents, German vowels spelled out."""
+    return word if word.isascii() else fold_case(word.translate(_SPELLED_OUT))
+
+
+def _parted(word: str) -> Iterator[tuple[str, str]]:
+    for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        for link in _LINKS:
+            head = word[:at].removesuffix(link) if word[:at].endswith(link) else ""
+            if len(head) >= _SHORTEST_PART:
+                yield head, word[at:]
+
+
+FOLDER: Final = Path(__file__).with_name("static_256")
+DIMENSION: Final = 256
+_LOAD_SECONDS: Final = 60.0
+BLOCK: Final = 128
+"""Texts between two looks at the clock."""
+
+_UNKNOWN: Final = 100
+"""The piece that stands for everything the tokenizer doesn't know: texts that have only it in common share nothing."""
+
+_BEYOND_LATIN: Final = re.compile(
+    "[\u0370-\u1dff\u1f00-\u1fff\u2c80-\u2ddf\u2e80-\uffef\U00010000-\U0001efff\U00020000-\U0003ffff]+"
+)
+"""The characters of other scripts, their punctuation too. The model knows some of them, all nearly alike: by these,
+unrelated Japanese sentences would have a cosine of 0.95."""
+
+
+_PLAIN: Final = re.compile("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
+_PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
+"""What the tokenizer takes for a word in such texts, which are most. To look up words that were seen before takes a
+tenth of the time."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_MARKS: Final = str.maketrans(dict.fromkeys("¿¡«»„‚‹›", " "))
+"""Marks that English lacks. Their rows were hardly trained, and are longer than those of words."""
+
+_LONGEST_WORD: Final = 100
+"""Characters; the tokenizer knows no longer one."""
+
+_WORDS_KEPT: Final = 10_000
+
+_MOSTLY: Final = 0.75
+"""The share of a text's words that must be in the lexicon for a gloss, those left out that English has too. French and
+Dutch have fewer in common with Spanish and German, and a half-glossed text means less than the text."""
+
+_KNOWN_JAPANESE: Final = 0.1
+"""The share of its hash that Japanese keeps beside its row: so the same words still find each other best."""
+
+
+class StaticEmbedder:
+    """The weighted sum of the vectors of a text's word pieces, each counted once; a query weighs its pieces.
+
+    In a Spanish, German or Japanese text the words of the lexicon have their own vectors. Other words of other scripts
+    than Latin have a vector made from their hash, so they match themselves and nothing else. A text without a known
+    piece and without such a word has no vector. The model is loaded at the first text and shared by all threads.
+    `unrelated` None takes the level that was measured for it.
+    """
+
+    name = "steeltrap/static-256-2"
+    dimension = DIMENSION
+    unrelated_japanese = STATIC_UNRELATED_JAPANESE
+    novel = STATIC_NOVEL
+    slope = STATIC_SLOPE
+
+    def __init__(self, *, unrelated: float | None = None, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.unrelated = STATIC_UNRELATED if unrelated is None else unrelated
+        self._monotonic = monotonic
+        self._loading = Lock()
+        self._model: _Model | None = None
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        """One embedding per text, in order; the other texts have no influence on it.
+
+        Raises Unavailable when the model's files can't be read or the texts take longer than `timeout`.
+        """
+        positions = worded(texts)
+        vectors = self._vectors([texts[position] for position in positions], purpose, timeout) if positions else []
+        return placed(vectors, positions, len(texts), DIMENSION)
+
+    def load(self) -> None:
+        """Load the model now and not at the first text. Raises Unavailable when its files can't be read."""
+        self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
+
+    def gloss(self, text: str) -> str:
+        """A Spanish or German text with the nearest English word in place of each word, for models that know English
+        only; any other text as it is. Raises Unavailable when the model's files can't be read.
+        """
+        return self._loaded().gloss(text)
+
+    def _vectors(self, texts: Sequence[str], purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        ends = self._monotonic() + timeout
+        model = self._loaded()
+        vectors: list[Embedding] = []
+        for start in range(0, len(texts), BLOCK):
+            if self._monotonic() > ends:
+                raise out_of_time(len(texts), timeout)
+            vectors += [model.vector(text, purpose) for text in texts[start : start + BLOCK]]
+        return vectors
+
+    def _loaded(self) -> "_Model":
+        with self._loading:
+            if self._model is None:
+                self._model = _load()
+            return self._model
+
+
+class _Model:
+    """The rows of the word pieces in 8 bits, what to multiply each row by, the tokenizer, and the lexicon."""
+
+    def __init__(
+        self,
+        tokenizer: "Tokenizer",
+        table: "NDArray[np.int8]",
+        weights: "dict[str, NDArray[np.float32]]",
+        lexicon: Lexicon,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._table = table
+        self._weights = weights
+        self._lexicon = lexicon
+        self._of_word = lru_cache(_WORDS_KEPT)(self._looked_up)
+        self._size = len(table)
+
+    def vector(self, text: str, purpose: Literal["document", "query"]) -> Embedding:
+        import numpy as np
+
+        found, places = self._split(text)
+        # Sorted, because a sum of floats depends on its order.
+        pieces = np.array(sorted(found - {_UNKNOWN}), np.intp)
+        # Not BLAS, whose sum for one text may depend on how many threads it takes.
+        total: NDArray[np.float32] = np.einsum("i,ij->j", self._weights[purpose][pieces], self._table[pieces])
+        if places:
+            total += self._lexicon.sum_of(places)
+        others = [] if text.isascii() else _words_beyond_latin(text)
+        if others:
+            total += self._beyond_latin(text, others)
+        length = float(np.sqrt(np.einsum("i,i->", total, total)))
+        unit = total / np.float32(length or 1)
+        return unit.astype("<f4", copy=False).tobytes()
+
+    def _split(self, text: str) -> tuple[set[int], list[int]]:
+        """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces."""
+        if _PLAIN.fullmatch(text):
+            lowered = text.lower()
+            words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
+            pieces = met = set(chain.from_iterable(map(self._of_word, words)))
+        else:
+            latin = _BEYOND_LATIN.sub(" ", text)
+            lowered = normalised("NFKC", latin).lower()
+            words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
+            met = set(chain.from_iterable(map(self._of_word, words)))
+            pieces = set(self._tokenized(latin))
+        known = self._foreign(words, met)
+        if not known:
+            return {piece for piece in pieces if piece < self._size}, []
+        rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
+        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())]
+
+    def gloss(self, text: str) -> str:
+        """The text in English words, if it is Spanish or German."""
+        lowered = normalised("NFKC", text).lower()
+        words = {word for word in _WORD.findall(_BEYOND_LATIN.sub(" ", lowered)) if len(word) <= _LONGEST_WORD}
+        known = self._foreign(words, set(chain.from_iterable(map(self._of_word, words))))
+        others = (word for word in words - known.keys() if word.isalpha() and len(self._of_word(word)) > 1)
+        if not known or len(known) < _MOSTLY * (len(known) + sum(1 for _ in others)):
+            return text
+        glosses = {word: self._tokenizer.decode(self._lexicon.english(places)) for word, places in known.items()}
+        return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
+
+    def _foreign(self, words: set[str], met: set[int]) -> dict[str, tuple[int, ...]]:
+        """Which words of a text in another language the lexicon knows, with their places there; none of an English
+        text. `met` is what the words were looked up as.
+        """
+        if max(met, default=0) < self._size:
+            return {}
+        odds = self._lexicon.odds([piece - self._size for piece in met if piece >= self._size], words)
+        # Nearly all English texts end here: what follows takes as long as all the rest.
+        if odds < FOREIGN:
+            return {}
+        numbers = {word: self._of_word(word) for word in words}
+        whole = {word for word, found in numbers.items() if len(found) == 1}
+        if odds + english(whole) < FOREIGN:
+            return {}
+        last = {word: found[-1] - self._size for word, found in numbers.items() if found}
+        known: dict[str, tuple[int, ...]] = {word: (place,) for word, place in last.items() if place >= 0}
+        compounds = ((word, self._lexicon.compound(word)) for word in numbers.keys() - known.keys() - whole)
+        return known | {word: places for word, places in compounds if places}
+
+    def _looked_up(self, word: str) -> tuple[int, ...]:
+        """The pieces of a word; behind them, if the lexicon knows it too, the number of pieces plus its place there."""
+        place = self._lexicon.place(word)
+        return self._tokenized(word) if place == ABSENT else (*self._tokenized(word), self._size + place)
+
+    def _beyond_latin(self, text: str, words: Sequence[str]) -> "NDArray[np.float32]":
+        digests = [digest(word) for word in words]
+        hashed = _signs(digests)
+        places = self._lexicon.places(digests)
+        known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
+        if known and self._lexicon.knows_japanese(text, places):
+            hashed[[known.issuperset(word) for word in words]] *= _KNOWN_JAPANESE
+            hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
+        total: NDArray[np.float32] = hashed.sum(axis=0)
+        return total
+
+    def _tokenized(self, text: str) -> tuple[int, ...]:
+        # One at a time: the tokenizer's thread pool would warn in a process that forks.
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def _words_beyond_latin(text: str) -> list[str]:
+    """What a text is found by beyond Latin script: words, and pairs of characters where a script has no spaces."""
+    found = _BEYOND_LATIN.findall(text)
+    return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
+
+
+def _signs(digests: Sequence[bytes]) -> "NDArray[np.float32]":
+    """A vector of length 1 for each digest: its bits as signs."""
+    import numpy as np
+
+    bits = np.unpackbits(np.frombuffer(b"".join(digests), np.uint8)).reshape(len(digests), DIMENSION)
+    return (2 * bits.astype(np.float32) - 1) / np.float32(DIMENSION**0.5)
+
+
+def _load() -> _Model:
+    """Read the model from its folder. Raises Unavailable when it can't be read."""
+    with readable():
+        import numpy as np
+        from tokenizers import Tokenizer
+
+        with (FOLDER / "model.npz").open("rb") as file, np.load(file) as arrays:
+            table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
+        tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+        weights = {"document": scale, "query": scale * of_query.astype("f4")}
+        return _Model(tokenizer, table, weights, Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz"))

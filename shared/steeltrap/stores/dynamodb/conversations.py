@@ -1,0 +1,155 @@
+"""What waits for an episode or for its neighbours; sessions that were begun by name; imports."""
+
+from collections.abc import Callable, Sequence
+
+from ...model import Import, Memory, Session, from_micros, to_micros
+from ...record import import_from_image, import_to_image
+from . import keys, users
+from .client import Action, Cancelled, run
+from .items import Item, Value, number, of_import, text
+from .keys import CREATED, OPEN
+from .partition import USER, Partition
+
+
+def turn_places(partition: Partition, created: Sequence[Memory]) -> Callable[[], dict[str, int]]:
+    """Take places for new memories in their conversations, counting from 0; what is answered waits for them.
+
+    A place that is not used in the end stays empty.
+    """
+    by_conversation: dict[str, list[str]] = {}
+    for memory in created:
+        if memory.conversation_id is not None:
+            by_conversation.setdefault(memory.conversation_id, []).append(memory.id)
+    taken = [
+        (ids, partition.pool.submit(_take, partition, conversation, len(ids)))
+        for conversation, ids in by_conversation.items()
+    ]
+    return lambda: {id: first.result() + i for ids, first in taken for i, id in enumerate(ids)}
+
+
+def _take(partition: Partition, conversation_id: str, count: int) -> int:
+    request = {
+        "TableName": partition.tables.memory,
+        "Key": {"u": {"S": partition.key}, "k": {"S": keys.conversation(conversation_id)}},
+        "UpdateExpression": "ADD said :count",
+        "ExpressionAttributeValues": {":count": {"N": str(count)}},
+        "ReturnValues": "UPDATED_NEW",
+    }
+    answer = partition.tables.call("update_item", request, partition.deadline)
+    return int(answer["Attributes"]["said"]["N"]) - count
+
+
+def open_turns_of(partition: Partition, conversation_id: str) -> list[Memory]:
+    """The open turns of a conversation in the order of writing, deleted and expired ones too."""
+    values = {":place": f"{keys.digest(conversation_id)}#"}
+    found = partition.items("begins_with(#open, :place)", values, IndexName=OPEN, ExpressionAttributeNames=_OPEN)
+    ids = [keys.id_of(text(item, "k")) for item in found]
+    read = partition.memories(ids)
+    return [read[id] for id in ids if id in read]
+
+
+def idle_conversations(partition: Partition, since: int, now: int, limit: int) -> list[str]:
+    """The conversations whose last visible open turn was written at or before `since` (microseconds)."""
+    last: dict[str, int] = {}
+    for item in partition.items(
+        "#open < :pending",
+        {":pending": keys.PENDING, ":now": now},
+        IndexName=OPEN,
+        ExpressionAttributeNames=_OPEN,
+        FilterExpression=_VISIBLE,
+    ):
+        conversation, created = text(item, "conversation_id"), number(item, "created_at")
+        last[conversation] = max(created, last.get(conversation, created))
+    old = sorted((created, conversation) for conversation, created in last.items() if created <= since)
+    return [conversation for _, conversation in old[:limit]]
+
+
+def pending_memories(partition: Partition) -> list[str]:
+    """The ids of visible memories that wait for their look-around."""
+    values: dict[str, Value] = {":pending": keys.PENDING, ":now": partition.now()}
+    found = partition.items(
+        "begins_with(#open, :pending)",
+        values,
+        IndexName=OPEN,
+        ExpressionAttributeNames=_OPEN,
+        FilterExpression=_VISIBLE,
+    )
+    return [keys.id_of(text(item, "k")) for item in found]
+
+
+_OPEN = {"#open": "open"}
+_VISIBLE = "attribute_not_exists(deleted_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)"
+
+
+def read_sessions(partition: Partition) -> list[Session]:
+    """All sessions, oldest first, then by id."""
+    found = [
+        Session(id=text(item, "k")[len(keys.SESSIONS) :], created_at=from_micros(number(item, "created_at")))
+        for item in partition.under(keys.SESSIONS)
+    ]
+    return sorted(found, key=lambda session: (session.created_at, session.id))
+
+
+def add_session(partition: Partition, session: Session) -> bool:
+    """Add a session, unless its id is there."""
+    item: Item = {"u": partition.key, "k": keys.session(session.id), "created_at": to_micros(session.created_at)}
+    put = Action(keys.session(session.id), "attribute_not_exists(#k)", put=item)
+    try:
+        _put(partition, put)
+    except Cancelled:
+        return False
+    return True
+
+
+def _put(partition: Partition, put: Action) -> None:
+    """Put an item, with the user's own where this is their first. Raises Cancelled if the item's condition fails."""
+    while True:
+        user = partition.tables.get(partition.key, [keys.USER], USER, partition.deadline).get(keys.USER)
+        if not partition.admit(user):
+            users.finish_forgetting(partition)
+            continue
+        actions = [put] if user is not None else [put, users.creation(partition)]
+        try:
+            run(partition.tables, partition.key, actions, partition.deadline)
+        except Cancelled as cancelled:
+            if cancelled.reasons[0] is not None:
+                raise
+        else:
+            return
+
+
+def remove_session(partition: Partition, id: str) -> bool:
+    """Remove a session. False when there is none."""
+    key = keys.session(id)
+    request = {
+        "TableName": partition.tables.memory,
+        "Key": {"u": {"S": partition.key}, "k": {"S": key}},
+        "ReturnValues": "ALL_OLD",
+    }
+    return bool(partition.tables.call("delete_item", request, partition.deadline).get("Attributes"))
+
+
+def read_imports(partition: Partition) -> list[Import]:
+    """All imports, the latest begun first, then by id."""
+    found = [import_from_image(text(item, "image")) for item in partition.under(keys.IMPORTS)]
+    return sorted(found, key=lambda each: (-to_micros(each.started_at), each.id))
+
+
+def put_import(partition: Partition, given: Import) -> None:
+    """Write an import, in place of the one of its id."""
+    key = keys.import_(given.id)
+    item: Item = {"u": partition.key, "k": key, "image": import_to_image(given)}
+    _put(partition, Action(key, put=item))
+
+
+def brought_by(partition: Partition, import_id: str) -> list[str]:
+    """The ids of the memories and turns of an import. The index by creation has the deleted ones too."""
+    found = partition.items(
+        "listed >= :first",
+        {":first": " ", ":import": of_import(import_id)},
+        IndexName=CREATED,
+        FilterExpression="contains(#facts, :import)",
+        ExpressionAttributeNames={"#facts": "facts"},
+        ProjectionExpression="k",
+    )
+    return [keys.id_of(text(item, "k")) for item in found]

@@ -1,0 +1,102 @@
+"""One user's partition: reading it, with the user's own item checked along the way."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from ...errors import Conflict, Internal
+from ...model import Memory, UserRef
+from ...ports import Deadline
+from ...record import from_image
+from . import items, keys
+from .client import Tables
+from .items import Item, Value, number, text
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers")
+"""What is read of the user's own item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """What the verbs of this adapter work on.
+
+    `now` tells the time in microseconds, `stamp` gives index versions, each higher than all given before and than
+    a least one. All that is done with it keeps its deadline.
+    """
+
+    tables: Tables
+    user: UserRef
+    key: str
+    embedder: str
+    dimension: int
+    now: Callable[[], int]
+    stamp: Callable[[int], int]
+    pool: Executor
+    deadline: Deadline
+
+    def within(self, seconds: float) -> "Partition":
+        """The same, with so many seconds from now at most."""
+        return replace(self, deadline=self.deadline.within(seconds))
+
+    def get(self, wanted: Iterable[str], names: Sequence[str] = ()) -> dict[str, Item]:
+        """Items by sort key, the user's own among them. Raises Conflict for memories of another embedder."""
+        wanted = [keys.USER, *wanted]
+        asked = tuple(dict.fromkeys((*names, *USER))) if names else ()
+        found = self.tables.get(self.key, wanted, asked, self.deadline)
+        return found if self.admit(found.get(keys.USER)) else {}
+
+    def admit(self, user: Item | None) -> bool:
+        """Whether the user's memories may be read: not while they are being forgotten.
+
+        Raises Conflict for memories of another embedder.
+        """
+        if user is None:
+            return True
+        stored = (text(user, "embedder"), number(user, "dimension"))
+        if stored != (self.embedder, self.dimension):
+            raise Conflict(
+                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
+                f"changed it.",
+                part="embedder",
+            )
+        return "forgetting" not in user
+
+    def items(self, condition: str, values: Mapping[str, Value], **how: Any) -> Iterator[Item]:
+        """Items of a query, one by one."""
+        return self.tables.items(self.key, condition, values, self.deadline, **how)
+
+    def under(self, prefix: str, **how: Any) -> Iterator[Item]:
+        """The items whose sort key begins with something."""
+        return self.items("begins_with(k, :prefix)", {":prefix": prefix}, **how)
+
+    def contents(self, some: Sequence[Item], name: str) -> list[bytes | None]:
+        """An attribute of each item, its pieces fetched where it was split."""
+        wanted = [piece for item in some for piece in items.pieces_of(item, name)]
+        pieces = self.tables.get(self.key, wanted, (), self.deadline) if wanted else {}
+        return [items.content(item, name, pieces) for item in some]
+
+    def memories(self, ids: Iterable[str], *, again: bool = True) -> dict[str, Memory]:
+        """The memories of these ids, in their one form; deleted ones too, forgotten ones not."""
+        found = self.get(map(keys.memory, ids), items.IMAGE)
+        there = [item for key, item in found.items() if key != keys.USER and "gone" not in item]
+        images = self.contents(there, "image")
+        # A memory that lost a piece between the two reads was replaced or forgotten by then.
+        lost = [keys.id_of(text(item, "k")) for item, image in zip(there, images, strict=True) if image is None]
+        read = {
+            keys.id_of(text(item, "k")): from_image(image)
+            for item, image in zip(there, images, strict=True)
+            if image is not None
+        }
+        if lost and not again:
+            raise Internal("A part of a memory is missing in the store; restore it from a backup.", id=lost[0])
+        return read | self.memories(lost, again=False) if lost else read
+
+    def each(self, work: Callable[[S], T], of: Iterable[S]) -> list[T]:
+        """The results of some work that waits for DynamoDB, done side by side."""
+        waiting = list(of)
+        return [work(one) for one in waiting] if len(waiting) < 2 else list(self.pool.map(work, waiting))

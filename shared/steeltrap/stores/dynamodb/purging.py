@@ -1,0 +1,200 @@
+"""Forgetting for good: a tombstone in the memory's place at once, then all that hangs on it, then the links to it.
+
+What the memory superseded comes back in the transaction that puts the tombstone there. A purge that was cut short is
+finished by the next one: the tombstone remembers until the end that there is work, and which links it had.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from ...errors import Unavailable
+from ...model import Memory, Revision
+from ...ports import TOMBSTONE_SECONDS
+from ...record import from_image
+from ...text.limits import canonical
+from ...text.remains import named, without
+from . import items, keys, usage, users, writing
+from .client import Action, Cancelled, groups, run
+from .items import Item, number, text
+from .partition import Partition
+
+_READ = ("k", "w", "made", "gone", "rest", "image", "image_at", "speaker")
+_ATTEMPTS = 20
+
+
+def purge(partition: Partition, ids: Sequence[str]) -> list[str]:
+    """Remove memories and everything that belongs to them; return the ids that existed."""
+    known = list(dict.fromkeys(id for id in map(canonical, ids) if id))
+    if not known or not users.count_purge(partition):
+        return []
+    gone = {id: there for id in known if (there := _replace_by_tombstone(partition, id))}
+    # Counted again: a commit that saw one of them before its tombstone must retry, because links are looked up once.
+    user = users.count_purge(partition)
+    usage.update_speakers_after_purge(partition, user, gone.values())
+    for id in known:
+        _clear(partition, id)
+    return list(gone)
+
+
+def traces(partition: Partition, id: str) -> list[str]:
+    """Where an id is still found, apart from its tombstone and texts that a user wrote."""
+    known = canonical(id)
+    if not known:
+        return []
+    there = partition.tables.get(partition.key, [keys.memory(known)], ("k", "gone"), partition.deadline)
+    found = ["memory"] if there and "gone" not in there[keys.memory(known)] else []
+    for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
+        if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
+            found.append(name)
+    naming = writing.sources(partition, known)
+    images = partition.memories(naming).values()
+    if any(known in named(image) for image in images):
+        found.append("links of images")
+    if any(known in named(r.memory) for source in naming for r in earlier(partition, source)):
+        found.append("links of earlier images")
+    return found
+
+
+def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
+    """The items of the images that updates replaced behind a version, oldest first; none of what is not there any
+    more.
+    """
+    there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
+    if there is None or "gone" in there:
+        return []
+    # An update that did not happen may have left the image that it would have replaced.
+    before = number(there, "version")
+    last = keys.revision(id, before - 1)
+    first = keys.revision(id, after + 1)
+    if first > last:
+        return []
+    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
+    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
+
+
+def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
+    """Put a tombstone in a memory's place; the item that was there, or None where there was none."""
+    key = keys.memory(id)
+    for _ in range(_ATTEMPTS):
+        there = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
+        if there is None or "gone" in there:
+            return None
+        [image] = partition.contents([there], "image")
+        w = partition.stamp(number(there, "w"))
+        ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
+        stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
+        stone["rest"] = frozenset({"", *(named(from_image(image)) if image else ())})
+        burial = Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)
+        with suppress(Cancelled):
+            _write(partition, _cuts(partition, id, _superseded(partition, id)), burial)
+            return there
+    raise _busy()
+
+
+def _superseded(partition: Partition, by: str) -> list[Item]:
+    """The items of what a memory superseded."""
+    olds = writing.superseded(partition, by)
+    return list(partition.tables.get(partition.key, [keys.memory(m.id) for m in olds], (), partition.deadline).values())
+
+
+def _clear(partition: Partition, id: str) -> None:
+    """Remove what hangs on a memory that is gone, and the links that name it."""
+    key = keys.memory(id)
+    stone = partition.tables.get(partition.key, [key], _READ, partition.deadline).get(key)
+    if stone is not None and "gone" not in stone:
+        return
+    rest = stone.get("rest") if stone else None
+    targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
+    replaced = list(partition.under(keys.revisions(id)))
+    images = partition.contents(replaced, "image")
+    targets |= {target for image in images if image for target in named(from_image(image))}
+    hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
+    hanging += [text(item, "k") for item in replaced]
+    hanging += [key for target in targets for key in (keys.link(target, id), keys.superseded(target, id))]
+    naming = writing.sources(partition, id)
+    for source in naming:
+        _remove_names(partition, source, id)
+    hanging += [key for source in naming for key in (keys.link(id, source), keys.superseded(id, source))]
+    partition.tables.delete_all(partition.key, hanging, partition.deadline)
+    partition.tables.delete_usage(partition.key, [id], partition.deadline)
+    if rest is not None:
+        done = Action(key, "#gone = :one", {":one": 1}, remove=["rest"])
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [done], partition.deadline)
+
+
+def _remove_names(partition: Partition, source: str, gone: str) -> None:
+    """Take a memory's name out of another one's images."""
+    for item in partition.under(keys.revisions(source)):
+        _write(partition, _cuts(partition, gone, [item]))
+    for _ in range(_ATTEMPTS):
+        key = keys.memory(source)
+        item = partition.tables.get(partition.key, [key], (), partition.deadline).get(key)  # type: ignore[assignment]
+        if item is None or "gone" in item:
+            return
+        with suppress(Cancelled):
+            _write(partition, _cuts(partition, gone, [item]))
+            return
+    raise _busy()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """An image without the name of a memory, its pieces, and those of the image that it replaces."""
+
+    action: Action
+    pieces: list[Item]
+    replaced: list[str]
+
+
+def _cuts(partition: Partition, gone: str, some: Sequence[Item]) -> list[_Cut]:
+    """How to take a memory's name out of the images that have it."""
+    images = partition.contents(some, "image")
+    told = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
+    return [_cut(partition, item, memory, gone) for item, memory in told if gone in named(memory)]
+
+
+def _cut(partition: Partition, item: Item, memory: Memory, gone: str) -> _Cut:
+    freed = without(memory, {gone})
+    changed, pieces = items.with_image(item, freed)
+    removed = [name for name in ("image", "image_at") if name not in changed]
+    condition, values = "attribute_exists(#k)", {}
+    if "w" in item:
+        condition, values = "#w = :seen", {":seen": item["w"]}
+        changed["w"] = partition.stamp(number(item, "w"))
+        if memory.is_superseded() and not freed.is_superseded():
+            more, lost = items.brought_back(freed)
+            changed |= more
+            removed += lost
+    action = Action(text(item, "k"), condition, values, set=changed, remove=removed, own="w" in changed)
+    return _Cut(action, pieces, items.pieces_of(item, "image"))
+
+
+def _write(partition: Partition, cuts: Sequence[_Cut], *more: Action) -> None:
+    """Write cuts, and more in the last transaction. Raises Cancelled when something changed meanwhile."""
+    pieces = [piece for cut in cuts for piece in cut.pieces]
+    partition.tables.put_all(pieces, partition.deadline)
+    done: set[str] = set()
+    try:
+        for group in groups([*(cut.action for cut in cuts), *more]):
+            run(partition.tables, partition.key, group, partition.deadline)
+            done |= {action.key for action in group}
+    except Cancelled:
+        unused = [text(piece, "k") for cut in cuts if cut.action.key not in done for piece in cut.pieces]
+        partition.tables.delete_all(partition.key, unused, partition.deadline)
+        raise
+    partition.tables.delete_all(partition.key, [key for cut in cuts for key in cut.replaced], partition.deadline)
+
+
+def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
+    """The images that updates replaced behind a version, oldest first."""
+    found = revisions(partition, id, after, limit)
+    images = partition.contents(found, "image")
+    return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
+
+
+def _busy() -> Unavailable:
+    return Unavailable("Other writes kept coming first; try again.", part="store")

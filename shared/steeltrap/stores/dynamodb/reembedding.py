@@ -1,0 +1,121 @@
+"""Giving every memory of a user new vectors and tokens.
+
+    stage: new ones beside the old ones, block by block   a failure keeps them; the next run makes only the others
+      └─> the user's item names the new embedder          the old one is refused from now on
+            └─> stage what it wrote until then
+                  └─> memory by memory takes what was staged    cut short, the next run takes the rest
+
+From the second step to the last, searches go by words.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from ...model import Memory
+from ...ports import Entry
+from ...record import from_image
+from ...version import VERSION
+from . import items, keys, users
+from .client import Action, Cancelled, run
+from .items import Item, number, text
+from .partition import Partition
+
+_BLOCK: Final = 256
+
+_STAGED: Final = "new"
+_SKEW: Final = 10_000_000
+"""Microseconds by which the clock of a writer may be ahead."""
+
+Anew = Callable[[Sequence[Memory]], list[Entry]]
+
+
+def reembed(partition: Partition, anew: Anew) -> int:
+    """New vectors and tokens for all that can be searched; how many memories that was."""
+    user = partition.tables.get(partition.key, [keys.USER], (), partition.deadline).get(keys.USER)
+    if user is None or "forgetting" in user:
+        return 0
+    maker = f"{partition.embedder} {partition.dimension} {VERSION}"
+    if "taking" in user and (user["embedder"], user["dimension"]) == (partition.embedder, partition.dimension):
+        since = number(user, "taking")
+    else:
+        _stage_all(partition, anew, maker, None)
+        since = users.move_embedder(partition)
+    seen, staged = _stage_all(partition, anew, maker, since + _SKEW)
+    partition.each(lambda key: _take(partition, key), staged)
+    users.end_move(partition)
+    return seen
+
+
+def _stage_all(partition: Partition, anew: Anew, maker: str, until: int | None) -> tuple[int, list[str]]:
+    """How many memories can be searched, and the keys of what is staged for them.
+
+    What was written after `until` is left as it is.
+    """
+    seen, staged = 0, []
+    for block in _blocks(partition):
+        seen += len(block)
+        names = ("k", "of", "maker", "search_at")
+        there = partition.tables.get(partition.key, map(_staged, block), names, partition.deadline)
+        due = []
+        for item in block:
+            made = there.get(_staged(item))
+            if made is not None and (made["of"], made["maker"]) == (item["w"], maker):
+                staged.append(_staged(item))
+            elif until is None or number(item, "w") <= until:
+                due.append(item)
+        if due:
+            staged += _stage(partition, due, anew, maker)
+        replaced = [there[_staged(item)] for item in due if _staged(item) in there]
+        pieces = [piece for item in replaced for piece in items.pieces_of(item, "search")]
+        partition.tables.delete_all(partition.key, pieces, partition.deadline)
+    return seen, staged
+
+
+def _staged(item: Item) -> str:
+    return keys.part(keys.id_of(text(item, "k")), _STAGED, 0)
+
+
+def _blocks(partition: Partition) -> Any:
+    block: list[Item] = []
+    for item in partition.under(keys.MEMORIES):
+        if "search" in item or "search_at" in item:
+            block.append(item)
+        if len(block) == _BLOCK:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _stage(partition: Partition, block: Sequence[Item], anew: Anew, maker: str) -> list[str]:
+    """Write new search attributes beside the old ones; the keys of where they lie."""
+    images = partition.contents(block, "image")
+    found = [(item, image) for item, image in zip(block, images, strict=True) if image]
+    entries = anew([from_image(image) for _, image in found])
+    written: list[Item] = []
+    staged: list[str] = []
+    for (item, _), entry in zip(found, entries, strict=True):
+        id = keys.id_of(text(item, "k"))
+        changed, pieces = items.searchable(item, id, entry.tokens or (), entry.embeddings or ())
+        key = _staged(item)
+        written += [{"u": partition.key, "k": key, "of": item["w"], "maker": maker, **changed}, *pieces]
+        staged.append(key)
+    partition.tables.put_all(written, partition.deadline)
+    return staged
+
+
+def _take(partition: Partition, key: str) -> None:
+    """Give a memory what was staged for it, unless it was written meanwhile, by the new embedder then."""
+    id = key.split("#")[1]
+    found = partition.tables.get(partition.key, [key, keys.memory(id)], (), partition.deadline)
+    staged, there = found.get(key), found.get(keys.memory(id))
+    if staged is not None and there is not None and there["w"] == staged["of"]:
+        changed = {name: value for name, value in staged.items() if name not in ("u", "k", "of", "maker")}
+        changed["w"] = partition.stamp(number(there, "w"))
+        removed = [name for name in ("search", "search_at") if name not in changed]
+        action = Action(keys.memory(id), "#w = :seen", {":seen": there["w"]}, set=changed, remove=removed, own=True)
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [action], partition.deadline)
+            partition.tables.delete_all(partition.key, items.pieces_of(there, "search"), partition.deadline)
+    partition.tables.delete_all(partition.key, [key], partition.deadline)

@@ -1,0 +1,241 @@
+"""One user's memories in DynamoDB, found through an index."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from ...model import (
+    Association,
+    Embedding,
+    Filter,
+    Import,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    ScopeUse,
+    Session,
+    Surroundings,
+    Usage,
+    from_micros,
+    to_micros,
+)
+from ...ports import Change, Deadline, Entry, Pair, Probe, Replace, TextKey
+from ...text.limits import canonical
+from . import conversations, items, keys, listing, purging, reembedding, usage, writing
+from .client import MOST_ACTIONS, READ_SECONDS
+from .items import number, text
+from .partition import USER, Partition
+from .searching import Searcher, Seen
+from .writing import commit
+
+_STEPS = 64
+"""Along a chain of memories that superseded each other: a request each, and a search has to end in time."""
+
+
+class DynamoSpace:
+    """A `Space` over a user's partition. Safe for threads."""
+
+    atomic_updates: int | None = MOST_ACTIONS // 2  # an image and its revision each
+
+    def __init__(self, partition: Partition, searcher: Searcher, buffer: Callable[[], usage.UsageBuffer]) -> None:
+        self._partition = partition
+        self._searcher = searcher
+        self._buffer = buffer
+        self._seen: Seen | None = None
+
+    def until(self, deadline: Deadline) -> "DynamoSpace":
+        return DynamoSpace(replace(self._partition, deadline=deadline), self._searcher, self._buffer)
+
+    @property
+    def _reading(self) -> Partition:
+        """For one read, which gives up on a table that hangs before the call's time is over."""
+        return self._partition.within(READ_SECONDS)
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        if not changes:
+            return
+
+        # What the same commit supersedes may be nearer than what a guard is to find.
+        most = 1 + sum(isinstance(change, Replace) for change in changes)
+
+        def look_around(probe: Probe, floor: float) -> Surroundings:
+            [found], _ = self._searcher.look_around(self._partition, [probe], floor=floor, top_k=most)
+            return found
+
+        seen, self._seen = self._seen, None
+        renamed = True
+        try:
+            renamed = commit(self._partition, changes, look_around, seen)
+        finally:
+            if renamed:
+                self._searcher.forget_speakers(self._partition.key)
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        if not ids:
+            return {}
+        known = {id: canonical(id) for id in ids}
+        found = self._reading.memories(filter(None, known.values()))
+        now = from_micros(self._partition.now())
+        return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
+
+    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+        partition = self._reading
+        return partition.each(partial(listing.completions, partition, limit=limit), starts)
+
+    def latest_writes(self, limit: int) -> list[Memory]:
+        return listing.latest_writes(self._reading, limit)
+
+    def superseded(self, ids: Sequence[str]) -> list[Memory]:
+        known = {one for id in ids if (one := canonical(id))}
+        found = self._reading.each(partial(writing.superseded, self._reading), known)
+        return [memory for of_id in found for memory in of_id]
+
+    def successions(self, ids: Sequence[str]) -> dict[str, str]:
+        newer: dict[str, str] = {}
+        ahead = list(dict.fromkeys(ids))
+        for _ in range(_STEPS):
+            if not ahead:
+                break
+            read = self.get(ahead)  # the next step of all chains in one request
+            newer |= {id: memory.superseded_by for id, memory in read.items() if memory.superseded_by}
+            ahead = [id for id in dict.fromkeys(newer[id] for id in read if id in newer) if id not in newer]
+        return newer
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        return self._partition.each(partial(self._copies, self._reading), texts)
+
+    def search(self, query: Query) -> Matches:
+        return self._searcher.search(self._reading, query)
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        if not probes:
+            return []
+        # A save that looked around needn't read once more what it saw.
+        found, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
+        return found
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        return listing.page(self._partition, filter, limit=limit, offset=offset)
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        return listing.walk(self._partition, after, turns)
+
+    def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+        return listing.images(self._partition, earlier=earlier)
+
+    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
+        return listing.alike(pairs, self._visible_vectors, floor, self._partition.deadline)
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
+        return listing.distinct(ids, self._visible_vectors, floor, limit, self._partition.deadline)
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        now = from_micros(self._partition.now())
+        return [turn for turn in conversations.open_turns_of(self._reading, conversation_id) if turn.is_visible(now)]
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        return conversations.idle_conversations(self._partition, to_micros(since), self._partition.now(), limit)
+
+    def pending(self) -> list[str]:
+        return conversations.pending_memories(self._partition)
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        known = {keys.memory(one): id for id in ids if (one := canonical(id))}
+        partition = self._reading
+        found = partition.get(known, items.SEARCH)
+        there = [item for key, item in found.items() if key in known and item.get("chunks")]
+        searches = partition.contents(there, "search")
+        read = {
+            known[text(item, "k")]: items.unpacked(search, number(item, "chunks"))[1]
+            for item, search in zip(there, searches, strict=True)
+            if search is not None
+        }
+        return {id: read[id] for id in ids if id in read}
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        return writing.associations(self._reading, ids, self._partition.now()) if ids else {}
+
+    def speakers(self) -> frozenset[str]:
+        return self._searcher.speakers(self._reading)
+
+    def scopes(self) -> dict[str, ScopeUse]:
+        return listing.scopes(self._partition)
+
+    def sessions(self) -> list[Session]:
+        return conversations.read_sessions(self._reading)
+
+    def add_session(self, session: Session) -> bool:
+        return conversations.add_session(self._partition, session)
+
+    def remove_session(self, id: str) -> bool:
+        return conversations.remove_session(self._partition, id)
+
+    def imports(self) -> list[Import]:
+        return conversations.read_imports(self._reading)
+
+    def put_import(self, run: Import) -> None:
+        conversations.put_import(self._partition, run)
+
+    def brought_by(self, import_id: str) -> list[str]:
+        return conversations.brought_by(self._partition, import_id)
+
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
+        known = canonical(id)
+        return purging.earlier(self._reading, known, after, limit) if known else []
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        buffer = self._buffer()
+        with buffer.settled():
+            return buffer.on_top_of(usage.read_usage(self._reading, ids), ids)
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        self._buffer().add(ids, at)
+
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        self._buffer().review(id, previous, card)
+
+    def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
+        usage.flush_one(self._partition, self._buffer(), id)  # `previous` may still be in the buffer
+        return usage.write_review(self._partition, id, previous, card)
+
+    def purge(self, ids: Sequence[str]) -> list[str]:
+        self._buffer().drop(ids)
+        try:
+            return purging.purge(self._partition, ids)
+        finally:
+            self._searcher.forget_speakers(self._partition.key)
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        return listing.stale(self._partition, to_micros(deleted_before))
+
+    def traces(self, id: str) -> list[str]:
+        return purging.traces(self._partition, id)
+
+    def is_embedded(self) -> bool:
+        user = self._reading.get((), USER).get(keys.USER)
+        return user is None or "taking" not in user
+
+    def reembed(
+        self,
+        anew: Callable[[Sequence[Memory]], list[Entry]],
+        begun: Callable[[int, int], None] = lambda done, of: None,
+    ) -> int:
+        return reembedding.reembed(self._partition, anew)
+
+    def statistics(self) -> Mapping[str, int]:
+        return listing.statistics(self._partition)
+
+    def _visible_vectors(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        vectors = self.embeddings(ids)
+        visible = self.get(list(vectors))
+        return {id: vectors[id] for id in visible}
+
+    def _copies(self, partition: Partition, text: TextKey) -> int:
+        places = (
+            (item["scope"], item.get("agent_id"), item.get("conversation_id"))
+            for item in writing.copies(partition, text.fold)
+        )
+        return sum(place == (text.scope, text.agent_id, text.conversation_id) for place in places)

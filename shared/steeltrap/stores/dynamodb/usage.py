@@ -1,0 +1,255 @@
+"""How memories are read, buffered, so that reading never waits for a write; and who says at least two of them.
+
+
+Every search needs them, and reads that item anyway. The index by speaker is the truth: a write that gives a name its
+first or second memory, or takes one away, counts that name in the index afterwards and corrects the item. Counts are
+not kept: writers at the same time would cancel each other's transactions, and most writes have nothing to correct.
+
+A process that dies in between may leave a name missing or one too many, and so may two writes that miss each other.
+The next save by a missing name adds it, and the next purge of what anyone said drops all that are too many.
+
+Counts are added, a card is replaced only where it is still the one the review began from. What is in the buffer when
+a process dies is lost, by contract.
+"""
+
+import logging
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from ...errors import SteeltrapError
+from ...model import Usage, from_micros, to_micros
+from ...ports import Deadline
+from ...text.limits import canonical
+from .. import usage_buffer
+from ..usage_buffer import Pending
+from . import keys, listing
+from .client import Action, Cancelled, run
+from .items import Item, Value, number, text, to_attributes
+from .partition import Partition
+
+_MOST: Final = listing.MOST_SPEAKERS
+"""So many names are kept: each request that reads the user's item pays for all of them."""
+
+
+def update_speakers(partition: Partition, user: Item | None, said: Collection[str], unsaid: Collection[str]) -> bool:
+    """Correct the names that a write gave a memory (`said`) or took one from (`unsaid`), "" for nobody; whether any
+    changed.
+
+    `user` is the user's own item as the write read it. The write is done, so nothing is raised: what fails is left to
+    a later write.
+    """
+    kept = frozenset[str]() if user is None else listing.kept_speakers(user)
+    with suppress(SteeltrapError):
+        if kept is None:
+            return _begin(partition)
+        doubtful = (set(said) - kept - {""}) | (set(unsaid) & kept)
+        return any(partition.each(lambda name: _correct(partition, name, name in kept), doubtful))
+    return True
+
+
+def update_speakers_after_purge(partition: Partition, user: Item | None, gone: Iterable[Item]) -> None:
+    """Correct all names that are kept, if anything was purged that someone said. As `settle`, nothing is raised."""
+    if any("speaker" in item for item in gone):
+        update_speakers(partition, user, (), (listing.kept_speakers(user) if user else None) or ())
+
+
+def _correct(partition: Partition, name: str, is_kept: bool) -> bool:
+    """Keep a name or drop it, as the index says; whether that changed anything. Counts again after each change: a
+    write that came meanwhile may have counted before it."""
+    changed = False
+    while (is_said := listing.says_two(partition, name)) != is_kept:
+        if not (_add if is_said else _remove)(partition, name):
+            break
+        is_kept, changed = is_said, True
+    return changed
+
+
+def _begin(partition: Partition) -> bool:
+    """Count all names, and keep them for a user whose item has none yet."""
+    values: dict[str, Value] = {":names": listing.speakers(partition) | {""}}
+    return _update(partition, "ADD speakers :names", "attribute_exists(k)", values)
+
+
+def _add(partition: Partition, name: str) -> bool:
+    values: dict[str, Value] = {":names": frozenset({name}), ":most": _MOST}
+    return _update(partition, "ADD speakers :names", "size(speakers) <= :most", values)
+
+
+def _remove(partition: Partition, name: str) -> bool:
+    values: dict[str, Value] = {":names": frozenset({name})}
+    return _update(partition, "DELETE speakers :names", "attribute_exists(speakers)", values)
+
+
+def _update(partition: Partition, change: str, condition: str, values: dict[str, Value]) -> bool:
+    """Change the names of a user who is there and has room for them; whether it was done."""
+    request: Any = {
+        "TableName": partition.tables.memory,
+        "Key": to_attributes({"u": partition.key, "k": keys.USER}),
+        "UpdateExpression": change,
+        "ConditionExpression": condition,
+        "ExpressionAttributeValues": to_attributes(values),
+    }
+    try:
+        partition.tables.call("update_item", request, partition.deadline)
+    except Cancelled:
+        return False
+    return True
+
+
+_log = logging.getLogger("steeltrap")
+
+_MANY: Final = 1_000
+"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
+_BLOCK: Final = 10
+"""How many move at once: searches have the same threads to wait with, and readers wait for a move."""
+_BLOCK_SECONDS: Final = 0.5
+"""A block is not begun with less time than this: what is cut short is lost."""
+
+
+class UsageBuffer(usage_buffer.UsageBuffer):
+    """The buffer of one user.
+
+    While pending numbers move into the table, a reader would miss them or count them twice: readers and a move
+    wait for each other, and readers go first.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = threading.Condition()
+        self._readers = 0
+        self._moving = False
+        self.was_used = True
+        """Whether somebody asked for it since the last flush; whoever did may be about to add to it."""
+
+    def is_idle(self) -> bool:
+        with self._turn:
+            return not (self or self._moving or self._readers)
+
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """No number moves meanwhile."""
+        with self._turn:
+            self._readers += 1
+            self._turn.wait_for(lambda: not self._moving)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._readers -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def moving(self, deadline: Deadline) -> Iterator[bool]:
+        """Nobody reads meanwhile. False when its turn did not come in time."""
+        with self._turn:
+            mine = self._turn.wait_for(
+                lambda: not self._moving and not self._readers, timeout=deadline.before(_BLOCK_SECONDS)
+            )
+            self._moving = self._moving or mine
+        try:
+            yield mine
+        finally:
+            if mine:
+                with self._turn:
+                    self._moving = False
+                    self._turn.notify_all()
+
+
+def flush(partition: Partition, buffer: UsageBuffer, *, just_read: bool = False) -> None:
+    """Write down what was read, as far as there is time. What can't be written is dropped: reading statistics are
+    best effort."""
+    deadline = partition.deadline
+    while deadline.before(_BLOCK_SECONDS):
+        with buffer.moving(deadline) as mine:
+            pending = buffer.take(_BLOCK) if mine and deadline.before(_BLOCK_SECONDS) else {}
+            if not pending:
+                return
+            _move(partition, pending, just_read)
+    if just_read:
+        drop_all(buffer, deadline)  # by the next flush it would not be a moment ago
+
+
+def flush_one(partition: Partition, buffer: UsageBuffer, id: str) -> None:
+    """Write down what was read of one memory."""
+    with buffer.moving(partition.deadline) as mine:
+        if mine:
+            _move(partition, buffer.take_one(id), just_read=False)
+
+
+def drop_all(buffer: UsageBuffer, deadline: Deadline) -> None:
+    """Forget what is pending, behind what is being written down."""
+    with buffer.moving(deadline):
+        buffer.take()
+
+
+def _move(partition: Partition, pending: Mapping[str, Pending], just_read: bool) -> None:
+    known_pending = [(known, more) for id, more in pending.items() if (known := canonical(id))]
+    ids = {id for id, _ in known_pending}
+    try:
+        there = ids if just_read else _still_there(partition, ids)
+        partition.each(lambda each: _write(partition, *each), [each for each in known_pending if each[0] in there])
+    except SteeltrapError as error:
+        _log.warning("reading statistics were not kept: %s", error.message)
+
+
+def _still_there(partition: Partition, ids: Iterable[str]) -> Set[str]:
+    """Those that were not purged since they were read: of them nothing may come to be written again."""
+    found = partition.tables.get(partition.key, map(keys.memory, ids), ("k", "gone"), partition.deadline)
+    return {keys.id_of(key) for key, item in found.items() if "gone" not in item}
+
+
+def write_review(partition: Partition, id: str, previous: str | None, card: str) -> bool:
+    """Put a card in place of `previous`. False when another came first, or the memory is not there."""
+    there = Action(keys.memory(id), "attribute_exists(#k) AND attribute_not_exists(#gone)")
+    if not canonical(id):
+        return False
+    try:
+        run(partition.tables, partition.key, [there, _review(partition, id, previous, card)], partition.deadline)
+    except Cancelled:
+        return False
+    return True
+
+
+def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
+    """What is known of the reading of these memories."""
+    known = {canonical(id): id for id in ids}
+    known.pop("", None)
+    if len(known) < _MANY:
+        found: Iterable[Item] = partition.tables.get_usage(partition.key, known, partition.deadline).values()
+    else:
+        found = partition.tables.usage_items(partition.key, partition.deadline)
+    return {known[text(item, "k")]: _usage(item) for item in found if text(item, "k") in known}
+
+
+def _usage(item: Item) -> Usage:
+    return Usage(
+        access_count=number(item, "count"),
+        last_accessed_at=from_micros(number(item, "at")) if "at" in item else None,
+        card=text(item, "card") if "card" in item else None,
+    )
+
+
+def _write(partition: Partition, id: str, more: Pending) -> None:
+    if more.count and more.at:
+        request: Any = {
+            "TableName": partition.tables.usage,
+            "Key": {"u": {"S": partition.key}, "k": {"S": id}},
+            # Of two processes the last to flush may have read first; some seconds' difference is no matter.
+            "UpdateExpression": "ADD #count :count SET #at = :at",
+            "ExpressionAttributeNames": {"#count": "count", "#at": "at"},
+            "ExpressionAttributeValues": {":count": {"N": str(more.count)}, ":at": {"N": str(to_micros(more.at))}},
+        }
+        partition.tables.call("update_item", request, partition.deadline)
+    for previous, card in more.reviews:
+        with suppress(Cancelled):
+            run(partition.tables, partition.key, [_review(partition, id, previous, card)], partition.deadline)
+
+
+def _review(partition: Partition, id: str, previous: str | None, card: str) -> Action:
+    table = partition.tables.usage
+    if previous is None:
+        return Action(id, "attribute_not_exists(#card)", set={"card": card}, table=table, own=True)
+    values: dict[str, Value] = {":previous": previous}
+    return Action(id, "#card = :previous", values, set={"card": card}, table=table, own=True)

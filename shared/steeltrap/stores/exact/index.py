@@ -1,0 +1,300 @@
+"""The search index of one user, in memory: rebuilt from the file, kept right by its change number.
+
+Each visible memory has a slot; a matrix holds the vectors of all chunks, postings the terms. When many
+slots are dead, or the file was emptied, the index is loaded again.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
+from ...ports import Probe
+from ...text.limits import from_key
+from .columns import KeywordLeg, Mask, Row, Slots, columns
+from .postings import Postings
+from .vectors import SCAN_FROM, Leading, Matrix, Signs, cosines, cosines_of
+
+_BLOCK_BYTES: Final = 32 * 1024 * 1024
+_LOAD_ROWS: Final = 1024
+
+_COLUMNS: Final = (
+    "memory.n, id, turn, episode, scope, conversation_id, speaker, created_at, occurred_at, traits, expires_at, "
+    "superseded_at, pinned, surprise, importance, terms, vectors "
+)
+_ALL: Final = f"SELECT {_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
+# Without the hint SQLite walks the whole table for the few rows that are new.
+_NEW: Final = (
+    f"SELECT deleted_at IS NOT NULL, {_COLUMNS} FROM memory INDEXED BY memory_change LEFT JOIN search USING (n) "
+    "WHERE change > ?"
+)
+
+POOL: Final = 4000
+"""So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
+LARGE_POOL: Final = 1000
+_ESTIMATED: Final = 3
+"""Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
+_FEW: Final = 4
+"""Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
+
+
+class Index:
+    """Not safe for threads: its owner holds a lock."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.degraded: str | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self.generation: str | None = None
+        self.change = 0
+        self._slots = Slots()
+        self._matrix = Matrix(self.dimension)
+        self._one_chunk_each = True
+        self._speakers: frozenset[str] | None = None
+        self._postings = Postings()
+        self._signs = Signs(self.dimension)
+        self._leading = Leading(self.dimension)
+
+    def refresh(self, connection: apsw.Connection, degraded: str | None = None) -> None:
+        """Take in what was written since the last time; only words where it is told why there are no vectors."""
+        if (degraded is None) != (self.degraded is None):
+            self._clear()
+        self.degraded = degraded
+        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')"))
+        if meta.get("generation") != self.generation or self._slots.dead > 64 + self._slots.size // 4:
+            self._clear()
+            self.generation = meta.get("generation")
+        change = meta.get("change", 0)
+        if change == self.change:
+            return
+        if self.change == 0:
+            self._reserve(connection)
+            cursor = connection.execute(_ALL)
+            while rows := list(islice(cursor, _LOAD_ROWS)):
+                self._add([Row(*row) for row in rows])
+        else:
+            for (n,) in connection.execute("SELECT n FROM purge WHERE change > ?", (self.change,)):
+                self._slots.kill(n)
+            fresh = []
+            for deleted, *row in connection.execute(_NEW, (self.change,)):
+                self._slots.kill(row[0])
+                if not deleted:
+                    fresh.append(Row(*row))
+            self._add(fresh)
+        self._postings.settle()
+        self._speakers = None
+        self.change = change
+
+    def memory(self) -> int:
+        """Bytes held, about."""
+        approximate = self._signs.memory() + self._leading.memory()
+        return self._matrix.memory() + approximate + self._slots.memory() + self._postings.size()
+
+    def base(self, filter: Filter, now: int) -> Mask:
+        """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
+        return self._slots.base(now, filter)
+
+    def has_superseded(self) -> bool:
+        """Whether any slot was superseded, dead ones and all."""
+        return self._slots.has_superseded
+
+    def without_episodes(self, filter: Filter) -> Mask:
+        """The slots that are no episodes, and those of the conversation that the filter includes."""
+        return self._slots.without_episodes(turns=filter.include_turns, turns_of=filter.turns_of)
+
+    def in_scopes(self, filter: Filter) -> Mask:
+        """The slots whose scope the filter admits."""
+        return self._slots.in_scopes(filter)
+
+    def among(self, rows: Sequence[int]) -> Mask:
+        """The slots of these row numbers."""
+        return self._slots.among(rows)
+
+    def bm25(self, tokens: Sequence[str], counted: Mask, among: Mask) -> KeywordLeg:
+        """The BM25 score of every slot of `among`, by the statistics of `counted`, and what each term adds where."""
+        scores, terms, frequencies = self._postings.scores(tokens, self._slots.column("length"), counted, among)
+        return KeywordLeg(scores, terms, frequencies, int(np.count_nonzero(counted)))
+
+    def speakers(self) -> frozenset[str]:
+        """Those who say at least two of the memories."""
+        if self._speakers is None:
+            self._speakers = self._slots.frequent_speakers()
+        return self._speakers
+
+    def candidates(
+        self,
+        admitted: Mask,
+        embedding: Embedding | None,
+        keyword: KeywordLeg | None,
+        per_leg: int | None,
+        *,
+        by_term: bool,
+        during: Sequence[tuple[int, int]] = (),
+    ) -> Candidates:
+        """The best admitted slots of each leg, with both scores. Only a keyword leg score above 0 counts. The newest of
+        what happened `during` some stretches of time are among them.
+
+        What is ranked by its terms is ranked among all that are admitted, as long as those are no more than `POOL`. In
+        a large space the best cosines are those of the highest estimates.
+        """
+        if by_term and per_leg is not None:
+            per_leg = None if np.count_nonzero(admitted) <= POOL else max(per_leg, LARGE_POOL)
+        chosen = np.zeros(self._slots.size, np.bool_)
+        if during:
+            chosen |= self._slots.during(during, admitted, per_leg)
+        # Of the leg of meaning without a limit all are chosen.
+        if keyword is not None and (per_leg is not None or embedding is None):
+            chosen[self._slots.best(keyword.scores, admitted & (keyword.scores > 0), per_leg)] = True
+        cosine = None
+        if embedding is not None:
+            query = np.frombuffer(embedding, "<f4")
+            if by_term and per_leg is not None and self._matrix.size > SCAN_FROM:
+                near = self._probably_best(query, admitted, _ESTIMATED * per_leg)
+                admitted = chosen.copy()
+                admitted[near] = True
+            cosine = self._cosines(query, admitted)
+            chosen[self._slots.best(cosine, admitted, per_leg)] = True
+        return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term, dated=bool(during))
+
+    def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of these row numbers' memories by id, a view each; what has none is left out."""
+        slots = self._slots.of_rows(rows)
+        keys, first, chunks = (self._slots.column(name)[slots] for name in ("key", "first", "chunks"))
+        ranges = zip(keys, first.tolist(), chunks.tolist(), strict=True)
+        return {from_key(key.tobytes()): self._matrix.rows[at : at + count] for key, at, count in ranges if count}
+
+    def look_around(
+        self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False
+    ) -> list[Surroundings]:
+        """The nearest slot, and those of the probe's scope that reach the floor, turns left out.
+
+        In a large space only the probably nearest are compared, unless it must be `exact`.
+        """
+        base = self._slots.base(now)
+        if self._matrix.size > SCAN_FROM and not exact:
+            self._signs.take_in(self._matrix.rows)
+            return [self._surroundings(probe, *self._probable(probe), base, floor, top_k) for probe in probes]
+        per_block = max(1, _BLOCK_BYTES // (4 * max(1, self._matrix.size)))
+        found: list[Surroundings] = []
+        block: list[Probe] = []
+        for probe in probes:
+            if block and sum(len(p.embeddings) for p in block) + len(probe.embeddings) > per_block:
+                found += self._around(block, base, floor, top_k)
+                block = []
+            block.append(probe)
+        return found + (self._around(block, base, floor, top_k) if block else [])
+
+    def _probable(self, probe: Probe) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """The slots whose signs say that they are near, with their cosines."""
+        vectors = [np.frombuffer(embedding, "<f4") for embedding in probe.embeddings]
+        rows = self._signs.probably_near(vectors[0])
+        if len(vectors) > 1:
+            rows = np.unique(np.concatenate([rows, *map(self._signs.probably_near, vectors[1:])]))
+        chunks = self._matrix.rows[rows]
+        cosine: NDArray[np.float32] = np.maximum.reduce([cosines(chunks, vector) for vector in vectors])
+        if self._one_chunk_each:
+            return rows, cosine
+        having = np.flatnonzero(self._slots.column("chunks"))
+        owners = having[self._slots.column("first")[having].searchsorted(rows, "right") - 1]
+        slots, first = np.unique(owners, return_index=True)
+        return slots, np.maximum.reduceat(cosine, first)
+
+    def _around(self, probes: Sequence[Probe], base: Mask, floor: float, top_k: int) -> list[Surroundings]:
+        vectors = np.frombuffer(b"".join(v for p in probes for v in p.embeddings), "<f4")
+        rows = self._matrix.rows
+        # One vector takes the path that is bound by memory only; it is faster than a thin product.
+        one = len(vectors) == self.dimension
+        similar = cosines(rows, vectors)[np.newaxis] if one else vectors.reshape(-1, self.dimension) @ rows.T
+        everywhere = np.arange(self._slots.size)
+        found = []
+        first = 0
+        for probe in probes:
+            of_probe = similar[first : first + len(probe.embeddings)]
+            first += len(probe.embeddings)
+            nearest_chunk = of_probe[0] if len(of_probe) == 1 else of_probe.max(axis=0)
+            cosine = self._best_chunk(nearest_chunk)
+            found.append(self._surroundings(probe, everywhere, cosine, base, floor, top_k))
+        return found
+
+    def _surroundings(
+        self,
+        probe: Probe,
+        slots: NDArray[np.intp],
+        cosine: NDArray[np.float32],
+        base: Mask,
+        floor: float,
+        top_k: int,
+    ) -> Surroundings:
+        seen = base[slots]
+        if probe.leave_out is not None:
+            seen &= self._slots.column("key")[slots] != np.void(bytes.fromhex(probe.leave_out.replace("-", "")))
+        slots, cosine = slots[seen], cosine[seen]
+        if not len(slots):
+            return Surroundings(nearest=None)
+        top = cosine == cosine.max()
+        [nearest, *_] = self._neighbours(slots[top], cosine[top])
+        near = cosine >= floor
+        if probe.scope is not None:
+            near &= self._slots.in_scope(probe.scope)[slots]
+        return Surroundings(nearest=nearest, near=tuple(self._neighbours(slots[near], cosine[near])[:top_k]))
+
+    def _neighbours(self, slots: NDArray[np.intp], cosine: NDArray[np.float32]) -> list[Neighbour]:
+        order = self._slots.order(slots, cosine)
+        keys = self._slots.column("key")[slots]
+        return [Neighbour(from_key(keys[i].tobytes()), float(cosine[i])) for i in order]
+
+    def _probably_best(self, query: NDArray[np.float32], admitted: Mask, count: int) -> NDArray[np.intp]:
+        """The admitted slots whose estimated cosines are the highest, `count` of them."""
+        self._leading.take_in(self._matrix.rows)
+        return self._slots.best(self._best_chunk(self._leading.estimates(query)), admitted, count)
+
+    def _cosines(self, query: NDArray[np.float32], admitted: Mask) -> NDArray[np.float32]:
+        """The best chunk's cosine of the admitted slots; any number at the others."""
+        if np.count_nonzero(admitted) > self._slots.size // _FEW:
+            return self._best_chunk(cosines(self._matrix.rows, query))
+        slots = np.flatnonzero(admitted)
+        cosine = np.zeros(self._slots.size, np.float32)
+        if self._one_chunk_each:
+            cosine[slots] = cosines_of(self._matrix.rows, slots, query)
+            return cosine
+        chunks = self._slots.column("chunks")[slots]
+        slots, chunks = slots[chunks > 0], chunks[chunks > 0]
+        if len(slots):
+            before = chunks.cumsum() - chunks
+            rows = np.repeat(self._slots.column("first")[slots] - before, chunks) + np.arange(chunks.sum())
+            cosine[slots] = np.maximum.reduceat(cosines_of(self._matrix.rows, rows, query), before)
+        return cosine
+
+    def _best_chunk(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._one_chunk_each:
+            return cosine
+        best = np.zeros(self._slots.size, np.float32)
+        having = np.flatnonzero(self._slots.column("chunks"))
+        if len(having):
+            best[having] = np.maximum.reduceat(cosine, self._slots.column("first")[having])
+        return best
+
+    def _reserve(self, connection: apsw.Connection) -> None:
+        [(slots, size)] = connection.execute(
+            "SELECT count(*), total(length(vectors)) FROM memory JOIN search USING (n) WHERE deleted_at IS NULL"
+        )
+        self._slots.reserve(slots)
+        self._matrix.reserve(int(size) // (4 * self.dimension))
+
+    def _add(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        stored = [row.vectors or b"" if self.degraded is None else b"" for row in rows]
+        vectors = np.frombuffer(b"".join(stored), "<f4").reshape(-1, self.dimension)
+        size = 4 * self.dimension
+        chunks = np.fromiter((len(of_row) // size for of_row in stored), np.int64, len(rows))
+        lengths = self._postings.add(self._slots.size, [row.terms or b"" for row in rows])
+        first = self._matrix.append(vectors) + chunks.cumsum() - chunks
+        self._slots.add(rows, lengths=lengths, first=first, chunks=chunks)
+        self._one_chunk_each = self._one_chunk_each and bool((chunks == 1).all())

@@ -1,0 +1,229 @@
+"""One alias of OpenSearch as the index of every user."""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from opensearchpy import OpenSearch
+
+from ...errors import SteeltrapError
+from ...model import Query
+from ...ports import Deadline, Document, Indexed, IndexedCandidate, IndexedSurroundings, Probe, Tombstone
+from ..exact.postings import word_digest
+from . import queries
+from .client import STALE, bulk, failure, parts, refusal
+from .documents import has_direction, to_lines
+from .indices import Indices
+from .queries import Body, LookAround, UserFilter
+
+_log = logging.getLogger("steeltrap")
+
+BULK_BYTES: Final = 4 * 1024 * 1024
+BODIES: Final = 100
+_REMEMBERED: Final = 4096
+_MISSING: Final = 404
+_CHECK_SECONDS: Final = 5.0
+_NEEDED: Final = ",".join(
+    f"responses.{part}"
+    for part in (
+        *("hits.hits._score", "hits.hits.fields", "hits.hits.sort", "aggregations"),
+        *("error.type", "status", "timed_out", "_shards.failed"),
+    )
+)
+
+
+class OpenSearchIndex:
+    """An `Index` behind an alias. Safe for threads; what it remembers of users only makes it choose better."""
+
+    def __init__(self, client: OpenSearch, indices: Indices) -> None:
+        self._client = client
+        self._indices = indices
+        self.alias = indices.alias
+        self._known: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        user: str,
+        query: Query,
+        *,
+        now: int,
+        deadline: Deadline,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> Indexed:
+        allowed = UserFilter(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        tokens = list(dict.fromkeys(query.tokens))
+        legs: dict[str, Body] = {}
+        if query.per_leg is None:
+            legs["all"] = queries.every_match(allowed, query, tokens, None)
+        elif query.per_leg > 0:
+            if tokens:
+                legs["keyword"] = queries.keyword_leg(allowed, query, tokens, self._recall(user))
+            if query.embedding is not None:
+                legs["semantic"] = queries.semantic_leg(allowed, query, query.embedding)
+        statistics, *found = self._ask(
+            user, [queries.statistics(allowed, query.filter, tokens), *legs.values()], deadline
+        )
+        if (wrong := failure(statistics)) is not None:
+            raise wrong
+        by_leg, degraded = _what_answered(dict(zip(legs, found, strict=True)))
+        if query.per_leg is None:
+            by_leg["all"] += self._rest(allowed, query, tokens, by_leg["all"], deadline)
+        seen = statistics["aggregations"]["seen"]
+        stored, length = int(seen["doc_count"]), int(seen["length"]["value"])
+        self._remember(user, stored, length)
+        return Indexed(
+            candidates=tuple(_candidates(by_leg, tokens, query)),
+            stored=stored,
+            admitted=int(seen["admitted"]["doc_count"]),
+            length=length,
+            frequencies=tuple(bucket["doc_count"] for bucket in seen["having"]["buckets"]) if tokens else (),
+            newest=queries.newest(statistics),
+            degraded=degraded,
+        )
+
+    def look_around(
+        self,
+        user: str,
+        probes: Sequence[Probe],
+        *,
+        now: int,
+        floor: float,
+        top_k: int,
+        deadline: Deadline,
+        before: int | None = None,
+        leave_out: Sequence[str] = (),
+    ) -> list[IndexedSurroundings]:
+        if not probes:
+            return []
+        allowed = UserFilter(user=user, now=now, before=before, leave_out=tuple(leave_out))
+        asking = LookAround(allowed, probes, floor, top_k)
+        return asking.read(self._ask(user, asking.bodies, deadline))
+
+    def write(
+        self, documents: Sequence[Document | Tombstone], deadline: Deadline, *, again: bool = False
+    ) -> dict[int, SteeltrapError]:
+        """As the port says; `again` writes what is there in the same version too."""
+        wrong: dict[int, SteeltrapError] = {}
+        first = 0
+        aliases = self._indices.write_set(deadline)
+        lines = [b"".join([to_lines(document, alias, again=again) for alias in aliases]) for document in documents]
+        for block in _blocks(lines):
+            try:
+                items = bulk(self._client, b"".join(block), len(block) * len(aliases), deadline)
+            except SteeltrapError as error:
+                if not first:
+                    raise
+                return wrong | dict.fromkeys(range(first, len(documents)), error)
+            if any(item["status"] == _MISSING for item in items):
+                self._indices.relearn()  # an index that was being built is searched by now, or given up
+            for at, item in enumerate(items):
+                if (refused := _refused(item)) is not None:
+                    wrong[first + at // len(aliases)] = refused
+            first += len(block)
+        return wrong
+
+    def check(self) -> None:
+        """Raises Unavailable when no index is behind the alias, or a part of it doesn't answer."""
+        self._client.search(
+            index=self.alias,
+            body={"size": 0},
+            allow_partial_search_results=False,
+            request_timeout=self._indices.within(_CHECK_SECONDS),
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _ask(self, user: str, bodies: Sequence[Body], deadline: Deadline) -> list[Mapping[str, Any]]:
+        """The parts of a `_msearch`, in order, over one user's shard."""
+        address = {"routing": user, "preference": user, "allow_partial_search_results": False}
+        header = {"index": self.alias, **address}
+        found: list[Mapping[str, Any]] = []
+        for start in range(0, len(bodies), BODIES):
+            within = {"timeout": f"{max(1, int(1000 * deadline.before()))}ms"}
+            asked = [line for body in bodies[start : start + BODIES] for line in (header, body | within)]
+            answer = self._client.msearch(body=asked, filter_path=_NEEDED, request_timeout=deadline)
+            found += parts(answer, "responses", len(asked) // 2)
+        return found
+
+    def _rest(
+        self,
+        allowed: UserFilter,
+        query: Query,
+        tokens: Sequence[str],
+        block: Sequence[Mapping[str, Any]],
+        deadline: Deadline,
+    ) -> list[Mapping[str, Any]]:
+        """What comes behind a full block of all matches."""
+        rest: list[Mapping[str, Any]] = []
+        while len(block) == queries.MOST:
+            body = queries.every_match(allowed, query, tokens, block[-1]["sort"][0])
+            [part] = self._ask(allowed.user, [body], deadline)
+            if (wrong := failure(part)) is not None:
+                raise wrong
+            block = queries.hits(part)
+            rest += block
+        return rest
+
+    def _recall(self, user: str) -> tuple[int, float] | None:
+        with self._lock:
+            return self._known.get(user)
+
+    def _remember(self, user: str, documents: int, length: int) -> None:
+        with self._lock:
+            self._known[user] = (documents, length / max(1, documents))
+            self._known.move_to_end(user)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+def _what_answered(legs: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, list[Any]], str | None]:
+    """The hits of the legs that answered and a word on the one that did not. Raises when none did."""
+    wrong = {leg: error for leg, part in legs.items() if (error := failure(part)) is not None}
+    if wrong and len(wrong) == len(legs):
+        raise next(iter(wrong.values()))
+    found = {leg: queries.hits(part) for leg, part in legs.items() if leg not in wrong}
+    if not wrong:
+        return found, None
+    [(leg, error)] = wrong.items()
+    _log.warning("the index's %s leg failed: %s", leg, error.message)
+    return found, f"the {leg} search failed ({error.message})"
+
+
+def _candidates(
+    by_leg: Mapping[str, Sequence[Mapping[str, Any]]], tokens: Sequence[str], query: Query
+) -> list[IndexedCandidate]:
+    digests = [word_digest(token) for token in tokens]
+    scored = query.embedding is not None and has_direction(query.embedding)
+    level = None if query.embedding is None else 0.0
+    found: dict[str, IndexedCandidate] = {}
+    for hits in by_leg.values():
+        for hit in hits:
+            id = queries.identity(hit)
+            if id not in found:
+                found[id] = queries.candidate(hit, digests, scored=scored, level=level)
+    return list(found.values())
+
+
+def _blocks(lines: Sequence[bytes]) -> list[list[bytes]]:
+    """Documents in requests of a bounded size; one that is larger by itself goes alone."""
+    blocks: list[list[bytes]] = []
+    room = 0
+    for line in lines:
+        if not blocks or len(line) > room:
+            blocks.append([])
+            room = BULK_BYTES
+        blocks[-1].append(line)
+        room -= len(line)
+    return blocks
+
+
+def _refused(item: Mapping[str, Any]) -> SteeltrapError | None:
+    status = int(item["status"])
+    if status < 300 or status == STALE:
+        return None
+    return refusal(status, str(item.get("error", {}).get("type", "")))

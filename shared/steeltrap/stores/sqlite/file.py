@@ -1,0 +1,414 @@
+"""One user's open file: a connection to read by, one to write by, the index over it, and how its memories are read.
+
+
+Counts are added, a card is replaced only where it is still the one the review began from. What is in the
+buffer when a process dies is lost, by contract.
+
+Readers and writers don't wait for each other; two readers of one user do, for well under a millisecond.
+Locks are taken in one order: to flush, to write or to open, SQLite's own, to read. So nothing waits for SQLite's
+write lock while it holds the lock to read, which a writer may want.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ...errors import SteeltrapError, Unavailable
+from ...model import Usage, from_micros, to_micros
+from ...ports import Deadline
+from ...text.limits import to_key
+from ..data_folder import DataFolder
+from ..exact.index import Index
+from ..usage_buffer import Pending, UsageBuffer
+from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
+from .header import Header
+from .opening import WRITER_KIB, Identity, Opened, identity, open_file
+from .rows import AMONG, to_keys
+from .schema import TABLES
+from .scrubbing import Reserve, scrub
+
+
+class Connections:
+    """A connection to read by and one to write by, each opened when it is needed.
+
+    Not safe for threads: whoever calls holds the lock to read or to write, and to close anything both.
+    """
+
+    def __init__(self, path: Path, data: DataFolder) -> None:
+        self._path = path
+        self._data = data
+        self.reader: Opened | None = None
+        self.writer: Opened | None = None
+
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return (self.reader is not None) + (self.writer is not None)
+
+    @property
+    def are_replaced(self) -> bool:
+        """Whether another file is at the path. One connection to the old one is enough: its log would be read as the
+        new one's."""
+        return any(opened is not None and not opened.is_in_place for opened in (self.reader, self.writer))
+
+    def find(self) -> Identity | None:
+        """What is at the path. Raises Unavailable when it was there and is gone."""
+        there = identity(self._path)
+        if there is None:
+            self._data.require()
+            if self.count:
+                raise Unavailable(
+                    f"The file {self._path.name} was removed while it was in use: put it back, or restart to begin "
+                    "with an empty one.",
+                    retryable=False,
+                    part="store",
+                )
+        return there
+
+    def to_write(self, *, new: bool) -> Opened:
+        """The connection to write by; a `new` file is made if it is not there."""
+        if self.writer is None:
+            if new:
+                self._data.make()
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+            self.writer = open_file(self._path, new=new, cache_kib=WRITER_KIB)
+        return self.writer
+
+    def take_logs_along(self) -> None:
+        """Move the logs of a file that was replaced into it. Raises SteeltrapError, with all still open."""
+        for opened in (self.writer, self.reader):
+            if opened is not None:
+                opened.take_log_along()
+
+    def close(self) -> None:
+        """Close what is open."""
+        for opened in (self.reader, self.writer):
+            if opened is not None:
+                opened.connection.close()
+        self.reader = self.writer = None
+
+
+_FLUSH = """
+INSERT INTO usage (n, access_count, last_accessed_at)
+SELECT n, :count, :at FROM memory WHERE id = :key
+ON CONFLICT (n) DO UPDATE SET
+  access_count = access_count + excluded.access_count,
+  last_accessed_at = max(coalesce(last_accessed_at, 0), excluded.last_accessed_at)
+"""
+_REVIEW = """
+INSERT INTO usage (n, access_count, card) SELECT n, 0, :card FROM memory WHERE id = :key
+ON CONFLICT (n) DO UPDATE SET card = excluded.card WHERE card IS :previous
+"""
+
+_READ = "SELECT id, access_count, last_accessed_at, card FROM usage JOIN memory USING (n)"
+_MANY = 5_000
+"""From so many ids on, reading all that was ever accessed is quicker than looking each one up."""
+
+
+def write_usage(connection: apsw.Connection, pending: Mapping[str, Pending]) -> None:
+    """Put what was pending into the file, inside a transaction."""
+    for id, more in pending.items():
+        key = to_key(id)
+        if more.count and more.at:
+            connection.execute(_FLUSH, {"key": key, "count": more.count, "at": to_micros(more.at)})
+        for previous, card in more.reviews:
+            write_review(connection, id, previous, card)
+
+
+def write_review(connection: apsw.Connection, id: str, previous: str | None, card: str) -> bool:
+    """Put a card in place of `previous`; whether that was the one there."""
+    before = connection.total_changes()
+    connection.execute(_REVIEW, {"key": to_key(id), "card": card, "previous": previous})
+    return connection.total_changes() > before
+
+
+def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
+    """What the file knows of these memories."""
+    keys = {to_key(id): id for id in ids}
+    if len(keys) < _MANY:
+        found = connection.execute(f"{_READ} WHERE {AMONG}", (to_keys(ids),))
+    else:
+        found = connection.execute(_READ)
+    return {
+        keys[key]: Usage(access_count=count, last_accessed_at=None if at is None else from_micros(at), card=card)
+        for key, count, at, card in found
+        if key in keys
+    }
+
+
+_log = logging.getLogger("steeltrap")
+
+DESCRIPTORS: Final = 6
+"""What an open file costs at most: two connections, each with the database and its log, and shared memory."""
+
+
+_FLUSH_SECONDS: Final = 1.0
+
+
+class UserFile:
+    """Made without touching the disk; the file comes to be with the first write.
+
+    A file that is put in its place while it is open is the one that is served from then on. One that is removed is
+    an error until it is put back or the file is closed: what was acknowledged is never silently gone.
+    """
+
+    def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve) -> None:
+        self.path = path
+        self.embedder = header.embedder
+        self.dimension = header.dimension
+        self.reserve = reserve
+        self.header = header
+        self._data = data
+        self._connections = Connections(path, data)
+        self._read_lock = threading.Lock()
+        self._open_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._flush_lock = threading.Lock()
+        self._index = Index(header.dimension)
+        self._data_version = -1
+        self._changes_before = 0
+        self._checked = False
+        self.usage = UsageBuffer()
+
+    def is_there(self) -> bool:
+        """Whether the user has a file. Raises Unavailable for one that was removed while it was open."""
+        with translated(self.path):
+            return self._connections.find() is not None
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection | None]:
+        """The reading connection, or None while the user has no file."""
+        while True:
+            with self._read_lock, translated(self.path):
+                there = self._connections.find()
+                reader = self._connections.reader
+                if there is None:
+                    yield None
+                    return
+                if reader is not None and reader.file == there:
+                    if not self._checked:
+                        self._checked = self.header.check(reader.connection, self.path)
+                    yield reader.connection
+                    return
+            self._open_reader()
+
+    @contextmanager
+    def searching(self) -> Iterator[tuple[apsw.Connection, Index] | None]:
+        """The reading connection and an index that has all that is committed, or None without a file."""
+        with self.reading() as connection:
+            if connection is None:
+                yield None
+                return
+            version = connection.execute("PRAGMA data_version").get
+            if version != self._data_version:
+                self._checked = self.header.check(connection, self.path)
+                self._index.refresh(connection, self.header.degraded(connection))
+                self._data_version = version
+            yield connection, self._index
+
+    @contextmanager
+    def writing(self, deadline: Deadline) -> Iterator[tuple[apsw.Connection, int]]:
+        """A transaction, with the number that its changes get; all of it is durable at the end."""
+        with self._write_turn(deadline.before()), self._transaction(deadline.before()) as connection:
+            change = self.header.begin(connection, self.path)
+            self._changes_before = connection.total_changes()
+            yield connection, change
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
+
+    def is_embedded(self) -> bool:
+        """Whether all vectors are this embedder's, and none are being made."""
+        if not self.is_there():
+            return True
+        with self.rewriting() as connection:
+            return self.header.is_embedded(connection, self.path)
+
+    @contextmanager
+    def rewriting(self) -> Iterator[apsw.Connection]:
+        """A transaction over the whole file, whichever embedder made its vectors."""
+        with self._write_turn(), self._transaction(OPEN_SECONDS) as connection:
+            self.header.check_owner(connection, self.path)
+            yield connection
+
+    @contextmanager
+    def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
+        """The index as of a transaction that holds the write lock: nothing can change beside it.
+
+        What the transaction itself has written goes into an index of its own: it may be rolled back.
+        """
+        with self._read_lock:
+            unwritten = connection.total_changes() == self._changes_before
+            index = self._index if unwritten else Index(self.dimension)
+            index.refresh(connection, self.header.degraded(connection))
+            yield index
+
+    def wipe(self, deadline: Deadline) -> bool:
+        """Remove everything, the user's name too; the file stays as an empty shell.
+
+        It is emptied, not unlinked: a handle that another process holds then writes into a fresh space,
+        where a write to an unlinked file would be acknowledged and lost. False when it was empty.
+        """
+        self.usage.take()
+        with self._write_turn(deadline.before()):
+            with translated(self.path):
+                if identity(self.path) is None:
+                    self._data.require()
+                    with self._read_lock:
+                        self._let_go()  # of a file that was removed
+                    return False
+            was_there = self.reserve.with_room(lambda: self._empty(deadline))
+        self.scrub(deadline)
+        return was_there
+
+    def scrub(self, deadline: Deadline) -> None:
+        """Leave no byte of what was removed. Raises Unavailable."""
+        with self._write_turn(deadline.before()), translated(self.path):
+            scrub(self._open_writer().connection, self._read_lock, deadline)
+
+    def flush_usage(self) -> None:
+        """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
+        try:
+            # Who comes second waits until the first has written what it took.
+            with self._flush_lock:
+                if not self.usage or not self.is_there():
+                    return
+                pending = self.usage.take()
+                with self._write_turn(), self._transaction(_FLUSH_SECONDS) as connection:
+                    write_usage(connection, pending)
+        except SteeltrapError as error:
+            self.usage.take()
+            _log.warning("reading statistics were not kept: %s", error)
+
+    def memory(self) -> int:
+        """Bytes held, about: the index and what the connections cache."""
+        return self._index.memory() + self._connections.count * CONNECTION_BYTES
+
+    def close(self) -> None:
+        """Flush what was read and let go of the file, behind everyone who uses it."""
+        self.flush_usage()
+        with self._write_lock, self._read_lock:
+            try:
+                self._let_go()
+            except SteeltrapError as error:
+                _log.warning("a replaced file kept its log: %s", error)
+                self._disconnect()
+
+    def put_away(self) -> bool:
+        """Close it, unless it is in use, here or by a writer in another process: False then. Waits for nobody."""
+        with ExitStack() as held:
+            for lock in (self._flush_lock, self._write_lock):
+                if not lock.acquire(blocking=False):
+                    return False
+                held.callback(lock.release)
+            if self.usage and not self._flush_at_once():
+                return False
+            if not self._read_lock.acquire(blocking=False):
+                return False
+            held.callback(self._read_lock.release)
+            try:
+                self._let_go()
+            except SteeltrapError:
+                return False
+            return True
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it is read or written right now."""
+        return any(lock.locked() for lock in (self._flush_lock, self._write_lock, self._open_lock, self._read_lock))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a connection."""
+        return self._connections.count > 0
+
+    @property
+    def is_open_to_write(self) -> bool:
+        """Whether it was written since it was opened."""
+        return self._connections.writer is not None
+
+    def _empty(self, deadline: Deadline) -> bool:
+        connection = self._open_writer().connection
+        # Overwriting all of a large file would need as much room again in the log. Scrubbing cuts the file off.
+        connection.pragma("secure_delete", "off")
+        try:
+            with self._transaction(deadline.before()):
+                meta = self.header.check_owner(connection, self.path)
+                for table in TABLES:
+                    connection.execute(f"DELETE FROM {table}")
+        finally:
+            connection.pragma("secure_delete", "on")
+        return bool(meta)
+
+    def _flush_at_once(self) -> bool:
+        """Whether another process's write is not in the way of the reading statistics."""
+        try:
+            if self.is_there():
+                with self._transaction(0) as connection:
+                    write_usage(connection, self.usage.take())
+        except SteeltrapError as error:
+            if self.usage and error.can_retry:
+                return False
+            self.usage.take()
+            _log.warning("reading statistics were not kept: %s", error)
+        return True
+
+    @contextmanager
+    def _write_turn(self, timeout: float = -1) -> Iterator[None]:
+        if not self._write_lock.acquire(timeout=timeout):
+            raise Unavailable("The memory store is busy; try again.", part="store")
+        try:
+            yield
+        finally:
+            self._write_lock.release()
+
+    @contextmanager
+    def _transaction(self, timeout: float) -> Iterator[apsw.Connection]:
+        """A transaction, in one's turn to write, in the file that is at the path before and after its commit."""
+        opened = self._open_writer()
+        with writing(opened.connection, self.path, timeout):
+            yield opened.connection
+            self._require_in_place(opened)
+        # Replaced between that look and the commit, the file that was written is not the one that is served.
+        self._require_in_place(opened)
+
+    def _require_in_place(self, opened: Opened) -> None:
+        if not opened.is_in_place:
+            raise Unavailable(
+                f"The file {self.path.name} was replaced or removed while it was written; try again.", part="store"
+            )
+
+    def _let_go(self) -> None:
+        """Close what is open. With the locks to write and to read. Raises SteeltrapError, with all still open."""
+        self._connections.take_logs_along()
+        self._disconnect()
+
+    def _disconnect(self) -> None:
+        self._connections.close()
+        self._index = Index(self.dimension)
+        self._data_version = -1
+        self._checked = False
+
+    def _open_reader(self) -> None:
+        if self._connections.are_replaced:
+            with self._write_turn(OPEN_SECONDS), self._read_lock:
+                if self._connections.are_replaced:
+                    self._let_go()
+        # Not under the lock to read: making or migrating a file waits for SQLite's write lock, whose holder
+        # may want to look into the index.
+        with self._open_lock:
+            if self._connections.reader is None:
+                opened = open_file(self.path)
+                with self._read_lock:
+                    self._connections.reader = opened
+
+    def _open_writer(self) -> Opened:
+        with translated(self.path):
+            there = self._connections.find()
+            if self._connections.are_replaced:
+                with self._read_lock:
+                    self._let_go()
+            return self._connections.to_write(new=there is None)

@@ -1,0 +1,231 @@
+"""What a file says of itself: whose memories it has, which embedder made its vectors, how many changes it has seen; and
+the vectors of another embedder, made beside those in use.
+
+
+`meta` names the embedder for which they are made. A write that changes a memory's text drops what was made for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Final, NamedTuple
+
+import apsw
+
+from ...errors import Conflict, Unavailable
+from ...model import Memory, UserRef
+from ...ports import Entry
+from ...record import from_image
+from ...text.words import WORDS_VERSION
+from ...version import VERSION
+from .connection import select
+from .rows import AMONG, to_keys, to_terms
+
+_KEYS: Final = ("next_embedder", "next_dimension", "next_version")
+_BLOCK: Final = 256
+
+
+class Unstaged(NamedTuple):
+    """A memory without new vectors, and the number of the transaction that wrote it last."""
+
+    n: int
+    change: int
+    memory: Memory
+
+
+def is_staged_for(meta: Mapping[str, Any], embedder: str, dimension: int) -> bool:
+    """Whether vectors are being made for this embedder."""
+    return (meta.get("next_embedder"), meta.get("next_dimension")) == (embedder, dimension)
+
+
+def is_staging_begun(meta: Mapping[str, Any]) -> bool:
+    """Whether vectors are being made for any embedder."""
+    return "next_embedder" in meta
+
+
+def begin_staging(connection: apsw.Connection, embedder: str, dimension: int) -> None:
+    """Go on with what was made for this embedder by this version, or start from nothing."""
+    wanted: tuple[str | int, ...] = (embedder, dimension, VERSION)
+    meta = _meta(connection)
+    if tuple(meta.get(key) for key in _KEYS) != wanted:
+        connection.execute("DELETE FROM staged")
+        connection.executemany(
+            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", zip(_KEYS, wanted, strict=True)
+        )
+
+
+def unstaged(connection: apsw.Connection, embedder: str, dimension: int, after: int) -> list[Unstaged]:
+    """A block of the memories behind a row number that have no new vectors.
+
+    Raises Conflict when another run took over.
+    """
+    if not is_staged_for(_meta(connection), embedder, dimension):
+        raise Conflict(
+            "Another `steeltrap reembed` has begun or is done; run it again to see whether all is.", part="embedder"
+        )
+    rows = select(
+        connection,
+        "SELECT n, change, image FROM memory JOIN search USING (n) LEFT JOIN staged USING (n) "
+        "WHERE staged.n IS NULL AND n > ? ORDER BY n LIMIT ?",
+        (after, _BLOCK),
+    )
+    return [Unstaged(n, change, from_image(image)) for n, change, image in rows]
+
+
+def stage(connection: apsw.Connection, block: Sequence[Unstaged], entries: Sequence[Entry]) -> None:
+    """Keep the new vectors and tokens of a block, but for memories that were written meanwhile."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO staged (n, terms, vectors) "
+        "SELECT n, :terms, :vectors FROM memory JOIN search USING (n) WHERE n = :n AND change = :change",
+        [
+            {
+                "n": each.n,
+                "change": each.change,
+                "terms": to_terms(entry.tokens or ()),
+                "vectors": b"".join(entry.embeddings or ()),
+            }
+            for each, entry in zip(block, entries, strict=True)
+        ],
+    )
+
+
+def move_staged(connection: apsw.Connection, ids: Sequence[str]) -> None:
+    """Put aside the vectors of memories that were just written by the embedder for which vectors are made."""
+    connection.execute(
+        "INSERT OR REPLACE INTO staged (n, terms, vectors) "
+        f"SELECT n, terms, vectors FROM memory JOIN search USING (n) WHERE {AMONG}",
+        (to_keys(ids),),
+    )
+    connection.execute(
+        f"UPDATE search SET vectors = x'' WHERE n IN (SELECT n FROM memory WHERE {AMONG})", (to_keys(ids),)
+    )
+
+
+def take_over_staged(connection: apsw.Connection) -> int:
+    """Put the new vectors and tokens in place of the old ones; how many memories have them."""
+    connection.execute(
+        "UPDATE search SET terms = staged.terms, vectors = staged.vectors FROM staged WHERE staged.n = search.n"
+    )
+    taken = connection.changes()
+    connection.execute("DELETE FROM staged")
+    connection.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", _KEYS)
+    return taken
+
+
+def staged_count(connection: apsw.Connection) -> tuple[int, int]:
+    """How many memories have new vectors, and how many there are."""
+    [(done, all_of_them)] = connection.execute("SELECT (SELECT count(*) FROM staged), (SELECT count(*) FROM search)")
+    return int(done), int(all_of_them)
+
+
+def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
+    """What a search says that goes by words until the vectors are there."""
+    done, all_of_them = staged_count(connection)
+    return (
+        f"the vectors are being rebuilt for {embedder} ({done:,} of {all_of_them:,} memories are done), so only words "
+        "were compared. If `steeltrap reembed` is not running, run it to continue."
+    )
+
+
+def _meta(connection: apsw.Connection) -> dict[str, Any]:
+    return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", _KEYS))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the `meta` table of a user's file has to say, so that the file is used."""
+
+    user: UserRef
+    embedder: str
+    dimension: int
+
+    def begin(self, connection: apsw.Connection, path: Path) -> int:
+        """The number of the next change, in a transaction. Raises Unavailable, Conflict."""
+        meta = self.check_owner(connection, path)
+        if "generation" not in meta:
+            # A new file, or one that was wiped: a fresh space begins.
+            meta = {
+                "generation": token_hex(8),
+                "change": 0,
+                "user_id": self.user.user_id,
+                "tenant": self.user.tenant,
+                "embedder": self.embedder,
+                "dimension": self.dimension,
+                "words_version": WORDS_VERSION,
+            }
+            connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
+        self._check_embedder(meta)
+        return int(meta["change"]) + 1
+
+    def check(self, connection: apsw.Connection, path: Path) -> bool:
+        """Whether the file has begun. Raises Unavailable, Conflict."""
+        meta = self.check_owner(connection, path)
+        if meta:
+            self._check_embedder(meta)
+        return bool(meta)
+
+    def degraded(self, connection: apsw.Connection) -> str | None:
+        """Why there are no vectors of this embedder to search by: they are being made. None where there are."""
+        return staging_degraded(connection, self.embedder) if self.is_next(connection) else None
+
+    def is_next(self, connection: apsw.Connection) -> bool:
+        """Whether vectors are being made for this embedder, and another one's are in use."""
+        return self._is_next(dict(connection.execute("SELECT key, value FROM meta")))
+
+    def is_embedded(self, connection: apsw.Connection, path: Path) -> bool:
+        """Whether all vectors are this embedder's, and none are being made."""
+        meta = self.check_owner(connection, path)
+        return not meta or (self._is_own(meta) and not is_staging_begun(meta))
+
+    def check_owner(self, connection: apsw.Connection, path: Path) -> dict[str, Any]:
+        """All that the file says of itself. Raises Unavailable for another user's file, or a newer steeltrap's."""
+        meta = dict(connection.execute("SELECT key, value FROM meta"))
+        if meta and owner(meta) != self.user:
+            raise not_the_users(path)
+        if meta.get("words_version", 0) > WORDS_VERSION:
+            # Its words would not be found by ours, and ours not by its.
+            raise Unavailable(
+                f"The file {path.name} was opened by a newer steeltrap: restart this one if it was upgraded, else "
+                "upgrade it.",
+                retryable=False,
+                part="store",
+            )
+        return meta
+
+    def _check_embedder(self, meta: Mapping[str, Any]) -> None:
+        if not self._is_own(meta) and not self._is_next(meta):
+            stored = (meta["embedder"], meta["dimension"])
+            raise Conflict(
+                f"These memories were embedded by {stored[0]} ({stored[1]} dimensions), and this is {self.embedder} "
+                f"({self.dimension}). Run `steeltrap reembed` to re-embed them, or set STEELTRAP_EMBEDDER back if you "
+                f"changed it.",
+                part="embedder",
+            )
+
+    def _is_own(self, meta: Mapping[str, Any]) -> bool:
+        return bool((meta["embedder"], meta["dimension"]) == (self.embedder, self.dimension))
+
+    def _is_next(self, meta: Mapping[str, Any]) -> bool:
+        return bool(meta) and not self._is_own(meta) and is_staged_for(meta, self.embedder, self.dimension)
+
+
+def owner(meta: Mapping[str, Any]) -> UserRef:
+    """Whose memories a file has."""
+    return UserRef(str(meta["user_id"]), str(meta["tenant"]))
+
+
+def is_named_by_owner(connection: apsw.Connection, path: Path) -> bool:
+    """Whether a file that has begun has the name of the user whose memories are in it."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    return "user_id" in meta and "tenant" in meta and path.stem == owner(meta).key
+
+
+def not_the_users(path: Path) -> Unavailable:
+    """What is said of a file that has the name of another user's."""
+    return Unavailable(
+        f"The file {path.name} holds the memories of another user, so it is not served: move it back to its own name, "
+        "or restore the right one.",
+        retryable=False,
+        part="store",
+    )

@@ -1,0 +1,213 @@
+"""What is read row by row: pages of lists, walks, links, counts, open turns, sessions and imports."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import apsw
+
+from ...model import Association, Filter, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
+from ...record import from_image, import_from_image, import_to_image
+from ...text.limits import bounds_of_start, from_key, to_key
+from .connection import select
+from .rows import CURRENT, NOT_A_TURN, VISIBLE, conditions, to_keys
+
+_BLOCK: Final = 256
+
+
+def page(connection: apsw.Connection, filter: Filter, now: int, *, limit: int, offset: int) -> Page:
+    """A page of what the filter admits, newest first then id, and the exact total."""
+    where, values = conditions(replace(filter, include_turns=False, as_of=None), now)
+    [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
+    rows = select(
+        connection,
+        f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
+        values | {"limit": limit, "offset": offset},
+    )
+    return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
+
+
+def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> list[tuple[int, Memory]]:
+    """The next visible memories behind a row, each with its row's number."""
+    rows = select(
+        connection,
+        f"SELECT n, image FROM memory WHERE n > :last AND {VISIBLE} AND (:turns OR {NOT_A_TURN}) "
+        f"ORDER BY n LIMIT {_BLOCK}",
+        {"last": last, "now": now, "turns": turns},
+    )
+    return [(n, from_image(image)) for n, image in rows]
+
+
+def images(connection: apsw.Connection, last: int) -> list[tuple[int, Memory]]:
+    """The next images behind a row, of turns, deleted and expired ones too, each with its row's number."""
+    rows = select(connection, f"SELECT n, image FROM memory WHERE n > ? ORDER BY n LIMIT {_BLOCK}", (last,))
+    return [(n, from_image(image)) for n, image in rows]
+
+
+def earlier_images(connection: apsw.Connection, last: tuple[int, int]) -> list[tuple[tuple[int, int], Memory]]:
+    """The next images that updates replaced, behind a row's number and a version, each with its own."""
+    rows = select(
+        connection,
+        f"SELECT n, version, image FROM revision WHERE (n, version) > (?, ?) ORDER BY n, version LIMIT {_BLOCK}",
+        last,
+    )
+    return [((n, version), from_image(image)) for n, version, image in rows]
+
+
+def row_number(connection: apsw.Connection, id: str) -> int | None:
+    """The number of a memory's row, deleted or not; None without one."""
+    row = connection.execute("SELECT n FROM memory WHERE id = ?", (to_key(id),)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def completions(connection: apsw.Connection, start: str, limit: int) -> list[str]:
+    """The ids that have a start, in order."""
+    within = "SELECT id FROM memory WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+    rows = select(connection, within, (*bounds_of_start(start), limit))
+    return [from_key(key) for (key,) in rows]
+
+
+def latest_writes(connection: apsw.Connection, limit: int) -> list[Memory]:
+    """What was written last, turns left out; deleted and expired ones are there."""
+    rows = select(connection, "SELECT turn, image FROM memory ORDER BY change DESC, n DESC LIMIT ?", (limit,))
+    return [from_image(image) for turn, image in rows if not turn]
+
+
+def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
+    """What these memories superseded, deleted and expired ones too."""
+    rows = select(
+        connection,
+        "SELECT image FROM memory WHERE superseded_by IN (SELECT unhex(value) FROM json_each(?))",
+        (to_keys(ids),),
+    )
+    return [from_image(image) for (image,) in rows]
+
+
+def successions(connection: apsw.Connection, ids: Sequence[str], now: int) -> dict[str, str]:
+    """What superseded these memories, and what superseded that, of those that are visible: a row a memory."""
+    rows = select(
+        connection,
+        "WITH RECURSIVE chain (id, newer) AS ("
+        f"  SELECT id, superseded_by FROM memory WHERE id IN (SELECT unhex(value) FROM json_each(:ids)) AND {VISIBLE}"
+        f"  UNION SELECT memory.id, superseded_by FROM chain JOIN memory ON memory.id = chain.newer WHERE {VISIBLE}"
+        ") SELECT id, newer FROM chain WHERE newer IS NOT NULL",
+        {"ids": to_keys(ids), "now": now},
+    )
+    return {from_key(id): from_key(newer) for id, newer in rows}
+
+
+def associations(connection: apsw.Connection, id: str, now: int) -> list[Association]:
+    """The links of a memory from both sides, strongest first, then newest, then by id."""
+    rows = select(
+        connection,
+        "SELECT id, max(strength), max(manual) FROM ("
+        "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
+        "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
+        f") AS seen JOIN memory USING (id) WHERE {CURRENT} AND {NOT_A_TURN} "
+        "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
+        {"key": to_key(id), "now": now},
+    )
+    return [Association(memory_id=from_key(k), strength=s, manual=bool(m)) for k, s, m in rows]
+
+
+def scopes(connection: apsw.Connection, now: int) -> dict[str, ScopeUse]:
+    """The memories in each scope, without the scopes below it."""
+    rows = select(
+        connection,
+        f"SELECT scope, count(*), max(updated_at) FROM memory WHERE {CURRENT} AND {NOT_A_TURN} GROUP BY scope",
+        {"now": now},
+    )
+    return {scope: ScopeUse(memories=count, last_written_at=from_micros(at)) for scope, count, at in rows}
+
+
+def statistics(connection: apsw.Connection | None, now: int, vector_bytes: int) -> dict[str, int]:
+    """The numbers of `Space.statistics`; without a file all are 0."""
+    if connection is None:
+        return dict.fromkeys(("memories", "superseded", "turns", "deleted", "chunks", "bytes", "record_bytes"), 0)
+    [(memories, superseded, turns, deleted, record_bytes)] = connection.execute(
+        f"SELECT total({CURRENT} AND {NOT_A_TURN}), total({VISIBLE} AND superseded_at IS NOT NULL AND {NOT_A_TURN}), "
+        f"total({VISIBLE} AND turn), total(NOT ({VISIBLE})), total(octet_length(image)) FROM memory",
+        {"now": now},
+    )
+    [(vectors,)] = connection.execute("SELECT total(length(vectors)) FROM search")
+    return {
+        "memories": int(memories),
+        "superseded": int(superseded),
+        "turns": int(turns),
+        "deleted": int(deleted),
+        "chunks": int(vectors) // vector_bytes,
+        "bytes": int(connection.pragma("page_count") * connection.pragma("page_size")),
+        "record_bytes": int(record_bytes),
+    }
+
+
+def note_open_turn(connection: apsw.Connection, n: int, memory: Memory) -> None:
+    """A new turn is open."""
+    if memory.source == "conversation" and memory.conversation_id is not None:
+        connection.execute("INSERT INTO open_turn (conversation_id, n) VALUES (?, ?)", (memory.conversation_id, n))
+
+
+def close_turns(connection: apsw.Connection, turn_ids: Sequence[str]) -> None:
+    """Take turns out of the open ones."""
+    connection.executemany(
+        "DELETE FROM open_turn WHERE n = (SELECT n FROM memory WHERE id = ?)", [(to_key(id),) for id in turn_ids]
+    )
+
+
+def open_turns_of(connection: apsw.Connection, conversation_id: str, now: int) -> list[str]:
+    """The images of a conversation's open turns, in the order of writing."""
+    rows = select(
+        connection,
+        "SELECT image FROM open_turn JOIN memory USING (n) "
+        f"WHERE open_turn.conversation_id = :conversation AND {VISIBLE} ORDER BY n",
+        {"conversation": conversation_id, "now": now},
+    )
+    return [image for (image,) in rows]
+
+
+def idle_conversations(connection: apsw.Connection, since: int, now: int, limit: int) -> list[str]:
+    """The conversations whose last open turn was written at or before `since` (microseconds)."""
+    rows = select(
+        connection,
+        "SELECT open_turn.conversation_id FROM open_turn JOIN memory USING (n) "
+        f"WHERE {VISIBLE} GROUP BY 1 HAVING max(created_at) <= :since ORDER BY max(created_at), 1 LIMIT :limit",
+        {"since": since, "now": now, "limit": limit},
+    )
+    return [conversation for (conversation,) in rows]
+
+
+def read_sessions(connection: apsw.Connection) -> list[Session]:
+    """All sessions, oldest first, then by id."""
+    rows = select(connection, "SELECT id, created_at FROM session ORDER BY created_at, id")
+    return [Session(id=id, created_at=from_micros(at)) for id, at in rows]
+
+
+def add_session(connection: apsw.Connection, session: Session) -> bool:
+    """Add a session, unless its id is there."""
+    connection.execute(
+        "INSERT OR IGNORE INTO session (id, created_at) VALUES (?, ?)", (session.id, to_micros(session.created_at))
+    )
+    return connection.changes() > 0
+
+
+def remove_session(connection: apsw.Connection, id: str) -> bool:
+    """Remove a session."""
+    connection.execute("DELETE FROM session WHERE id = ?", (id,))
+    return connection.changes() > 0
+
+
+def read_imports(connection: apsw.Connection) -> list[Import]:
+    """All imports, the latest begun first, then by id."""
+    found = [import_from_image(image) for (image,) in select(connection, "SELECT image FROM imports", ())]
+    return sorted(found, key=lambda run: (-to_micros(run.started_at), run.id))
+
+
+def put_import(connection: apsw.Connection, run: Import) -> None:
+    """Write an import, in place of the one of its id."""
+    connection.execute("INSERT OR REPLACE INTO imports (id, image) VALUES (?, ?)", (run.id, import_to_image(run)))
+
+
+def brought_by(connection: apsw.Connection, import_id: str) -> list[str]:
+    """The ids of the memories and turns of an import."""
+    rows = select(connection, "SELECT id FROM memory WHERE import_id = ?", (import_id,))
+    return [from_key(key) for (key,) in rows]

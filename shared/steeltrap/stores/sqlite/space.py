@@ -1,0 +1,465 @@
+"""One user's memories in SQLite."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from secrets import token_hex
+from typing import Final
+
+import apsw
+import numpy as np
+
+from ...errors import IndexUnavailable, MemoryNotFound
+from ...model import (
+    Association,
+    Candidates,
+    Embedding,
+    Filter,
+    Import,
+    Matches,
+    Memory,
+    Page,
+    Query,
+    Revision,
+    ScopeUse,
+    Session,
+    Surroundings,
+    Usage,
+    from_micros,
+    to_micros,
+)
+from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
+from ...record import from_image
+from ...text.limits import from_key, to_key
+from ..exact.columns import Mask
+from ..exact.index import Index
+from ..exact.vectors import alike, distinct
+from . import header, reading, writes
+from .connection import select
+from .file import UserFile, read_usage, write_review
+from .rows import CURRENT, conditions, read_vectors, row_numbers
+
+_UNFINISHED: Final = "unscrubbed"
+"""Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
+_NAMED: Final = (
+    ("memory", "SELECT 1 FROM memory WHERE id = :key"),
+    ("links", "SELECT 1 FROM link WHERE target = :key"),
+    ("links of images", f"SELECT 1 FROM memory WHERE {writes.NAMING}"),
+    ("links of earlier images", f"SELECT 1 FROM revision WHERE {writes.NAMING}"),
+)
+
+
+def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
+    """Remove memories and cut the log; the ids that were there.
+
+    Raises Unavailable when the disk is too full to remove anything. It is also raised when a reader in another process
+    held the log until the deadline, or the disk is too full to rewrite the file: the memories are gone from every
+    answer then, and a repeated call or the next sweep finishes the work.
+    """
+    if not file.is_there():
+        return []
+    gone, unfinished = file.reserve.with_room(lambda: _remove(file, ids, deadline))
+    if unfinished:
+        file.scrub(deadline)
+        with file.writing(deadline) as (connection, _):
+            connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
+    return gone
+
+
+def _remove(file: UserFile, ids: Sequence[str], deadline: Deadline) -> tuple[list[str], bool]:
+    """The ids that were there, and whether bytes of these or earlier ones are left."""
+    with file.writing(deadline) as (connection, number):
+        before = connection.total_changes()
+        gone = writes.purge(connection, [to_key(id) for id in ids], number)
+        if connection.total_changes() != before:
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
+        unfinished = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone()
+    return [from_key(key) for key in gone], unfinished is not None
+
+
+def is_unfinished(file: UserFile) -> bool:
+    """Whether a purge was cut short before the bytes were gone."""
+    with file.reading() as connection:
+        question = "SELECT 1 FROM meta WHERE key = ?"
+        return connection is not None and connection.execute(question, (_UNFINISHED,)).fetchone() is not None
+
+
+def traces(file: UserFile, id: str) -> list[str]:
+    """Where an id is still known; what a user wrote of it in texts and metadata is no trace."""
+    key = to_key(id)
+    values = {"key": key, "names": writes.to_names([key])}
+    with file.reading() as connection:
+        if connection is None:
+            return []
+        return [name for name, question in _NAMED if select(connection, question, values)]
+
+
+def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]], begun: Callable[[int, int], None]) -> int:
+    """New vectors and tokens for all that can be searched; how many memories that was.
+
+    `begun` is told how many have them from an earlier run, and how many there are. The file is locked only while a
+    block is read or written, so memories can be saved meanwhile. What was made before a crash is not made again.
+    """
+    if not file.is_there():
+        return 0
+    with file.rewriting() as connection:
+        header.begin_staging(connection, file.embedder, file.dimension)
+        made, all_of_them = header.staged_count(connection)
+    begun(made, all_of_them)
+    last = 0
+    while True:
+        with file.rewriting() as connection:
+            block = header.unstaged(connection, file.embedder, file.dimension, last)
+            if not block and last:
+                # Those before the first block's end may have been written again meanwhile.
+                block = header.unstaged(connection, file.embedder, file.dimension, 0)
+            if not block:
+                done = header.take_over_staged(connection)
+                connection.executemany(
+                    "UPDATE meta SET value = ? WHERE key = ?",
+                    # A new generation makes every open index reload the vectors.
+                    [(file.embedder, "embedder"), (file.dimension, "dimension"), (token_hex(8), "generation")],
+                )
+                return done
+        entries = anew([each.memory for each in block])
+        with file.rewriting() as connection:
+            header.stage(connection, block, entries)
+        last = block[-1].n
+
+
+class SqliteSpace:
+    """A `Space` over a user's file. Safe for threads."""
+
+    atomic_updates: int | None = None
+
+    def __init__(self, opened: Callable[[], UserFile], clock: Clock, deadline: Deadline) -> None:
+        self._opened = opened
+        self._clock = clock
+        self._deadline = deadline
+
+    def until(self, deadline: Deadline) -> "SqliteSpace":
+        return SqliteSpace(self._opened, self._clock, deadline)
+
+    @property
+    def _file(self) -> UserFile:
+        """The user's file, while there is time to use it. Raises Unavailable."""
+        self._deadline.left()
+        return self._opened()
+
+    def commit(self, changes: Sequence[Change]) -> None:
+        if not changes:
+            return
+        file = self._file  # once: asking for it under a lock could wait for another user's
+        with file.writing(self._deadline) as (connection, number):
+            now = self._now()
+
+            def look_around(entry: Entry, floor: float) -> Surroundings:
+                probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
+                with file.index_under_lock(connection) as index:
+                    return _with_vectors(index).look_around([probe], now, floor, 1, exact=True)[0]
+
+            # What is marked as superseded is marked before a guard looks for duplicates.
+            images = sorted((c for c in changes if not isinstance(c, Close)), key=lambda c: isinstance(c, Create))
+            for image in writes.without_dangling(connection, images):
+                if isinstance(image, Create):
+                    writes.create(connection, image, number, now, look_around)
+                else:
+                    writes.replace(connection, image, number)
+            if file.header.is_next(connection):
+                header.move_staged(connection, [each.entry.memory.id for each in images if each.entry.embeddings])
+            for closing in changes:
+                if isinstance(closing, Close):
+                    reading.close_turns(connection, closing.turn_ids)
+
+    def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
+        with self._file.reading() as connection:
+            if connection is None or not ids:
+                return {}
+            rows = select(
+                connection,
+                f"SELECT image FROM memory WHERE id IN ({', '.join('?' * len(ids))}) "
+                "AND (? OR (deleted_at IS NULL AND (expires_at IS NULL OR expires_at > ?)))",
+                (*map(to_key, ids), deleted, self._now()),
+            )
+        found = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
+        return {id: found[id] for id in ids if id in found}
+
+    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return [[] for _ in starts]
+            return [reading.completions(connection, start, limit) for start in starts]
+
+    def latest_writes(self, limit: int) -> list[Memory]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.latest_writes(connection, limit)
+
+    def superseded(self, ids: Sequence[str]) -> list[Memory]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.superseded(connection, ids)
+
+    def successions(self, ids: Sequence[str]) -> dict[str, str]:
+        with self._file.reading() as connection:
+            return {} if connection is None else reading.successions(connection, ids, self._now())
+
+    def copies(self, texts: Sequence[TextKey]) -> list[int]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return [0] * len(texts)
+            now = self._now()
+            return [
+                connection.execute(
+                    "SELECT count(*) FROM memory WHERE fold = :fold AND scope = :scope AND agent_id IS :agent "
+                    f"AND conversation_id IS :conversation AND {CURRENT}",
+                    {
+                        "fold": text.fold,
+                        "scope": text.scope,
+                        "agent": text.agent_id,
+                        "conversation": text.conversation_id,
+                        "now": now,
+                    },
+                ).get
+                for text in texts
+            ]
+
+    def search(self, query: Query) -> Matches:
+        with self._file.searching() as opened:
+            if opened is None:
+                return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
+            connection, index = opened
+            wanted = query.candidates_filter if index.has_superseded() else query.filter
+            seen = index.base(query.filter, self._now())
+            base = seen if wanted is query.filter else index.base(wanted, self._now())
+            candidates = self._admitted(connection, index, base, wanted)
+            vector = query.embedding if index.degraded is None else None
+            keyword = index.bm25(query.tokens, seen, base) if query.tokens else None
+            return Matches(
+                candidates=index.candidates(
+                    candidates, vector, keyword, query.per_leg, by_term=query.by_term, during=query.during
+                ),
+                stored=int(np.count_nonzero(seen)),
+                admitted=int(np.count_nonzero(candidates & seen)),
+                degraded=index.degraded,
+            )
+
+    def look_around(self, probes: Sequence[Probe], *, floor: float, top_k: int) -> list[Surroundings]:
+        with self._file.searching() as opened:
+            if opened is None:
+                return [Surroundings(nearest=None) for _ in probes]
+            return _with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
+
+    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+        with self._file.reading() as connection:
+            if connection is None:
+                return Page(memories=(), total=0)
+            return reading.page(connection, filter, self._now(), limit=limit, offset=offset)
+
+    def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
+        # Block by block, so that a long export holds no lock and no snapshot.
+        last = 0 if after is None else self._row_number(after)
+        while block := self._block(last, turns):
+            for _, memory in block:
+                yield memory
+            last = block[-1][0]
+
+    def images(self, *, earlier: bool = False) -> Iterator[Memory]:
+        last, place = 0, (0, -1)
+        while True:
+            with self._file.reading() as connection:
+                if connection is None:
+                    return
+                if earlier:
+                    replaced = reading.earlier_images(connection, place)
+                    found = [memory for _, memory in replaced]
+                    place = replaced[-1][0] if replaced else place
+                else:
+                    block = reading.images(connection, last)
+                    found = [memory for _, memory in block]
+                    last = block[-1][0] if block else last
+            if not found:
+                return
+            yield from found
+
+    def pending(self) -> list[str]:
+        # An index of the same file always answers; only what was imported from elsewhere may be pending.
+        return [memory.id for memory in self.walk() if memory.lookaround_pending]
+
+    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
+        with self._file.searching() as opened:
+            if opened is None:
+                return frozenset()
+            connection, index = opened
+            vectors = index.chunks_of(row_numbers(connection, list({id for pair in pairs for id in pair})))
+            return alike(pairs, vectors, floor, self._deadline)
+
+    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
+        with self._file.searching() as opened:
+            if opened is None:
+                return list(ids[:limit])
+            connection, index = opened
+            return distinct(ids, index.chunks_of(row_numbers(connection, ids)), floor, limit, self._deadline)
+
+    def open_turns(self, conversation_id: str) -> list[Memory]:
+        with self._file.reading() as connection:
+            images = [] if connection is None else reading.open_turns_of(connection, conversation_id, self._now())
+        return [from_image(image) for image in images]
+
+    def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
+        with self._file.reading() as connection:
+            return (
+                []
+                if connection is None
+                else reading.idle_conversations(connection, to_micros(since), self._now(), limit)
+            )
+
+    def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
+        file = self._file
+        with file.reading() as connection:
+            if connection is None:
+                return {}
+            table = "staged" if file.header.is_next(connection) else "search"
+            return read_vectors(connection, ids, 4 * file.dimension, table)
+
+    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return {id: [] for id in ids}
+            return {id: reading.associations(connection, id, self._now()) for id in ids}
+
+    def speakers(self) -> frozenset[str]:
+        with self._file.searching() as opened:
+            return frozenset() if opened is None else opened[1].speakers()
+
+    def scopes(self) -> dict[str, ScopeUse]:
+        with self._file.reading() as connection:
+            return {} if connection is None else reading.scopes(connection, self._now())
+
+    def sessions(self) -> list[Session]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.read_sessions(connection)
+
+    def add_session(self, session: Session) -> bool:
+        with self._file.writing(self._deadline) as (connection, _):
+            return reading.add_session(connection, session)
+
+    def remove_session(self, id: str) -> bool:
+        file = self._file
+        if not file.is_there():
+            return False
+        with file.writing(self._deadline) as (connection, _):
+            return reading.remove_session(connection, id)
+
+    def imports(self) -> list[Import]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.read_imports(connection)
+
+    def put_import(self, run: Import) -> None:
+        with self._file.writing(self._deadline) as (connection, _):
+            reading.put_import(connection, run)
+
+    def brought_by(self, import_id: str) -> list[str]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.brought_by(connection, import_id)
+
+    def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return []
+            rows = select(
+                connection,
+                "SELECT revision.image, replaced_at, replaced_by FROM revision JOIN memory USING (n) "
+                "WHERE id = ? AND revision.version > ? ORDER BY revision.version LIMIT ?",
+                (to_key(id), after, -1 if limit is None else limit),
+            )
+        return [
+            Revision(memory=from_image(image), replaced_at=from_micros(at), replaced_by=by) for image, at, by in rows
+        ]
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        with self._file.reading() as connection:
+            stored = {} if connection is None else read_usage(connection, ids)
+        return self._file.usage.on_top_of(stored, ids)
+
+    def note_access(self, ids: Sequence[str], at: datetime) -> None:
+        self._opened().usage.add(ids, at)
+
+    def note_review(self, id: str, *, previous: str | None, card: str) -> None:
+        self._opened().usage.review(id, previous, card)
+
+    def keep_review(self, id: str, *, previous: str | None, card: str) -> bool:
+        file = self._file
+        if not file.is_there():
+            return False
+        file.flush_usage()  # `previous` may still be in the buffer
+        with file.writing(self._deadline) as (connection, _):
+            return write_review(connection, id, previous, card)
+
+    def purge(self, ids: Sequence[str]) -> list[str]:
+        self._file.usage.drop(ids)
+        return purge(self._file, ids, self._deadline)
+
+    def stale(self, deleted_before: datetime) -> list[str]:
+        with self._file.reading() as connection:
+            if connection is None:
+                return []
+            rows = select(
+                connection,
+                "SELECT id FROM memory WHERE deleted_at < ? OR expires_at <= ?",
+                (to_micros(deleted_before), self._now()),
+            )
+        return [from_key(key) for (key,) in rows]
+
+    def sweep(self, deleted_before: datetime) -> int:
+        """Purge what is stale, and finish a purge that was cut short; how many memories went."""
+        stale = self.stale(deleted_before)
+        return len(self.purge(stale)) if stale or is_unfinished(self._file) else 0
+
+    def traces(self, id: str) -> list[str]:
+        return traces(self._file, id)
+
+    def is_embedded(self) -> bool:
+        return self._file.is_embedded()
+
+    def reembed(
+        self,
+        anew: Callable[[Sequence[Memory]], list[Entry]],
+        begun: Callable[[int, int], None] = lambda done, of: None,
+    ) -> int:
+        return reembed(self._file, anew, begun)
+
+    def statistics(self) -> Mapping[str, int]:
+        with self._file.reading() as connection:
+            return reading.statistics(connection, self._now(), 4 * self._file.dimension)
+
+    def _now(self) -> int:
+        return to_micros(self._clock.now())
+
+    def _admitted(self, connection: apsw.Connection, index: Index, base: Mask, filter: Filter) -> Mask:
+        if not filter.episodes:
+            base = base & index.without_episodes(filter)
+        if filter.scope is not None or filter.project is not None:
+            base = base & index.in_scopes(filter)
+            filter = replace(filter, scope=None, project=None)
+        if filter.is_open():
+            return base
+        where, values = conditions(filter, self._now())
+        rows = select(connection, f"SELECT n FROM memory WHERE {where}", values)
+        return base & index.among([n for (n,) in rows])
+
+    def _block(self, last: int, turns: bool) -> list[tuple[int, Memory]]:
+        with self._file.reading() as connection:
+            return [] if connection is None else reading.block(connection, last, self._now(), turns=turns)
+
+    def _row_number(self, id: str) -> int:
+        with self._file.reading() as connection:
+            number = None if connection is None else reading.row_number(connection, id)
+        if number is None:
+            raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
+        return number
+
+
+def _with_vectors(index: Index) -> Index:
+    """The index, where it has vectors to compare. Raises IndexUnavailable."""
+    if index.degraded is not None:
+        raise IndexUnavailable(f"Nothing can be compared: {index.degraded}", part="index")
+    return index
