@@ -5,8 +5,9 @@
     >>> memory.call("core.save", content="User prefers dark mode")
     >>> memory.call("core.search", query="what theme does the user like?")
 
-What lives where: `model` nouns, `engine` verbs, `toolsets` dialects, `adapters` stores and embedders,
-`surfaces` protocols. `invoke` is the one door, `runtime` the one place that wires the parts together.
+What lives where: `model` nouns, `engine` verbs, `text` and `ranking` pure rules, `toolsets` names and wording, `stores`
+and `embedders` technologies, `surfaces` protocols. `invoke` is the one door, `runtime` the one place that wires the
+parts together.
 """
 
 from typing import TYPE_CHECKING, Any

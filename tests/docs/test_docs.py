@@ -87,7 +87,10 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
-ROOMS = "adapters arguments engine functions invoke maintenance model ports rules runtime settings surfaces tests"
+ROOMS = (
+    "arguments embedders engine functions invoke maintenance model ports ranking runtime settings stores surfaces "
+    "tests text toolsets"
+)
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])

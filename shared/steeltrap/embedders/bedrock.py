@@ -1,4 +1,6 @@
-"""passing     tried again within the call: throttled, busy, a lost connection
+"""Amazon Bedrock: Titan Text Embeddings v2 and Cohere Embed Multilingual v3, through boto3; and the map of its errors.
+
+passing     tried again within the call: throttled, busy, a lost connection
 lasting     no retry helps until somebody fixes the settings, the account or the machine
 neither     a later call may succeed
 

@@ -1,4 +1,7 @@
-"""Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search measures from the level of
+"""The marks on an embedder's scale: how near unrelated texts lie, and how near what is new in a talk; and the texts by
+whose vectors a model is calibrated.
+
+Some models crowd every cosine between 0.7 and 1, others spread them from 0. Search measures from the level of
 unrelated texts and surprise from all, so that a weight or a threshold tuned with one model holds with the next.
 """
 

@@ -1,4 +1,6 @@
-"""Each text goes through the model alone. An 8-bit model takes the scale of its numbers from the whole batch, so that a
+"""Transformer models by ONNX Runtime, on this machine, from a folder that `steeltrap embedder add` described.
+
+Each text goes through the model alone. An 8-bit model takes the scale of its numbers from the whole batch, so that a
 text's vector would depend on what is embedded beside it. Several texts share the processors instead.
 """
 

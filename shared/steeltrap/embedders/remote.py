@@ -1,6 +1,5 @@
 """Services that embed: one HTTP POST that always ends in time, a bounded number of threads, and why a service failed.
 
-
     run ──slots──> threads: take a task, do it, take the next ──> results in the order of the tasks
      └─ waits until its deadline, then leaves the threads behind
 

@@ -1,4 +1,5 @@
-"""How the rows were found stands in `static_256/MODEL_CARD.md`.
+"""static-256: one vector per word piece, trained for recalling conversations; in the package, no download. And the
+words of other languages that it knows, each with a row in the space of its English words.
 
 What it is made from and how well it finds stands in `static_256/MODEL_CARD.md`.
 """

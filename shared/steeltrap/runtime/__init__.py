@@ -1,5 +1,5 @@
-"""The composition root: settings in, a door over the chosen adapters out.
+"""The composition root: settings in, a door over the chosen stores and embedder out.
 
-Here: which adapter serves which port. Not here: anything that decides. Only this package imports adapters; surfaces and
-`bench` call it.
+Here: what serves which port. Not here: anything that decides. Only this package imports stores and embedders; surfaces
+and `bench` call it.
 """

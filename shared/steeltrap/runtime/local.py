@@ -241,7 +241,7 @@ def _small() -> Path:
 def open_foreign_database(
     path: Path, name: str, going_on: Callable[[], None] = lambda: None
 ) -> "AbstractContextManager[ForeignDatabase]":
-    """A SQLite database that another program made, to read its tables. Raises as `adapters.sqlite.foreign.opened`."""
+    """A SQLite database that another program made, to read its tables. Raises as `stores.sqlite.foreign.opened`."""
     from ..stores.sqlite.foreign import opened
 
     return opened(path, name, going_on)

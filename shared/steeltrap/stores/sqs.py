@@ -1,4 +1,4 @@
-""""""
+"""The dead-letter queue of the indexer, in SQS. Here: sending. Not here: which changes are dead letters."""
 
 import json
 from dataclasses import asdict

@@ -188,7 +188,7 @@ def _stem(words: list[str]) -> list[str]:
 
 
 WORDS_VERSION: Final = 1
-"""To be raised with every change of the words that a stored memory gets, here or in `analysis.py`: where words were
+"""To be raised with every change of the words that a stored memory gets, here: where words were
 stored by a lower version, they are made again. Before version 1 no store knew its version."""
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()

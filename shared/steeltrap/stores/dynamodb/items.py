@@ -1,6 +1,5 @@
 """Between a memory and its item: values and attributes, what a filter asks of an item, and pieces of what is too large.
 
-
 An item has the whole record as JSON (`image`), what it is found by (`search`: the analysed text, then one vector a
 chunk), and beside them the attributes that local indexes and filters need. `w` is its index version: microseconds,
 only growing. What would make reads slow or the item too large is stored in separate pieces (`image_at`, `search_at`),

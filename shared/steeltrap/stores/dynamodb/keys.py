@@ -1,6 +1,5 @@
 """The two tables, the sort keys of a user's items, and the local indexes over them.
 
-
 One partition per user. Within it: the user's own item, memories, their parts, earlier images, links as seen from
 their target, conversations, sessions, imports.
 """
@@ -155,7 +154,7 @@ LISTED: Final = (
 """What the index by creation holds beside its keys: all that a filter asks for, and what is counted.
 
 A table's local indexes are fixed when it is made, so this list is too. A text that became filterable later is among
-the `facts` (`filters.py`).
+the `facts` (`items.py`).
 """
 
 

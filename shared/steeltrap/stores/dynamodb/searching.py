@@ -1,6 +1,5 @@
 """Searching: the index and the latest writes in parallel, as one answer, with failures of either.
 
-
 The bound between the two is one number, the index version: the overlay has every memory written at or after it, the
 index is asked for those below. So nothing is found or counted twice, whatever the clocks of the writers say.
 """

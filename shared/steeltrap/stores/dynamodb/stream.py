@@ -1,6 +1,5 @@
 """From the memory table's stream into a search index, in a function or in a container.
 
-
 When a batch fails at one change, the stream sends that change and all later ones again. So only changes that may
 succeed later are reported; a change that the index permanently rejects goes to the dead-letter queue, without its
 text: a replay reads the table. Changes may arrive in any order and more than once; the newest version wins.

@@ -1,6 +1,5 @@
 """How memories are read, buffered, so that reading never waits for a write; and who says at least two of them.
 
-
 Every search needs them, and reads that item anyway. The index by speaker is the truth: a write that gives a name its
 first or second memory, or takes one away, counts that name in the index afterwards and corrects the item. Counts are
 not kept: writers at the same time would cancel each other's transactions, and most writes have nothing to correct.

@@ -1,6 +1,5 @@
 """A commit: what is read before it, what is checked, and how it and its links are written.
 
-
 A guarded creation looks for duplicates, then writes in a transaction that increments the user's count of guarded
 creations. If two looked at the same time, one transaction is cancelled and looks again.
 

@@ -1,7 +1,6 @@
 """What an index knows of each memory beside its text: arrays of equal length, one slot a memory; and what a search
 compares, read off them.
 
-
 Slots are only added; a changed memory gets a new one and its old one dies.
 """
 

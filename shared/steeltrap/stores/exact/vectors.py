@@ -1,6 +1,5 @@
 """The vectors of an index: a row per chunk, rows are only added; and two cheap estimates of a cosine, for many of them.
 
-
 Above some ten thousand memories reading every vector is what a save's look-around takes its time for.
 Measured over 29,000 chunks of real conversations, the 2% with the most equal signs hold the nearest one
 in 999 of 1,000 cases, and what is found instead is less than 0.01 in cosine away.

@@ -1,6 +1,5 @@
 """opensearch-py, on top of which each request keeps its deadline and fails with an error of ours.
 
-
     no answer, no connection        IndexUnavailable, may pass
     408, 429                        IndexThrottled, may pass
     404, 5xx                        IndexUnavailable, may pass: an alias is mended without a new request

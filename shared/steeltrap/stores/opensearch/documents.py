@@ -1,7 +1,6 @@
 """A document or a tombstone as OpenSearch takes it: the terms that stand for values, and a small binary field with what
 a search needs beside scores.
 
-
 One field costs a fetch one read. The numbers come first, then the distinct tokens as 8-byte digests, then
 how often each occurs, then two names.
 """

@@ -1,4 +1,7 @@
-"""A user's words are terms of their own (`terms.py`), so that Lucene's count of documents with a term is the
+"""What an index is made of, and the indices behind an alias: made from one template, rebuilt beside the old one,
+switched at once.
+
+A user's words are terms of their own (`documents.py`), so that Lucene's count of documents with a term is the
 user's count, and what others write moves nothing. The similarity below is BM25, with two numbers of the
 user's that Lucene can't know, packed into the boost. Its scores only choose candidates; the true scores are
 computed from what comes back.

@@ -1,6 +1,5 @@
 """The bodies of a `_msearch`, what each may look at, and what came back as the port's own types.
 
-
 Every query in this package begins with a `UserFilter`, and a `UserFilter` begins with its user.
 
     keyword leg      the user's best by words ──rescored──> each hit's score is its exact cosine

@@ -1,6 +1,5 @@
 """One user's open file: a connection to read by, one to write by, the index over it, and how its memories are read.
 
-
 Counts are added, a card is replaced only where it is still the one the review began from. What is in the
 buffer when a process dies is lost, by contract.
 

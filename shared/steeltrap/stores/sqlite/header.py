@@ -1,7 +1,6 @@
 """What a file says of itself: whose memories it has, which embedder made its vectors, how many changes it has seen; and
 the vectors of another embedder, made beside those in use.
 
-
 `meta` names the embedder for which they are made. A write that changes a memory's text drops what was made for it.
 """
 

@@ -1,7 +1,6 @@
 """Opening a user's file, knowing whether it is still the file at its path, and making its words again where an earlier
 version of the rules chose them.
 
-
 Vectors stay, and so does a memory whose words are the same. What is done is kept block by block, so that the next
 opening goes on where one ended.
 """
