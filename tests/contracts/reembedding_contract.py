@@ -27,7 +27,7 @@ OTHER = HashedWords(dimension=32)
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for blocks in ("sqlite.staging", "dynamodb.writes.reembedding"):
+    for blocks in ("sqlite.header", "dynamodb.reembedding"):
         monkeypatch.setattr(f"steeltrap.stores.{blocks}._BLOCK", 40)
 
 

@@ -1,14 +1,13 @@
-"""The search index of one user, in memory: rebuilt from the file, kept right by its change number.
+"""The search index of one user, in memory: rebuilt from its source, kept right by the number of the last change.
 
 Each visible memory has a slot; a matrix holds the vectors of all chunks, postings the terms. When many
-slots are dead, or the file was emptied, the index is loaded again.
+slots are dead, or the source was emptied, the index is loaded again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,17 +21,6 @@ from .vectors import SCAN_FROM, Leading, Matrix, Signs, cosines, cosines_of
 _BLOCK_BYTES: Final = 32 * 1024 * 1024
 _LOAD_ROWS: Final = 1024
 
-_COLUMNS: Final = (
-    "memory.n, id, turn, episode, scope, conversation_id, speaker, created_at, occurred_at, traits, expires_at, "
-    "superseded_at, pinned, surprise, importance, terms, vectors "
-)
-_ALL: Final = f"SELECT {_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
-# Without the hint SQLite walks the whole table for the few rows that are new.
-_NEW: Final = (
-    f"SELECT deleted_at IS NOT NULL, {_COLUMNS} FROM memory INDEXED BY memory_change LEFT JOIN search USING (n) "
-    "WHERE change > ?"
-)
-
 POOL: Final = 4000
 """So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
 LARGE_POOL: Final = 1000
@@ -40,6 +28,27 @@ _ESTIMATED: Final = 3
 """Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
 _FEW: Final = 4
 """Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
+
+
+class Source(Protocol):
+    """Where the visible memories are stored, read within one transaction."""
+
+    def state(self) -> tuple[str | None, int]:
+        """The generation, which is another one after the file was emptied or got new vectors, and the number of the
+        last change."""
+        ...
+
+    def size(self) -> tuple[int, int]:
+        """How many rows there are, and how many bytes their vectors have."""
+        ...
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, by their numbers."""
+        ...
+
+    def changes(self, since: int) -> Iterator[tuple[int, Row | None]]:
+        """The numbers of the rows that were written after a change, each with its row; None for one that is gone."""
+        ...
 
 
 class Index:
@@ -61,31 +70,28 @@ class Index:
         self._signs = Signs(self.dimension)
         self._leading = Leading(self.dimension)
 
-    def refresh(self, connection: apsw.Connection, degraded: str | None = None) -> None:
+    def refresh(self, source: Source, degraded: str | None = None) -> None:
         """Take in what was written since the last time; only words where it is told why there are no vectors."""
         if (degraded is None) != (self.degraded is None):
             self._clear()
         self.degraded = degraded
-        meta = dict(connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')"))
-        if meta.get("generation") != self.generation or self._slots.dead > 64 + self._slots.size // 4:
+        generation, change = source.state()
+        if generation != self.generation or self._slots.dead > 64 + self._slots.size // 4:
             self._clear()
-            self.generation = meta.get("generation")
-        change = meta.get("change", 0)
+            self.generation = generation
         if change == self.change:
             return
         if self.change == 0:
-            self._reserve(connection)
-            cursor = connection.execute(_ALL)
-            while rows := list(islice(cursor, _LOAD_ROWS)):
-                self._add([Row(*row) for row in rows])
+            self._reserve(*source.size())
+            stored = source.rows()
+            while rows := list(islice(stored, _LOAD_ROWS)):
+                self._add(rows)
         else:
-            for (n,) in connection.execute("SELECT n FROM purge WHERE change > ?", (self.change,)):
-                self._slots.kill(n)
             fresh = []
-            for deleted, *row in connection.execute(_NEW, (self.change,)):
-                self._slots.kill(row[0])
-                if not deleted:
-                    fresh.append(Row(*row))
+            for n, row in source.changes(self.change):
+                self._slots.kill(n)
+                if row is not None:
+                    fresh.append(row)
             self._add(fresh)
         self._postings.settle()
         self._speakers = None
@@ -280,12 +286,9 @@ class Index:
             best[having] = np.maximum.reduceat(cosine, self._slots.column("first")[having])
         return best
 
-    def _reserve(self, connection: apsw.Connection) -> None:
-        [(slots, size)] = connection.execute(
-            "SELECT count(*), total(length(vectors)) FROM memory JOIN search USING (n) WHERE deleted_at IS NULL"
-        )
-        self._slots.reserve(slots)
-        self._matrix.reserve(int(size) // (4 * self.dimension))
+    def _reserve(self, memories: int, vector_bytes: int) -> None:
+        self._slots.reserve(memories)
+        self._matrix.reserve(vector_bytes // (4 * self.dimension))
 
     def _add(self, rows: Sequence[Row]) -> None:
         if not rows:

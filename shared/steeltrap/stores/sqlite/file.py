@@ -27,6 +27,7 @@ from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
 from .header import Header
 from .opening import WRITER_KIB, Identity, Opened, identity, open_file
+from .reading import IndexSource
 from .rows import AMONG, to_keys
 from .schema import TABLES
 from .scrubbing import Reserve, scrub
@@ -206,7 +207,7 @@ class UserFile:
             version = connection.execute("PRAGMA data_version").get
             if version != self._data_version:
                 self._checked = self.header.check(connection, self.path)
-                self._index.refresh(connection, self.header.degraded(connection))
+                self._index.refresh(IndexSource(connection), self.header.degraded(connection))
                 self._data_version = version
             yield connection, self._index
 
@@ -242,7 +243,7 @@ class UserFile:
         with self._read_lock:
             unwritten = connection.total_changes() == self._changes_before
             index = self._index if unwritten else Index(self.dimension)
-            index.refresh(connection, self.header.degraded(connection))
+            index.refresh(IndexSource(connection), self.header.degraded(connection))
             yield index
 
     def wipe(self, deadline: Deadline) -> bool:

@@ -1,14 +1,15 @@
-"""What is read row by row: pages of lists, walks, links, counts, open turns, sessions and imports."""
+"""Reads row by row: pages of lists, walks, links, counts, open turns, sessions, imports, and the rows of the index."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import apsw
 
 from ...model import Association, Filter, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
 from ...record import from_image, import_from_image, import_to_image
 from ...text.limits import bounds_of_start, from_key, to_key
+from ..exact.columns import Row
 from .connection import select
 from .rows import CURRENT, NOT_A_TURN, VISIBLE, conditions, to_keys
 
@@ -211,3 +212,44 @@ def brought_by(connection: apsw.Connection, import_id: str) -> list[str]:
     """The ids of the memories and turns of an import."""
     rows = select(connection, "SELECT id FROM memory WHERE import_id = ?", (import_id,))
     return [from_key(key) for (key,) in rows]
+
+
+_INDEX_COLUMNS: Final = (
+    "memory.n, id, turn, episode, scope, conversation_id, speaker, created_at, occurred_at, traits, expires_at, "
+    "superseded_at, pinned, surprise, importance, terms, vectors "
+)
+_ALL: Final = (
+    f"SELECT {_INDEX_COLUMNS} FROM memory LEFT JOIN search USING (n) WHERE deleted_at IS NULL ORDER BY memory.n"
+)
+# Without the hint SQLite walks the whole table for the few rows that are new.
+_NEW: Final = (
+    f"SELECT deleted_at IS NOT NULL, {_INDEX_COLUMNS} FROM memory INDEXED BY memory_change LEFT JOIN search USING (n) "
+    "WHERE change > ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSource:
+    """A user's file as the index over it is read from."""
+
+    connection: apsw.Connection
+
+    def state(self) -> tuple[str | None, int]:
+        rows = self.connection.execute("SELECT key, value FROM meta WHERE key IN ('change', 'generation')")
+        meta: dict[str, Any] = dict(rows)
+        return meta.get("generation"), meta.get("change", 0)
+
+    def size(self) -> tuple[int, int]:
+        [(rows, size)] = self.connection.execute(
+            "SELECT count(*), total(length(vectors)) FROM memory JOIN search USING (n) WHERE deleted_at IS NULL"
+        )
+        return rows, int(size)
+
+    def rows(self) -> Iterator[Row]:
+        return (Row(*row) for row in self.connection.execute(_ALL))
+
+    def changes(self, since: int) -> Iterator[tuple[int, Row | None]]:
+        for (n,) in self.connection.execute("SELECT n FROM purge WHERE change > ?", (since,)):
+            yield n, None
+        for deleted, *row in self.connection.execute(_NEW, (since,)):
+            yield row[0], None if deleted else Row(*row)
