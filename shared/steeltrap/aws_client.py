@@ -84,7 +84,7 @@ def passes(error: Exception) -> bool:
 
 
 def to_mend(error: Exception) -> str | None:
-    """What somebody has to set right on this side before the service can be asked: no retry helps."""
+    """A hint at what has to be set right on this side before the service can be asked: no retry helps."""
     kind = kind_of(error)
     return None if kind is None else _TO_MEND.get(kind)
 

@@ -25,7 +25,7 @@ _TIMES: Final = (
     "superseded_at",
 )
 _WHENS: Final = ("occurred_at", "occurred_until")
-"""What may be a day without a time."""
+"""The fields that may be a day without a time."""
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _OUTSIDE: Final = "must be a time within the years 1 to 9999 in UTC"
 _OLD_DAY: Final = "T00:00:00+00:00"

@@ -32,7 +32,8 @@ _COLLECTION: Final = re.compile(r"\.aoss(-fips)?\.([a-z0-9-]+\.)?(amazonaws\.com
 _INJECTED: Final = re.compile(
     r"(?:^|_)(?:SERVICE_PORT_.|(?:SERVICE_(?:HOST|PORT)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)\Z)"
 )
-"""What Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never misspelt."""
+"""Names that Kubernetes and Docker links set for a service called `steeltrap`, or `steeltrap-opensearch`: never
+misspelt."""
 _OF_TESTS: Final = re.compile(r"TEST_.+|REQUIRE_ALL")
 _LIKENESS: Final = 0.82
 """From which a name counts as misspelt: EMBEDDING_MODEL does (0.83), OPENSEARCH_HOST (0.80) doesn't."""

@@ -1,4 +1,4 @@
-"""What a tool and a toolset are.
+"""Tools and toolsets.
 
 A tool is a typed function, registered once: `run(call, input) -> answer`. Its docstring is the description that a
 model reads, its pydantic input model has names, limits and descriptions, and its return annotation is the answer.

@@ -47,7 +47,8 @@ _REWORDED: Final = {
 }
 """Pairs that say the same in other words: with a wrong tokenizer the two don't lie near each other."""
 _LEAST_TOLD: Final = 4
-"""Of a language's six pairs: a model that knows it tells at least five, a wrong tokenizer one or two."""
+"""Pairs, of a language's six, that a model must tell: one that knows it tells at least five, a wrong tokenizer one or
+two."""
 
 
 def add(folder: Path, options: Mapping[str, Any]) -> Description:

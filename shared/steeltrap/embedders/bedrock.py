@@ -115,11 +115,11 @@ PLACES: Final[Mapping[Kind, Failure]] = {
     "outdated": OUTDATED,
     "mistake": MISTAKEN,
 }
-"""What the ways in which a client of AWS fails mean here."""
+"""The meaning here of each way in which a client of AWS fails."""
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """What a foreign exception means here; None for one that nobody has placed."""
+    """The meaning here of a foreign exception; None for one that nobody has placed."""
     from botocore.exceptions import ClientError
 
     if isinstance(error, ClientError):
@@ -131,7 +131,7 @@ def failure_of(error: Exception) -> Failure | None:
 
 
 def refusal(answer: Mapping[str, Any]) -> Failure:
-    """What an answer other than 200 means, by its code; by its status when nobody has placed the code."""
+    """The meaning of an answer other than 200, by its code; by its status when nobody has placed the code."""
     details = answer.get("Error", {})
     status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = str(details.get("Code", ""))

@@ -121,7 +121,7 @@ MOST_CHUNKS: Final = 12
 
 
 class Calibration:
-    """What is learned about a model at first use: its vectors' size and its levels.
+    """The measurements of a model at first use: its vectors' size and its levels.
 
     Each can be given; `dimension` 0 and a level None ask the model. Learning twice at the same time is harmless:
     both learn the same. `share` has it ask other processes first, and tell them.

@@ -181,13 +181,13 @@ def foreign() -> Mapping[type[Exception], Failure]:
 
 
 def failure_of(error: Exception) -> Failure | None:
-    """What a foreign exception means here; None for one that nobody has placed."""
+    """The meaning here of a foreign exception; None for one that nobody has placed."""
     known = foreign()
     return next((known[kind] for kind in type(error).__mro__ if kind in known), None)
 
 
 def refusal(answer: Answer, model: str) -> Failure:
-    """What a status other than 200 means."""
+    """The meaning of a status other than 200."""
     status = answer.status
     if status in (401, 403):
         return Failure(f"refuses the key (HTTP {status}): check STEELTRAP_EMBEDDER_KEY")

@@ -38,7 +38,7 @@ Level = Field(None, ge=0, lt=1)
 
 
 class Description(BaseModel):
-    """What `embedder.json` says. `steeltrap embedder add` measures whatever is None, and writes it down.
+    """The content of `embedder.json`. `steeltrap embedder add` measures whatever is None, and writes it down.
 
     Texts of more than `longest_tokens` are cut. The levels are those of `ports.Scale`.
     """
@@ -79,7 +79,7 @@ def read_description(folder: Path) -> Description:
 
 
 def find_description(folder: Path) -> Description | None:
-    """What the folder's description says; None without one. Raises InvalidInput for one that isn't right."""
+    """The folder's description; None without one. Raises InvalidInput for one that isn't right."""
     path = folder / DESCRIPTION
     if not path.exists():
         return None

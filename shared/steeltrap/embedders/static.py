@@ -48,11 +48,11 @@ _SPELLED_OUT: Final = str.maketrans({"ß": "ss", "ä": "ae", "ö": "oe", "ü": "
 _SHORTEST_PART: Final = 4
 _LONGEST_COMPOUND: Final = 40
 _LINKS: Final = ("", "s", "n", "en")
-"""What may stand between the parts of a German compound."""
+"""Letters that may stand between the parts of a German compound."""
 
 
 def english(whole: Iterable[str]) -> int:
-    """What the words that the English tokenizer knows as a whole add to a text's odds; it is less than 0."""
+    """The part of a text's odds by words that the English tokenizer knows as a whole; it is less than 0."""
     return _ENGLISH * sum(len(word) > 1 and word.isalpha() and word not in _VERY_ENGLISH_WORDS for word in whole)
 
 
@@ -201,7 +201,7 @@ unrelated Japanese sentences would have a cosine of 0.95."""
 
 _PLAIN: Final = re.compile("[\\t\\n\\r -~\\u2013\\u2014\\u2018\\u2019\\u201c\\u201d\\u2026]*")
 _PLAIN_WORD: Final = re.compile("[a-z0-9]+|[^a-z0-9\\s]")
-"""What the tokenizer takes for a word in such texts, which are most. To look up words that were seen before takes a
+"""The tokenizer's words in such texts, which are most. To look up words that were seen before takes a
 tenth of the time."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -382,7 +382,7 @@ class _Model:
 
 
 def _words_beyond_latin(text: str) -> list[str]:
-    """What a text is found by beyond Latin script: words, and pairs of characters where a script has no spaces."""
+    """The words of a text beyond Latin script: words, and pairs of characters where a script has no spaces."""
     found = _BEYOND_LATIN.findall(text)
     return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
 

@@ -1,5 +1,6 @@
-"""What every embedder does alike: which texts have a vector, where it belongs among the answers, and what is said when
-they take too long."""
+"""The common part of all embedders: which texts have a vector, where it belongs among the answers, and what is said
+when they take too long.
+"""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What one call works with. Built by the door for each call, handed to the verbs, then gone."""
+"""The context of one call. Built by the door for each call, handed to the verbs, then gone."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from .quota import Growth, Quota, growth_of
 T = TypeVar("T")
 
 SecretsMode = Literal["redact", "refuse", "off"]
-"""What becomes of the secrets in what a caller gives: a placeholder, an error, or nothing."""
+"""The treatment of secrets in what a caller gives: a placeholder, an error, or nothing."""
 
 
 @frozen

@@ -66,7 +66,7 @@ def consolidate(
 
 
 def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
-    """What the sources superseded, each other aside: what they said says the new memory now."""
+    """The memories that the sources superseded, other than each other: the new memory says now what they said."""
     ids = {source.id for source in sources}
     olds = [old for old in call.space.superseded(list(ids)) if old.id not in ids]
     if len(olds) > MAX_SUPERSEDED:
@@ -189,7 +189,8 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
 
 
 def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple[Association, Memory]]:
-    """What belongs with a memory, strongest first: what is near it anywhere in the space, and what was linked manually.
+    """The associations of a memory, strongest first: what is near it anywhere in the space, and what was linked
+    manually.
 
     `threshold` is a floor on the strength, which is the cosine, or what was given to a manual link.
     """

@@ -68,7 +68,7 @@ class Said:
 
 @frozen
 class Appended:
-    """What became of messages: the id of each one's turn, in order, and the ids that were stored before.
+    """Result of appending messages: the id of each one's turn, in order, and the ids that were stored before.
 
     `split` has the ids of all turns of each message that is longer than a turn, by the first, which is the message's.
     `episodes` were made by this, of other conversations too. `closed` says whether every message of a conversation that
@@ -164,7 +164,7 @@ def _turns(call: Call, said: Said, conversation: str, scope: str, position: int,
 
 
 def first_piece(content: str) -> str:
-    """What the first turn of a message says."""
+    """The text of a message's first turn."""
     return next(iter(pieces(content, MAX_CONTENT_BYTES)), "")
 
 
@@ -332,7 +332,7 @@ def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
 
 
 def _group(turn: Memory) -> tuple[str | None, str, str | None]:
-    """What the turns of one episode have in common; an import's own, so that it can be taken back."""
+    """The fields that the turns of one episode have in common; an import's own, so that it can be taken back."""
     return turn.agent_id, turn.scope, turn.import_id
 
 

@@ -164,7 +164,7 @@ _MOST_PIECES: Final = 64
 
 @dataclass(slots=True)
 class Erased:
-    """What was erased: the `ids` that were asked for, `also` what only they held, and what all of it said.
+    """Result of erasing: the `ids` that were asked for, `also` what only they held, and what all of it said.
 
     `rewritten` has the new id of each episode that lost messages, "" for one that lost all. `back` are memories that
     one of these superseded.
@@ -188,7 +188,7 @@ class Erased:
 
 @dataclass(slots=True)
 class _Seen:
-    """What the images say that may hang together with what is erased, by id."""
+    """The parts of the images that may hang together with what is erased, by id."""
 
     turns: dict[str, set[SaidKey]] = field(default_factory=lambda: defaultdict(set))
     episodes: dict[str, set[SaidKey]] = field(default_factory=lambda: defaultdict(set))
@@ -372,7 +372,7 @@ MOST_LISTED: Final = 100
 
 @frozen
 class Receipt:
-    """What a forgetting did: `derived.Erased`, and the user's exported files that hold some of it.
+    """Result of forgetting: `Erased`, and the user's exported files that hold some of it.
 
     `imports` has the names of the imports that brought some of it, by their ids: their files may still hold it.
     `unread` are exported files that could not be looked through. `verified` says that everything was looked through
@@ -434,7 +434,7 @@ def forget_matching(call: Call, criteria: Criteria, *, with_merged: bool = False
 
 
 def sentence(receipt: Receipt) -> str:
-    """What a person is told of a receipt: no more than what was looked at."""
+    """A receipt in a sentence for a person: no more than what was looked at."""
     if receipt.more:
         return "Time ran out before everything was forgotten; call again to continue."
     if receipt.left:

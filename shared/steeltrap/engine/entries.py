@@ -48,7 +48,7 @@ def speaker(memory: Memory) -> str | None:
 
 
 def meaning(memory: Memory) -> str:
-    """What the semantic leg reads: the content, and of an episode all that was said.
+    """The text that the semantic leg reads: the content, and of an episode all that was said.
 
     The names that a summary puts before what people say are left out: they make texts look alike that
     have nothing else in common.

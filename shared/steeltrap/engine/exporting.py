@@ -20,7 +20,7 @@ from .reading import MAX_PAGE_BYTES, earlier, not_found, size_of
 from .secrets import check_name
 
 MAX_RECORD_BYTES: Final = 1024 * 1024
-"""Of one record with its part of the history; a memory and a single version may be larger."""
+"""Bytes of one record with its part of the history; a memory and a single version may be larger."""
 _BETWEEN: Final = ":"
 
 
@@ -111,7 +111,7 @@ _PAGE: Final = 1000
 
 @frozen
 class ExportedFile:
-    """What an export wrote; sizes are in bytes, before compression and as the file has it."""
+    """Result of an export to a file; sizes are in bytes, before compression and as the file has it."""
 
     name: str
     memories: int

@@ -49,7 +49,7 @@ _Parsed = tuple[Memory, tuple[Revision, ...]]
 
 @frozen
 class Imported:
-    """What a block did: how many were written, how many were there, and the errors by index."""
+    """Result of a block: how many were written, how many were there, and the errors by index."""
 
     written: int
     skipped: int
@@ -440,7 +440,7 @@ class ImportPage:
 
 @frozen
 class ImportUndone:
-    """What an undo took back: how many memories and messages went, how many have their earlier text again, and the
+    """Result of an undo: how many memories and messages went, how many have their earlier text again, and the
     memories that were left because they were changed since. `more` says that time ran out before all was done."""
 
     run: Import

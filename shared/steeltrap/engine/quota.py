@@ -28,7 +28,7 @@ MEASURED_AGAIN: Final = timedelta(minutes=1)
 
 @frozen
 class Quotas:
-    """What a user may use; 0 is no limit. Bytes are those of the records, deleted ones too until they are purged."""
+    """The limits of a user; 0 is no limit. Bytes are those of the records, deleted ones too until they are purged."""
 
     calls_per_minute: int = 0
     max_memories: int = 0
@@ -37,7 +37,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a write adds to a user's memories and bytes; less than 0 for what it takes away."""
+    """The growth that a write adds to a user's memories and bytes; less than 0 for what it takes away."""
 
     memories: int = 0
     bytes: int = 0
@@ -138,7 +138,7 @@ class Quota:
 
 
 def growth_of(changes: Sequence[Change]) -> Growth:
-    """What changes add. Only what the user wrote makes an update larger, not the links that are found for it."""
+    """The growth by changes. Only what the user wrote makes an update larger, not the links that are found for it."""
     memories = size = 0
     for change in changes:
         if isinstance(change, Close):

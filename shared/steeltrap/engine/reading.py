@@ -134,7 +134,7 @@ def list_scopes(call: Call, parent: str | None = None) -> dict[str, ScopeUse]:
 
 
 MAX_PAGE_BYTES: Final = 4 * 1024 * 1024
-"""Of one answer, as JSON: a function's answer has at most 6 MB, in which its JSON is escaped once more."""
+"""Bytes of one answer, as JSON: a function's answer has at most 6 MB, in which its JSON is escaped once more."""
 _IMAGES_AT_ONCE: Final = 20
 
 

@@ -49,7 +49,7 @@ _TAKEN_OVER: Final = tuple(
 
 @frozen
 class Saved:
-    """What a save did: the memory, whether it was there already (a repeated idempotency key), the nearest one that
+    """Result of a save: the memory, whether it was there already (a repeated idempotency key), the nearest one that
     the look-around met, what this one supersedes aside, and whether this one probably corrects it."""
 
     memory: Memory
@@ -131,7 +131,7 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
 def look_around(
     call: Call, memories: Sequence[Memory], embeddings: Sequence[tuple[Embedding, ...]]
 ) -> list[Surroundings | None]:
-    """What lies around each of the memories in the user's space, in one request; None for a turn, which is
+    """The neighbours of each of the memories in the user's space, in one request; None for a turn, which is
     neither looked around at nor linked. Around a text in which the embedder knows no word, there is nothing.
 
     None for all when the index does not answer: a write does without, the call's outcome says so, and a sweep
@@ -205,7 +205,7 @@ def create_all(call: Call, changes: Sequence[Create], marks: Sequence[Replace] =
 
 
 def already_saved(call: Call) -> Memory | None:
-    """What this call's idempotency key has saved before; None without a key or before the first time."""
+    """The memory that this call's idempotency key saved before; None without a key or before the first time."""
     if call.idempotency_key is None:
         return None
     id = new_id(call, "user_memory", 0)
@@ -297,7 +297,7 @@ def first_image(call: Call, memory: Memory) -> Memory:
 
 
 def written_before(call: Call, memory: Memory) -> Memory:
-    """What this call's idempotency key wrote before in the place of a memory.
+    """The memory that this call's idempotency key wrote before in the place of a memory.
 
     Raises Conflict if that is another text, was deleted, or has expired.
     """
@@ -333,7 +333,7 @@ def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
 
 
 def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:
-    """What a save did, and whether the same scope had the same normalised text already.
+    """The result of a save, and whether the same scope had the same normalised text already.
 
     Then that memory is answered as it is, and nothing of the draft is kept. Similar texts are no
     duplicates: "Ana owes Ben" and "Ben owes Ana" may have the same embedding.

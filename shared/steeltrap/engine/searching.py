@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
 _ROUNDING: Final = 1e-6
-"""What a cosine of 1 may fall short of it in single precision."""
+"""How far a cosine of 1 may fall short of it in single precision."""
 MIN_CANDIDATES: Final = 200
 """Per leg. Ranking rules look at messages nearby, which are among the candidates only if those are many."""
 CANDIDATES_PER_RESULT: Final = 4
@@ -146,7 +146,7 @@ def _on_days_scored(
 
 
 def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, frozenset[str]]:
-    """What the store is asked, and the names of the speakers where the ranking rules want them."""
+    """The query for the store, and the names of the speakers where the ranking rules want them."""
     if not request.query.strip():
         raise InvalidInput("`query` must not be empty: say what to look for.")
     if len(request.query) > MAX_QUERY_CHARACTERS:
@@ -175,7 +175,7 @@ def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, fro
 
 
 def _tokens(query: str, named: Asked | None) -> tuple[str, ...]:
-    """What the words leg looks for: the query's words, and the days that it names where they are few."""
+    """The tokens of the words leg: the query's words, and the days that it names where they are few."""
     return (*query_tokens(query), *(day.isoformat() for day in (() if named is None else named.days(_MOST_DAYS))))
 
 
@@ -259,7 +259,7 @@ def _passed(scored: "Scored", request: Search) -> "Column":
 
 
 def _ordered(call: Call, request: Search, scored: "Scored", passed: "Column") -> "Iterable[Fused]":
-    """What passed, in the order that was asked for."""
+    """The candidates that passed, in the order that was asked for."""
     created = scored.candidates.created
     if request.needs_importance():
         scored.weigh(_importance(call, scored.candidates, passed), request.importance_weight)
@@ -285,7 +285,7 @@ def _importance(call: Call, candidates: Candidates, passed: "Column") -> dict[in
 def _relevant(
     scored: "Scored", passed: "Column", request: Search, days: "OnDays | None", *, degraded: bool
 ) -> "Column":
-    """Of the places that passed, those that the asked precision keeps; none where even the best is unrelated.
+    """Places that the precision keeps, of those that passed; none where even the best is unrelated.
 
     What happened on the days that the query names is related to it: all of that where the query asks for nothing else,
     and nothing but that where it is among the best. A `degraded` search lacks a leg, so its scores say nothing.

@@ -17,11 +17,12 @@ _SHORTEST_CARD: Final = 10**13
 _CARD_DIGITS: Final = 14
 _LONG_WORD: Final = 20
 _SHORTEST: Final = 4
-"""Of a word in a secret: the shortest passwords have six characters, and an account number's groups have four."""
+"""Characters of a word in a secret: the shortest passwords have six characters, and an account number's groups have
+four."""
 
 
 def redacted(call: Call, given: Given) -> Given:
-    """What a caller gives without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
+    """A caller's input without its secrets, as the call's `secrets` says: each is a placeholder, or the call is
     refused, or all stays as it is.
 
     Raises InvalidInput for a secret in what something is found by, such as a scope or a conversation's id: under a
@@ -99,7 +100,7 @@ def redacted_message(call: Call, message: Message) -> Message:
 
 
 def told(secrets: Set[tuple[str, int]]) -> str | None:
-    """What was replaced, of a call's `redacted`, in a sentence for its caller; None where nothing was."""
+    """A sentence for the caller on what was replaced in a call; None where nothing was."""
     if not secrets:
         return None
     said = "1 secret was" if len(secrets) == 1 else f"{len(secrets):,} secrets were"
@@ -107,7 +108,7 @@ def told(secrets: Set[tuple[str, int]]) -> str | None:
 
 
 def outcome(call: Call) -> Outcome | None:
-    """What is told beside the answer: the call's own outcome, and what was replaced."""
+    """The outcome beside the answer: the call's own outcome, and what was replaced."""
     said, own = told(call.redacted), call.outcome
     if said is None:
         return own

@@ -123,7 +123,7 @@ def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]
 
 
 def heirs(call: Call, scored: "Scored", limit: int) -> dict[int, str]:
-    """What superseded each superseded candidate that would be among the best `limit`, by its place: in a chain the id
+    """The successor of each superseded candidate that would be among the best `limit`, by its place: in a chain the id
     of the last memory."""
     ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
     last = _last(call, list(ids.values())) if ids else {}
@@ -146,7 +146,7 @@ def credit(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored"
 
 
 def _last(call: Call, ids: list[str]) -> dict[str, str]:
-    """What superseded each of these memories, at the end of the chain; those whose end isn't known are left out."""
+    """The last successor of each of these memories; those whose end isn't known are left out."""
     return ends(call.space.successions(ids), ids)
 
 

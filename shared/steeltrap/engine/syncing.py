@@ -29,7 +29,7 @@ Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
 
 
 def fate_of(given: Memory, there: Sequence[Memory], strategy: Strategy) -> tuple[Fate, Memory | None]:
-    """What becomes of a memory, and which of those that are here it meets."""
+    """The action for a memory of the file, and the stored memory that it meets."""
     if not there:
         return "new", None
     if strategy == "create_versions":
@@ -137,7 +137,7 @@ def import_file(
 
 @dataclass(slots=True, kw_only=True)
 class _Step:
-    """What becomes of a memory of the file: the id that it has here then, what is there already, and which
+    """The plan for a memory of the file: the id that it has here then, what is there already, and which
     associations of the file are written with it."""
 
     index: int
@@ -176,7 +176,7 @@ def _plan(call: Call, items: Sequence[Item], strategy: Strategy, *, anywhere: bo
 
 
 def _taken(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
-    """What is there of these ids, deleted or not."""
+    """The stored memories of these ids, deleted or not."""
     taken: dict[str, Memory] = {}
     for start in call.in_time(range(0, len(ids), _READ_AT_ONCE)):
         taken |= call.space.get(ids[start : start + _READ_AT_ONCE], deleted=True)

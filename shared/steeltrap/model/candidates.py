@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 NO_TERMS: Final[Mapping[int, float]] = MappingProxyType({})
 NO_TIME: Final = -(2**63)
-"""What stands in `Candidates.occurred` for a memory without such a time."""
+"""The value in `Candidates.occurred` for a memory without such a time."""
 
 
 class Candidate(NamedTuple):

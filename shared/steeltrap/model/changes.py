@@ -1,4 +1,4 @@
-"""What callers give to be written: a new memory, and the edit of a stored one."""
+"""The forms in which callers write: a new memory, and the edit of a stored one."""
 
 from dataclasses import field, replace
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ class Draft:
 
 @frozen
 class Edit:
-    """What to change; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
+    """The changes of a memory; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
 
     `clear` names fields, of `CLEARABLE`, that have no value any more. `imported` says that a file is where the
     change is from.

@@ -38,7 +38,7 @@ class Diversity:
 
 @frozen
 class Query:
-    """What a store searches for: analysed tokens, an embedding, or both.
+    """A query to a store: analysed tokens, an embedding, or both.
 
     `per_leg` is how many distinct memories each leg returns at most; None means every match. Of more than 64 distinct
     tokens the 64 rarest are looked for. With `by_term` candidates say what each token adds to their score, at
@@ -67,7 +67,7 @@ class Query:
 
 @frozen
 class Matches:
-    """What a store found: candidates in no order, and why there may be few.
+    """The answer of a store: candidates in no order, and why there may be few.
 
     `stored` counts what the caller could see without any filter, `admitted` what the filter lets through.
     `degraded` names a leg that failed and why.
@@ -109,12 +109,12 @@ class Sized:
 
 
 Sizing = Callable[[Hit], Sized]
-"""What measures a found memory as a toolset shows it."""
+"""The measure of a memory as a toolset shows it."""
 
 
 @frozen
 class Search:
-    """What to search for and how.
+    """A search: what is looked for, and how.
 
     `vector_weight` None takes the setting, or the engine's choice. `min_similarity` is a floor on the
     raw cosine; in hybrid mode a keyword match passes it, unless it `floors_every_hit`. `related_only` leaves out
@@ -173,15 +173,15 @@ class Neighbour:
 
 @frozen
 class Surroundings:
-    """What a look-around found: the nearest memory anywhere, and those near enough in the same scope."""
+    """The neighbours of a text: the nearest memory anywhere, and those near enough in the same scope."""
 
     nearest: Neighbour | None
     near: tuple[Neighbour, ...] = ()
 
 
 class OutcomeKind(StrEnum):
-    """What happened, told apart so that broken never looks like empty: in a search, or in a write that was degraded or
-    replaced secrets."""
+    """The kinds of outcome, told apart so that broken never looks like empty: in a search, or in a write that was
+    degraded or replaced secrets."""
 
     FOUND = "found"
     NOTHING_STORED = "nothing_stored"
@@ -195,7 +195,7 @@ class OutcomeKind(StrEnum):
 
 @frozen
 class Outcome:
-    """What happened, in a word and a sentence; `best_score` where everything lay below a floor, and `more` results
+    """The outcome in a word and a sentence; `best_score` where everything lay below a floor, and `more` results
     that a token budget had no room for."""
 
     kind: OutcomeKind

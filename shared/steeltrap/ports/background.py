@@ -1,4 +1,4 @@
-"""What closes conversations behind the calls that append to them."""
+"""The thread that closes conversations behind the calls that append to them."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What turns texts into vectors."""
+"""Embedders turn texts into vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from ..model import Embedding
 
 
 class Scale(Protocol):
-    """What the cosines of an embedder mean, by three of them, 0 to 1, and one difference.
+    """The meaning of an embedder's cosines, by three of them, 0 to 1, and one difference.
 
     `unrelated` is that between texts that have nothing to do with each other; `unrelated_japanese` that between
     such texts in Japanese, which many models crowd; and `novel`, no lower than the first, that between a turn that
@@ -44,7 +44,7 @@ class Embedder(Scale, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """What was learned about a model: the size of its vectors and its `Scale`."""
+    """The measurements of a model: the size of its vectors and its `Scale`."""
 
     dimension: int
     unrelated: float

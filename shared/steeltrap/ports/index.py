@@ -34,7 +34,7 @@ class Document:
 
 @frozen
 class Tombstone:
-    """What an index keeps of a deleted or forgotten memory, so that a late write can't bring it back."""
+    """The mark that an index keeps of a deleted or forgotten memory, so that a late write can't bring it back."""
 
     user: str
     id: str

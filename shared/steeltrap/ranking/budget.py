@@ -12,7 +12,7 @@ from ..text.words import query_tokens, tokens
 # `sentences` compiles expressions that a search needs only if a text has to be cut: a part of a function's cold start.
 
 PREVIEW_TOKENS: Final = 64
-"""Of a longer text at least as much is shown, or nothing."""
+"""Tokens of a longer text that are shown at least; otherwise nothing of it is."""
 OPENING: Final = 0.2
 """Texts tend to open with their point: another part is shown only if it has as much more of the query's words."""
 _LONGEST_PART: Final = 240
@@ -133,8 +133,8 @@ def _best_start(text: str, asked: Set[str], room: int) -> int:
 
 
 def _scores(said: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: dict[str, float]) -> Iterator[float]:
-    """What the words count that a preview has which begins with each part. Its end only moves on, so each part comes
-    in once and goes once."""
+    """The value of the words in a preview, for each part that it may begin with. Its end only moves on, so each part
+    comes in once and goes once."""
     shown: Counter[str] = Counter()
     end = 0
     for first, size in enumerate(sizes):
@@ -148,7 +148,7 @@ def _scores(said: Sequence[Set[str]], sizes: Sequence[int], room: int, worth: di
 
 
 def _worth(asked: Set[str], said: Sequence[Set[str]]) -> dict[str, float]:
-    """What each of the query's words counts: more if fewer parts of the text have it, and most if none has."""
+    """The value of each of the query's words: more if fewer parts of the text have it, and most if none has."""
     mentions = Counter(word for words in said for word in words)
     return {word: log(1 + len(said) / (mentions[word] or 0.5)) for word in sorted(asked)}
 

@@ -25,7 +25,7 @@ FLOOR: Final = 0.1
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
 NEAR_THE_BEST: Final = 0.9
-"""Of the best score, what a memory has to reach to be returned beside it."""
+"""The share of the best score that a memory has to reach to be returned beside it."""
 
 _MOST_BROAD: Final = 80
 """Characters of the longest query that may ask for everything."""

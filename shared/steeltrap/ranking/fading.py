@@ -78,7 +78,7 @@ def is_japanese(text: str) -> bool:
 
 
 def others(around: Surroundings | None, known: Collection[str]) -> list[Neighbour]:
-    """What lies near, nearest first, without these ids."""
+    """The ids of what lies near, nearest first, without these ids."""
     if around is None or around.nearest is None:
         return []
     near = {neighbour.id: neighbour for neighbour in (around.nearest, *around.near)}
@@ -133,7 +133,7 @@ SURPRISE_GAIN: Final = 0.5
 
 
 class Remembered(Protocol):
-    """What decay depends on: a memory has it, and so has a candidate that was not read yet."""
+    """The fields that decay depends on: a memory has it, and so has a candidate that was not read yet."""
 
     @property
     def created_at(self) -> datetime: ...

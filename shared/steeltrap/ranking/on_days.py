@@ -25,7 +25,7 @@ NEAR: Final = 14
 SHORT: Final = 7
 """A time of so many days, of which all that happened may be meant, as of "last month"."""
 _LONGEST_NEAR: Final = 200
-"""Of a longer time, such as a year, nothing is near enough to tell."""
+"""The longest time whose neighbours count; beside a year, nothing is near enough to tell."""
 _MOST_YEARS: Final = 10
 
 
@@ -175,7 +175,7 @@ def _rounded(scores: Column) -> Column:
 
 
 def _own(candidates: Candidates, token: int) -> Column:
-    """What a token adds to each candidate that says it."""
+    """The score that a token adds to each candidate that says it."""
     own = np.zeros(len(candidates))
     if candidates.terms:
         at, scores = candidates.terms[token]

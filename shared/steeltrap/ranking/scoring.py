@@ -32,7 +32,7 @@ _FIRST_BLOCK: Final = 64
 _MOST_SUPERSEDED: Final = 50
 _MOST_RIVALS: Final = 10
 _ALIKE: Final = 0.8
-"""Of the higher BM25, what the lower of two has at least that are taken to have the same words."""
+"""The share of the higher BM25 that the lower has at least, where two are taken to have the same words."""
 _AT_ONCE: Final = 10
 """So many rows are made at once, which is a third of the work of one at a time; few searches want more."""
 
@@ -136,7 +136,7 @@ class Scored:
         return best_first
 
     def current(self, places: Column) -> Column:
-        """Of some places, those of candidates that nothing superseded."""
+        """The places of candidates that nothing superseded."""
         current: Column = places[~has_trait(self.candidates, Trait.SUPERSEDED)[places]]
         return current
 
@@ -233,7 +233,7 @@ def calibrated_all(cosines: Column, unrelated: float) -> Column:
 MOST_CHUNKS: Final = 12
 """From this many chunks on, the best of them is no longer expected to be higher by chance."""
 WINDOW: Final = (0.5, 0.3, 0.2)
-"""What a query term counts that was said one, two or three places away, in parts of its own score."""
+"""The value of a query term that was said one, two or three places away, in parts of its own score."""
 COMMON: Final = 0.5
 """A word that more than this share of the memories has says nothing about which of them is meant."""
 RELATED: Final = 0.3
@@ -362,7 +362,7 @@ class _Near:
 
 
 def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights) -> dict[str, Column]:
-    """What its place in a conversation adds to a memory."""
+    """The score that a memory gets by its place in a conversation."""
     if not len(near.told):
         return {}
     best = np.zeros(near.talk.max() + 1)
@@ -390,7 +390,7 @@ def _by_place(candidates: Candidates, near: _Near, own: Column, weights: Weights
 def _by_query(
     query: str, scored: Scored, speakers: Collection[str], near_days: Column | None, weights: Weights
 ) -> dict[str, Column]:
-    """What the query's own words add to a memory."""
+    """The score that a memory gets by the query's own words."""
     candidates = scored.candidates
     asked = set(words(query))
     named = [

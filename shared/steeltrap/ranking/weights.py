@@ -14,7 +14,7 @@ from ..model.frozen import frozen
 
 @frozen
 class Weights:
-    """What each rule counts; 0 switches a rule off.
+    """The weight of each rule; 0 switches a rule off.
 
     vector         share of the semantic leg; the keyword leg has the rest
     chunks         of the calibrated slope by which the best of many chunks is higher by chance

@@ -97,7 +97,7 @@ def newest_schema() -> int:
 
 
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:
-    """What counts what users use: shared by all processes, in the tables of `aws` or in the data folder."""
+    """The counters of what users use: shared by all processes, in the tables of `aws` or in the data folder."""
     if settings.store == "aws":
         from . import aws
 

@@ -1,4 +1,4 @@
-"""What was read and is not written down yet, for a store that keeps usage apart from memories.
+"""A buffer of the reads that are not written down yet, for a store that keeps usage apart from memories.
 
 Counts are added, a card is replaced only where it is still the one the review began from. What is in the buffer when
 a process dies is lost, by contract.
@@ -23,7 +23,7 @@ class Pending:
 
 
 class UsageBuffer:
-    """What was read since the last flush. Safe for threads."""
+    """The reads since the last flush. Safe for threads."""
 
     def __init__(self) -> None:
         self._pending: dict[str, Pending] = {}

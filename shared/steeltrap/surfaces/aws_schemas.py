@@ -25,7 +25,7 @@ MAX_GROUP_DESCRIPTION: Final = 200
 
 _NAME: Final = re.compile(r"([0-9a-zA-Z][_-]?){1,100}")
 _LONGEST_NAME: Final = 64
-"""Of a group and its operation together: models take no longer name of a tool."""
+"""Characters of a group and its operation together: models take no longer name of a tool."""
 
 
 def agentcore(tool: Tool) -> JsonObject:

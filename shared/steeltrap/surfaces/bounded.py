@@ -12,9 +12,10 @@ from ..tools import Tool
 from .http.reply import compact
 
 MAX_TOKENS: Final = 25_000
-"""Of one answer: the most that Claude Code takes by default."""
+"""Tokens of one answer: the most that Claude Code takes by default."""
 ROOM: Final = MAX_TOKENS - 1_000
-"""Of it, for the answer itself: the rest is for what is said of it, and for tokens that were not foreseen."""
+"""The share of them for the answer itself: the rest is for what is said of it, and for tokens that were not foreseen.
+"""
 CUT: Final = "cut"
 
 _LIMITS: Final = ("limit", "top_k", "per_page")

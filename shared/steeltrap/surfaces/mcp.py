@@ -33,7 +33,7 @@ from .http.reply import TIMEZONE as TIMEZONE_HEADER
 from .http.reply import compact, outcome_object
 
 TOOLSET: Final = "agent"
-"""What a client gets that names no toolset."""
+"""The toolset of a client that names none."""
 OUTCOME: Final = "steeltrap/outcome"
 IDEMPOTENCY_KEY: Final = "steeltrap/idempotency_key"
 TIMEZONE: Final = "steeltrap/timezone"

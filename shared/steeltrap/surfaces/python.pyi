@@ -301,7 +301,7 @@ class CoreBatchView(TypedDict):
     errors: builtins.list[CoreItemError]
 
 class CoreEditInput(TypedDict):
-    """What to change; omitted fields stay as they are."""
+    """The changes; omitted fields stay as they are."""
 
     id: str
     content: NotRequired[str | None]
@@ -478,7 +478,7 @@ class CoreBroughtByView(TypedDict):
     name: str
 
 class CoreReceiptView(TypedDict):
-    """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
+    """The erased ids, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
     `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
     `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a
@@ -1482,7 +1482,7 @@ class AssociativeSyncFailure(TypedDict):
     message: str
 
 class AssociativeSyncSummary(TypedDict):
-    """What happened to the memories. An export sets `exported`, an import the other counts."""
+    """Counts of the memories. An export sets `exported`, an import the other counts."""
 
     exported: NotRequired[int]
     imported: NotRequired[int]

@@ -1,4 +1,4 @@
-"""What a text says: its words, sentences and dates, what in it is a secret, a frame or JSON, and what may be stored.
+"""Text: its words, sentences and dates, what in it is a secret, a frame or JSON, and what may be stored.
 
 Here: pure functions over text and the nouns of `model`. Not here: from candidates to an answer (`ranking`), the order
 of steps (`engine`), I/O. The engine, stores, toolsets and surfaces call it.

@@ -33,7 +33,7 @@ from .date_words import (
 from .words import fold_case, normalised
 
 MOST: Final = 8
-"""Of more dates in one question the first are looked for."""
+"""Dates of one question that are looked for, the first of them."""
 _LONGEST_GAP: Final = 24
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+|[^\w\s]")
 _GERMAN: Final = frozenset("ist ich wir was wer wo wie wann das der die es gibt und habe war nicht mein meine".split())

@@ -239,7 +239,7 @@ class Mention:
     unit: Unit = "day"
     weekday: int = 0
     step: int = -1
-    """Of a weekday: the last one (-1), this week's (0) or the next (1)."""
+    """Which weekday is meant: the last one (-1), this week's (0) or the next (1)."""
     year: int = 0
     month: int = 0
     day: int = 0

@@ -25,7 +25,7 @@ _TAGS: Final = 0xE0000
 
 _STARTS: Final = re.escape(_ANGLES + _SQUARES) + "&"
 _START: Final = re.compile(f"[{_STARTS}][^{_STARTS}]++")
-"""What may begin a mark, up to what may begin the next: so each character is looked at once, whatever a text holds."""
+"""A possible beginning of a mark, up to the next: so each character is looked at once, whatever a text holds."""
 _ENTITY: Final = re.compile(r"&(?:lt|lbrack|lsqb|#0*(?:60|91)|#x0*(?:3c|5b));?", re.IGNORECASE)
 _END_ENTITY: Final = re.compile(r"&(?:gt|#0*62|#x0*3e)(?![a-z0-9])", re.IGNORECASE)
 _LONGEST: Final = 64
@@ -138,7 +138,7 @@ _SPLIT: Final = re.compile(r"([\W_]*+)([\w]*+)")
 
 
 def _split(seen: str) -> tuple[str, str, str]:
-    """What stands before a name, the name, and what follows it."""
+    """The part before a name, the name, and what follows it."""
     parts = _SPLIT.match(seen)
     assert parts is not None
     return parts[1], parts[2].rstrip("_"), seen[parts.end() :]
@@ -159,7 +159,7 @@ def _look_of(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _seen(char: str) -> str:
-    """What a character looks like: Latin in lower case, `_` for what joins words, nothing if it is invisible."""
+    """The look of a character: Latin in lower case, `_` for what joins words, nothing if it is invisible."""
     if _TAGS + 0x20 <= ord(char) <= _TAGS + 0x7E:
         char = chr(ord(char) - _TAGS)
     for kind, mark in ((_BARS, "|"), (_ENDS, ">"), (_SLASHES, "/"), (_JOINTS, "_"), ("]\uff3d", "]")):

@@ -232,7 +232,7 @@ def check_metadata(metadata: JsonObject) -> None:
 
 
 def check_conditions(metadata: JsonObject) -> None:
-    """What memories' metadata is filtered by: at most 64 keys, each with a plain value."""
+    """Check the conditions on metadata: at most 64 keys, each with a plain value."""
     if len(metadata) > MAX_CONDITIONS:
         raise InvalidInput(f"`metadata` has {len(metadata):,} conditions; at most {MAX_CONDITIONS} fit in a filter.")
     for key, value in metadata.items():
@@ -368,7 +368,7 @@ def check_superseded(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _superseding(memory: Memory, id: str) -> dict[str, Any]:
-    """What a record says of superseding, in its stored form."""
+    """The superseding that a record tells, in its stored form."""
     olds = check_superseded(memory.supersedes)
     by = None if memory.superseded_by is None else check_id(memory.superseded_by)
     if by == "" or not all(map(check_id, olds)):

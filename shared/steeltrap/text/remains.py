@@ -88,14 +88,14 @@ class Folded:
 
 
 def texts_of(memory: Memory) -> Iterator[str]:
-    """What a memory says: its content and its messages."""
+    """The texts of a memory: its content and its messages."""
     yield memory.content
     if memory.source != "conversation":
         yield from (message.content for message in memory.messages)
 
 
 def beside(memory: Memory) -> Iterator[str]:
-    """What else a record has that a user wrote: its context and its metadata."""
+    """The other texts of a record that a user wrote: its context and its metadata."""
     if memory.context is not None:
         yield memory.context
     if memory.metadata:

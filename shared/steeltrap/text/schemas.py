@@ -56,7 +56,7 @@ def plain_schema(schema: JsonObject, *, optional_nulls: bool = False) -> JsonObj
 
 
 def sentence(error: ValidationError, schema: JsonObject, name: str) -> str:
-    """What doesn't fit in the object of a schema, which a refusal calls `name`, and what would."""
+    """The refusal of an object that doesn't fit a schema, which it calls `name`, and what would fit."""
     errors = error.errors(include_url=False)
     # A misspelt name leaves a field missing too; the name is what to say.
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
@@ -93,7 +93,7 @@ def _schema_at(schema: JsonObject, location: tuple[int | str, ...]) -> JsonObjec
 
 
 def describe(schema: JsonObject) -> str:
-    """What a field takes, in words: "an integer from 1 to 20"."""
+    """The values that a field takes, in words: "an integer from 1 to 20"."""
     if "enum" in schema:
         return "one of " + ", ".join(repr(value) for value in schema["enum"])
     if "const" in schema:

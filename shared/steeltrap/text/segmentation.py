@@ -14,7 +14,7 @@ MAX_MESSAGES: Final = 50
 PAUSE: Final = timedelta(minutes=15)
 """A conversation that rests so long is over, and so is what was said before a longer gap."""
 ALPHA: Final = 0.2
-"""What the newest message counts in the rolling event embedding."""
+"""The weight of the newest message in the rolling event embedding."""
 NOVELTY: Final = 0.65
 AHEAD: Final = 3
 NEARER: Final = 2.5
@@ -23,7 +23,7 @@ NEARER: Final = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the rules look at: when it was written and said, its bytes, and a unit vector of its text."""
+    """A turn as the rules look at it: when it was written and said, its bytes, and a unit vector of its text."""
 
     written_at: datetime
     said_at: datetime

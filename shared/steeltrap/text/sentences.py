@@ -101,7 +101,7 @@ def _without(text: str, parts: Sequence[str], said: Set[str]) -> str:
 
 
 def _wording(sentence: str) -> str:
-    """What makes two sentences the same; "" for one without letters and digits, which is the same as none."""
+    """The form in which two sentences are the same; "" without letters and digits, which is the same as none."""
     folded = " ".join(sentence.casefold().split())
     bare = folded.rstrip(f"{_CLOSED}.!?\"'")
     return bare if any(map(str.isalnum, bare)) else ""

@@ -195,13 +195,13 @@ _MONTHS: Final = "January February March April May June July August September Oc
 
 
 def indexed_words(memory: Memory) -> tuple[str, ...]:
-    """What a store indexes of a memory, in order, repeats kept."""
+    """The words that a store indexes of a memory, in order, repeats kept."""
     return (*tokens(searchable_text(memory)), *_day_tokens(memory))
 
 
 def searchable_text(memory: Memory) -> str:
-    """What the keyword leg reads: the content and its context, of an episode all that was said, and the day it is
-    about."""
+    """The text that the keyword leg reads: the content and its context, of an episode all that was said, and the day it
+    is about."""
     parts = [memory.content]
     if memory.context is not None:
         parts.append(memory.context)
@@ -240,8 +240,8 @@ _PREFERENCE: Final = re.compile(
 
 
 class Trait(IntFlag):
-    """What a text is: a short question, a standing instruction or preference, said by the user or by the assistant;
-    whether another memory superseded it, and whether it happened on a day without a time."""
+    """The traits of a text: a short question, a standing instruction or preference, said by the user or by the
+    assistant; whether another memory superseded it, and whether it happened on a day without a time."""
 
     QUESTION = 1
     INSTRUCTION = 2

@@ -1,4 +1,4 @@
-"""What several tools share: fields with their limits and descriptions, list items that are validated one by one, and
+"""Shared by several tools: fields with their limits and descriptions, list items that are validated one by one, and
 stored text in answers that are read line by line.
 """
 

@@ -283,7 +283,7 @@ def _pauses() -> Iterator[float]:
 
 
 def _refusal(error: Exception) -> Cancelled | None:
-    """What a condition said; None for any other failure."""
+    """The refusal that a condition means; None for any other failure."""
     if code_of(error) == "ConditionalCheckFailedException":
         there = error.response.get("Item")  # type: ignore[attr-defined]
         return Cancelled([("ConditionalCheckFailed", from_attributes(there) if there else None)])

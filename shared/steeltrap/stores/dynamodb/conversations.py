@@ -1,4 +1,4 @@
-"""What waits for an episode or for its neighbours; sessions that were begun by name; imports."""
+"""Turns and memories that wait for an episode or for its neighbours; sessions that were begun by name; imports."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,6 @@
-"""What an index must contain: documents from items or records of the stream, and the whole table, block by block."""
+"""The content that an index must have: documents from items or records of the stream, and the whole table, block by
+block.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

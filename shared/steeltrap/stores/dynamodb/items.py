@@ -92,7 +92,7 @@ _END = "~"
 
 
 class Conditions:
-    """What a query asks for: the range of keys, a filter expression, its names and values."""
+    """The conditions of a query: the range of keys, a filter expression, its names and values."""
 
     def __init__(self, filter: Filter, now: int) -> None:
         self.values: dict[str, Value] = {":now": now}
@@ -189,7 +189,7 @@ def _range(filter: Filter) -> tuple[str, str]:
 
 
 def facts(memory: Memory) -> set[str]:
-    """What the index by creation has no attribute of its own for: plain metadata, texts, flags, whether it is an
+    """Facts for which the index by creation has no attribute of its own: plain metadata, texts, flags, whether it is an
     episode, whether it was superseded, and whether it happened on a day without a time."""
     found = {one for one in (fact(key, value) for key, value in memory.metadata.items()) if one}
     on_day = memory.occurred_at is not None and is_day(memory.occurred_at)
@@ -208,7 +208,8 @@ def of_import(import_id: str) -> str:
 
 
 def fact(key: str, value: Any) -> str | None:
-    """What stands for a plain value of metadata under a key; None for a list or an object, which nothing equals."""
+    """The text that stands for a plain value of metadata under a key; None for a list or an object, which nothing
+    equals."""
     if isinstance(value, list | dict):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -228,9 +229,9 @@ _GRACE_SECONDS: Final = 30 * 86_400
 """A sweep removes what has expired with all that hangs on it; DynamoDB removes what no sweep met for so long."""
 
 IMAGE: Final = ("k", "w", "version", "made", "position", "gone", "image", "image_at")
-"""What a memory is read from."""
+"""The attributes that a memory is read from."""
 SEARCH: Final = ("k", "w", "gone", "search", "search_at", "chunks")
-"""What its vectors are read from."""
+"""The attributes that its vectors are read from."""
 
 _SEARCHED: Final = ("search", "search_at", "search_bytes", "chunks")
 _WRITTEN: Final = (
@@ -306,7 +307,7 @@ def with_image(item: Item, memory: Memory) -> tuple[Item, list[Item]]:
 
 
 def brought_back(memory: Memory) -> tuple[Item, list[str]]:
-    """What an item gets, and what it loses, when its memory is superseded no more."""
+    """The attributes that an item gets, and those that it loses, when its memory is superseded no more."""
     found = facts(memory)
     changed: Item = {"facts": frozenset(found)} if found else {}
     if memory.deleted_at is None:
@@ -315,7 +316,7 @@ def brought_back(memory: Memory) -> tuple[Item, list[str]]:
 
 
 def tombstone(user: str, id: str, *, w: int, made: int, ttl: int) -> Item:
-    """What stays of a forgotten memory until no replay can be older: its id and when."""
+    """The mark of a forgotten memory that stays until no replay can be older: its id and when."""
     return {"u": user, "k": keys.memory(id), "w": w, "made": made, "gone": 1, "ttl": ttl}
 
 
@@ -354,7 +355,7 @@ def to_revision(item: Item, image: bytes) -> Revision:
 
 
 def packed(tokens: Sequence[str], embeddings: Iterable[Embedding]) -> bytes:
-    """What a memory is found by: the length of the text, the tokens between spaces, the vectors."""
+    """The search data of a memory: the length of the text, the tokens between spaces, the vectors."""
     text = " ".join(tokens).encode()
     return struct.pack("<I", len(text)) + text + b"".join(embeddings)
 

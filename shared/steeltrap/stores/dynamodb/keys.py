@@ -141,7 +141,7 @@ CREATED: Final = "by-creation"
 WRITTEN: Final = "by-write"
 SPEAKER: Final = "by-speaker"
 OPEN: Final = "open"
-"""What waits: turns for an episode, memories for their look-around."""
+"""The index of what waits: turns for an episode, memories for their look-around."""
 FOLD: Final = "by-text"
 EVERYONE: Final = "everyone"
 
@@ -151,7 +151,7 @@ LISTED: Final = (
     *("tier", "category", "content_type", "agent_label", "occurred_at", "updated_at", "tags", "facts"),
     *("chunks", "image_bytes", "search_bytes"),
 )
-"""What the index by creation holds beside its keys: all that a filter asks for, and what is counted.
+"""The attributes that the index by creation holds beside its keys: all that a filter asks for, and what is counted.
 
 A table's local indexes are fixed when it is made, so this list is too. A text that became filterable later is among
 the `facts` (`items.py`).

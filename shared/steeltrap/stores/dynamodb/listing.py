@@ -86,7 +86,7 @@ def completions(partition: Partition, start: str, *, limit: int) -> list[str]:
 
 
 def latest_writes(partition: Partition, limit: int) -> list[Memory]:
-    """What was written last, turns left out; deleted and expired ones are there."""
+    """The memories that were written last, without turns; deleted and expired ones are there."""
     written = partition.items(
         "w < :last",
         {":last": keys.LAST_WRITE},

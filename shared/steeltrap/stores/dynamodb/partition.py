@@ -17,12 +17,12 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers")
-"""What is read of the user's own item."""
+"""The attributes that are read of the user's own item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """What the verbs of this adapter work on.
+    """One user's partition of the tables, on which all of this store works.
 
     `now` tells the time in microseconds, `stamp` gives index versions, each higher than all given before and than
     a least one. All that is done with it keeps its deadline.

@@ -68,7 +68,8 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a look-around saw: the user's own item, and memories that were there, unless something was purged since.
+    """The items that a look-around saw: the user's own item, and memories that were there, unless something was purged
+    since.
 
     `began` is when it began to look, on the clock that never jumps.
     """
@@ -82,7 +83,7 @@ class Seen:
 
 
 def recent_writes(partition: Partition, since: int) -> Recent:
-    """What was written since an index version, or later when that is too much.
+    """The memories that were written since an index version, or later when that is too much.
 
     One request, and one more when something large is among it. Raises Conflict for another embedder.
     """
@@ -504,7 +505,7 @@ class Searcher:
         return recent, last.version, *answer
 
     def _why(self, indexed: Indexed | None, failed: SteeltrapError | None, before: int) -> str | None:
-        """What is wrong, or None; `before` is as `_both` says."""
+        """Why the search is degraded, or None; `before` is as `_both` says."""
         if indexed is None:
             why = failed.message if failed else "The search index does not answer."
             reach = f"what was written in the last {self._window // 60_000_000} minutes"

@@ -18,7 +18,7 @@ from .space import DynamoSpace
 from .usage import UsageBuffer
 
 FLUSH_SECONDS: Final = 5.0
-"""What is read again within it costs one write."""
+"""Seconds within which reading the same again costs one write."""
 _FLUSH_SECONDS: Final = 2.0
 """How long one flush takes at most; what is left waits for the next."""
 WINDOW: Final = timedelta(minutes=5)

@@ -212,7 +212,7 @@ def write_review(partition: Partition, id: str, previous: str | None, card: str)
 
 
 def read_usage(partition: Partition, ids: Sequence[str]) -> dict[str, Usage]:
-    """What is known of the reading of these memories."""
+    """The usage of these memories, as far as it is stored."""
     known = {canonical(id): id for id in ids}
     known.pop("", None)
     if len(known) < _MANY:

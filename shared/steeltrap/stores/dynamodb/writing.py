@@ -181,7 +181,7 @@ def sources(partition: Partition, target: str) -> set[str]:
 
 
 def superseded(partition: Partition, by: str) -> list[Memory]:
-    """What a memory superseded, deleted and expired ones too."""
+    """The memories that a memory superseded, deleted and expired ones too."""
     found = partition.under(keys.superseded_by(by), ProjectionExpression="k")
     read = partition.memories({keys.source_of(text(item, "k")) for item in found}).values()
     return [memory for memory in read if canonical(memory.superseded_by or "") == by]
@@ -260,7 +260,7 @@ def commit(
 
 @dataclass(slots=True)
 class _Plan:
-    """What one attempt writes: `early` before the actions, without a condition; `late` goes after them."""
+    """The writes of one attempt: `early` before the actions, without a condition; `late` goes after them."""
 
     early: list[Item] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
@@ -344,8 +344,8 @@ class _Commit:
         return there
 
     def _recalled(self, targets: set[str]) -> set[str] | None:
-        """What a look-around saw, once, if that is all there is to know. A purge since then is refused in the end,
-        as long as one transaction holds all."""
+        """The items that a look-around saw, once, if that is all there is to know. A purge since then is refused in the
+        end, as long as one transaction holds all."""
         seen, self._seen = self._seen, None
         clock = self._partition.deadline.clock
         if seen is None or not seen.is_fresh(clock) or not targets <= seen.ids or len(self._writes) >= _FEW:

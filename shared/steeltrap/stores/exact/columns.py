@@ -1,5 +1,5 @@
-"""What an index knows of each memory beside its text: arrays of equal length, one slot a memory; and what a search
-compares, read off them.
+"""The columns of an index, all that it knows of each memory beside its text: arrays of equal length, one slot a memory;
+and what a search compares, read off them.
 
 Slots are only added; a changed memory gets a new one and its old one dies.
 """
@@ -352,7 +352,7 @@ def columns(
 
 
 def _terms_at(chosen: NDArray[np.intp], terms: TermScores, size: int) -> TermScores:
-    """What each term adds at which of the chosen slots."""
+    """The score that each term adds at which of the chosen slots."""
     if len(chosen) == size:
         return terms
     place = np.full(size, -1, np.int32)

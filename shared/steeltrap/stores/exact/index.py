@@ -25,7 +25,7 @@ POOL: Final = 4000
 """So many memories are all ranked; of more the best 1,000 of each leg. Ranking 4,000 takes about 2 ms."""
 LARGE_POOL: Final = 1000
 _ESTIMATED: Final = 3
-"""Of so many times as many memories, those with the highest estimates, the true cosines are computed."""
+"""True cosines are computed for so many times as many memories as were asked for, those with the highest estimates."""
 _FEW: Final = 4
 """Up to one in so many slots are compared one by one; for more it is faster to compare all in one go."""
 

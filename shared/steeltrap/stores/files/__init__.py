@@ -29,5 +29,5 @@ def check_apart(name: str, others: Iterable[str]) -> None:
 
 
 def both_file_and_folder(name: str) -> InvalidInput:
-    """What is said where a disk could not hold both."""
+    """The refusal where a disk could not hold both."""
     return InvalidInput(f"`{name}` can't be a file here: a folder and a file would have the same name.")

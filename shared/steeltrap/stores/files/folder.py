@@ -44,7 +44,7 @@ def open_file(name: str, folder: int, flags: int) -> int:
 
 
 def mode(name: str, folder: int) -> int:
-    """What is there by a name, as in `st_mode`; 0 for nothing."""
+    """The `st_mode` of a name; 0 where nothing has it."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:

@@ -76,7 +76,7 @@ MAPPED: Final[Mapping[type[Exception], str]] = {
     exceptions.InvalidHeader: _GARBLED,
     UnicodeDecodeError: _GARBLED,
 }
-"""What every way in which urllib3 fails means, by the nearest base class; a test fails when it grows a new one."""
+"""The meaning of every way in which urllib3 fails, by the nearest base class; a test fails when it grows a new one."""
 
 
 class Forbidden(IndexUnavailable):
@@ -121,7 +121,7 @@ def refusal(status: int, reason: str = "") -> SteeltrapError:
 
 
 def failure(part: Mapping[str, Any]) -> SteeltrapError | None:
-    """What went wrong in one answer of a `_msearch`; None when all of it is there."""
+    """The failure in one answer of a `_msearch`; None when all of it is there."""
     if "error" in part:
         return refusal(int(part.get("status", 500)), kind(part))
     if part.get("timed_out"):
@@ -149,7 +149,7 @@ class InTime(HTTPResponse):
 
 
 class _Reads(RawIOBase):
-    """What a socket receives, until a moment. Raises TimeoutError then."""
+    """The bytes that a socket receives until a moment. Raises TimeoutError then."""
 
     def __init__(self, sock: socket, received: RawIOBase, ends: float) -> None:
         self._sock = sock
@@ -173,7 +173,7 @@ class _Reads(RawIOBase):
 
 CONNECTIONS: Final = 16
 SERVICE: Final = "es"
-"""What requests to a managed domain are signed for."""
+"""The service that requests to a managed domain are signed for."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 _EVERY_STATUS: Final = range(100, 1000)
@@ -254,7 +254,7 @@ class _Connection(Urllib3HttpConnection):
 
 
 class _Json(JSONSerializer):
-    """What every answer is: an object in JSON."""
+    """The form of every answer: an object in JSON."""
 
     def loads(self, s: str) -> Any:
         try:

@@ -158,7 +158,7 @@ class OpenSearchIndex:
         block: Sequence[Mapping[str, Any]],
         deadline: Deadline,
     ) -> list[Mapping[str, Any]]:
-        """What comes behind a full block of all matches."""
+        """The matches after a full block."""
         rest: list[Mapping[str, Any]] = []
         while len(block) == queries.MOST:
             body = queries.every_match(allowed, query, tokens, block[-1]["sort"][0])

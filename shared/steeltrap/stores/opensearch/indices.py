@@ -1,5 +1,5 @@
-"""What an index is made of, and the indices behind an alias: made from one template, rebuilt beside the old one,
-switched at once.
+"""The fields and settings of an index, and the indices behind an alias: made from one template, rebuilt beside the old
+one, switched at once.
 
 A user's words are terms of their own (`documents.py`), so that Lucene's count of documents with a term is the
 user's count, and what others write moves nothing. The similarity below is BM25, with two numbers of the
@@ -33,7 +33,7 @@ from .client import Forbidden, Malformed
 
 Engine = Literal["lucene", "faiss"]
 Similarity = Literal["scripted", "BM25"]
-"""What chooses the candidates of the keyword leg."""
+"""The similarity that chooses the candidates of the keyword leg."""
 
 VERSION: Final = 4
 """Counts up with every change of fields or similarity, apart from the filterable ones, which the index names itself: an

@@ -46,7 +46,8 @@ class UserFilter:
         return _all_of(self._bounds())
 
     def visible(self, filter: Filter, *more: Clause, without: Sequence[str] = ()) -> Clause:
-        """What the user sees, turns and what was superseded where the filter includes them, and nothing else of it."""
+        """The documents that the user sees, turns and what was superseded where the filter includes them, and nothing
+        else of it."""
         gone = [*self.leave_out, *without]
         clauses = [*self._bounds(), {"range": {"expires_at": {"gt": self.now}}}, *_turns(filter), *_superseding(filter)]
         clauses += more
@@ -56,7 +57,7 @@ class UserFilter:
         return {"bool": {"filter": clauses, "must_not": [hidden]}}
 
     def admitted(self, filter: Filter) -> Clause:
-        """What the user sees and the whole filter lets through."""
+        """The documents that the user sees and the whole filter lets through."""
         return self.visible(filter, *conditions(filter))
 
     def _bounds(self) -> list[Clause]:
@@ -104,7 +105,7 @@ def _superseding(filter: Filter) -> list[Clause]:
 
 
 def _without(kind: str, filter: Filter) -> list[Clause]:
-    """What is not of a kind, and what is where the filter includes what was said."""
+    """Documents that are not of a kind, and those that are where the filter includes what was said."""
     others: Clause = {"term": {kind: False}}
     if not filter.include_turns:
         return [others]
@@ -126,7 +127,7 @@ WIDER: Final = 2
 BREADTH: Final = 400
 AROUND_BREADTH: Final = 100
 UNKNOWN_READS: Final = 300
-"""What the keyword leg reads of a user of whom nothing is known yet."""
+"""The statistics that the keyword leg takes for a user of whom nothing is known yet."""
 WEIGHED: Final = 500
 """How many words of a query are weighed; OpenSearch takes no more than 1,024 clauses."""
 _HARDLY: Final = 1e-3

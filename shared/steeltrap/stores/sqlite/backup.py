@@ -73,7 +73,7 @@ class Manifest:
 
 _READER: Final = TypeAdapter(Manifest)
 _MAX_BYTES: Final = 256 * 1024 * 1024
-"""Of the manifest itself: those of a million users' files."""
+"""Bytes of the manifest itself: those of a million users' files."""
 _UNFINISHED: Final = re.compile(r"\.unfinished-[0-9a-f]{8}$")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _USERS_PREFIX: Final = "users/"

@@ -17,7 +17,7 @@ _log = logging.getLogger("steeltrap")
 
 OPEN_SECONDS: Final = 10.0
 CONNECTION_BYTES: Final = 64 * 1024
-"""What an open connection holds, about: its page cache, the schema and prepared statements."""
+"""The bytes that an open connection holds, about: its page cache, the schema and prepared statements."""
 Bindings = Sequence[Any] | Mapping[str, Any]
 
 DISK_FULL = "The disk is full: free some space, then try again."
@@ -74,7 +74,7 @@ OURS: Final[tuple[type[apsw.Error], ...]] = (
     apsw.VFSFileClosedError,
     apsw.VFSNotImplementedError,
 )
-"""What only a mistake in this adapter raises: Internal, with the cause in the log."""
+"""Errors that only a mistake in this store raises: Internal, with the cause in the log."""
 
 
 class DiskFull(Unavailable):
@@ -136,7 +136,8 @@ _OF_SYSTEM: Final = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError)
 
 
 def _system_fault(error: apsw.Error, path: Path) -> OSError | None:
-    """What keeps every file from being opened or written to, since SQLite doesn't tell it from a fault of the file."""
+    """The fault that keeps every file from being opened or written to, since SQLite doesn't tell it from a fault of the
+    file."""
     there = next(folder for folder in path.parents if folder.is_dir())
     if hasattr(os, "statvfs") and os.statvfs(there).f_flag & os.ST_RDONLY:
         return OSError(errno.EROFS, os.strerror(errno.EROFS))

@@ -57,7 +57,7 @@ class Connections:
         return any(opened is not None and not opened.is_in_place for opened in (self.reader, self.writer))
 
     def find(self) -> Identity | None:
-        """What is at the path. Raises Unavailable when it was there and is gone."""
+        """The identity of the file at the path. Raises Unavailable when it was there and is gone."""
         there = identity(self._path)
         if there is None:
             self._data.require()
@@ -128,7 +128,7 @@ def write_review(connection: apsw.Connection, id: str, previous: str | None, car
 
 
 def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
-    """What the file knows of these memories."""
+    """The usage of these memories, as far as it is written down."""
     keys = {to_key(id): id for id in ids}
     if len(keys) < _MANY:
         found = connection.execute(f"{_READ} WHERE {AMONG}", (to_keys(ids),))
@@ -144,7 +144,7 @@ def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usa
 _log = logging.getLogger("steeltrap")
 
 DESCRIPTORS: Final = 6
-"""What an open file costs at most: two connections, each with the database and its log, and shared memory."""
+"""Descriptors of an open file at most: two connections, each with the database and its log, and shared memory."""
 
 
 _FLUSH_SECONDS: Final = 1.0

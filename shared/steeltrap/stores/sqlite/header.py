@@ -1,4 +1,4 @@
-"""What a file says of itself: whose memories it has, which embedder made its vectors, how many changes it has seen; and
+"""The header of a file: whose memories it has, which embedder made its vectors, how many changes it has seen; and
 the vectors of another embedder, made beside those in use.
 
 `meta` names the embedder for which they are made. A write that changes a memory's text drops what was made for it.
@@ -119,7 +119,7 @@ def staged_count(connection: apsw.Connection) -> tuple[int, int]:
 
 
 def staging_degraded(connection: apsw.Connection, embedder: str) -> str:
-    """What a search says that goes by words until the vectors are there."""
+    """The sentence of a search that goes by words until the vectors are there."""
     done, all_of_them = staged_count(connection)
     return (
         f"the vectors are being rebuilt for {embedder} ({done:,} of {all_of_them:,} memories are done), so only words "
@@ -133,7 +133,7 @@ def _meta(connection: apsw.Connection) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the `meta` table of a user's file has to say, so that the file is used."""
+    """The content that the `meta` table of a user's file must have, so that the file is used."""
 
     user: UserRef
     embedder: str
@@ -221,7 +221,7 @@ def is_named_by_owner(connection: apsw.Connection, path: Path) -> bool:
 
 
 def not_the_users(path: Path) -> Unavailable:
-    """What is said of a file that has the name of another user's."""
+    """The refusal of a file that has the name of another user's."""
     return Unavailable(
         f"The file {path.name} holds the memories of another user, so it is not served: move it back to its own name, "
         "or restore the right one.",

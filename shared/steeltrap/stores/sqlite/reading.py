@@ -69,13 +69,13 @@ def completions(connection: apsw.Connection, start: str, limit: int) -> list[str
 
 
 def latest_writes(connection: apsw.Connection, limit: int) -> list[Memory]:
-    """What was written last, turns left out; deleted and expired ones are there."""
+    """The memories that were written last, without turns; deleted and expired ones are there."""
     rows = select(connection, "SELECT turn, image FROM memory ORDER BY change DESC, n DESC LIMIT ?", (limit,))
     return [from_image(image) for turn, image in rows if not turn]
 
 
 def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
-    """What these memories superseded, deleted and expired ones too."""
+    """The memories that these superseded, deleted and expired ones too."""
     rows = select(
         connection,
         "SELECT image FROM memory WHERE superseded_by IN (SELECT unhex(value) FROM json_each(?))",
@@ -85,7 +85,7 @@ def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
 
 
 def successions(connection: apsw.Connection, ids: Sequence[str], now: int) -> dict[str, str]:
-    """What superseded these memories, and what superseded that, of those that are visible: a row a memory."""
+    """The successors of these memories, and theirs in turn, of those that are visible: a row a memory."""
     rows = select(
         connection,
         "WITH RECURSIVE chain (id, newer) AS ("

@@ -29,7 +29,7 @@ from .schema import has_own_schema
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was restored, and where the folder that was there before is kept."""
+    """Result of a restore, and where the folder that was there before is kept."""
 
     manifest: Manifest
     kept: Path | None

@@ -147,7 +147,7 @@ TABLES: Final = (
 
 
 APPLICATION: Final = 0x7265636F
-"""What tells a file of ours from another program's database: "reco" in its header."""
+"""The mark that tells a file of ours from another program's database: "reco" in its header."""
 
 
 def is_foreign(connection: apsw.Connection) -> bool:

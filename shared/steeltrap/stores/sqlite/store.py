@@ -221,7 +221,7 @@ class SqliteStore:
         return file
 
     def _surplus(self) -> list[tuple[UserRef, UserFile]]:
-        """What was used longest ago and isn't in use, as many files as are over the limits."""
+        """As many files as are over the limits: those not in use that were used longest ago."""
         over, over_bytes = len(self._open) - self._most_open, self._bytes - self._cache_bytes
         surplus = []
         for user, file in islice(self._open.items(), len(self._open) - 1):

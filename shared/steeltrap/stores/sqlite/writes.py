@@ -109,7 +109,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
 
 
 def to_names(keys: Collection[bytes]) -> str:
-    """What NAMING is bound to."""
+    """The values that NAMING is bound to."""
     return json.dumps([key.hex() for key in keys])
 
 

@@ -22,7 +22,7 @@ MAX_CALLS_AT_ONCE: Final = 16
 MAX_IDENTIFIED_AT_ONCE: Final = 40
 """Callers are identified in separate threads: waiting for a token issuer must not block calls or probes."""
 MAX_IMPORTS_AT_ONCE: Final = 4
-"""Of files, which may take long: they have threads of their own, so that calls never wait for them."""
+"""Calls with files, which may take long: they have threads of their own, so that calls never wait for them."""
 MAX_IMPORTS_OF_USER: Final = 2
 
 T = TypeVar("T")

@@ -157,7 +157,7 @@ def _fine() -> Reply:
 
 
 async def _not_routed(door: Door, request: Request, error: Exception) -> Response:
-    """What no tool answered: an unknown path, a wrong method, a fault (which the server then logs)."""
+    """Requests that no tool answers: an unknown path, a wrong method, a fault (which the server then logs)."""
     match error:
         case HTTPException(status_code=404):
             return _response(error_reply(unknown_path(door.catalogue, request.url.path)))

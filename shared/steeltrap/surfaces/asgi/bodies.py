@@ -11,7 +11,7 @@ from ...text.schemas import Bounds
 from ..auth.identity import one_header
 
 MAX_HELD_BYTES: Final = 256 * 1024 * 1024
-"""Of all bodies that are being read or worked on."""
+"""Bytes of all bodies that are being read or worked on."""
 SMALL_BYTES: Final = 64 * 1024
 """There is always room for so much of a body: a few large ones keep no ordinary call away."""
 _RETRY_SECONDS: Final = 1.0

@@ -22,7 +22,7 @@ from ..http.reply import Reply, compact, error_reply, fault_reply
 from .admission import Admission
 
 _BOUNDS: Final = Bounds(size=16 * 1024 * 1024, values=100_000)
-"""Of what a hook reads from its client, with the escapes of its JSON."""
+"""Bytes that a hook reads from its client, with the escapes of its JSON."""
 
 
 @dataclass(frozen=True, slots=True)

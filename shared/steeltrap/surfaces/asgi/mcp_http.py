@@ -27,7 +27,7 @@ CALLER: Final = "steeltrap.caller"
 PLACE: Final = "steeltrap.place"
 """Where the caller and the place among the threads stand in the ASGI scope."""
 _ENVELOPE: Final = Bounds(size=64 * 1024, values=4096)
-"""What JSON-RPC and `_meta` put around a tool's arguments."""
+"""The bytes that JSON-RPC and `_meta` put around a tool's arguments."""
 
 T = TypeVar("T")
 

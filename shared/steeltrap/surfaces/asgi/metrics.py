@@ -1,4 +1,5 @@
-"""What Prometheus reads at /metrics: numbers of calls and times, by names that only we choose; never a user or a text.
+"""The metrics that Prometheus reads at /metrics: numbers of calls and times, by names that only we choose; never a user
+or a text.
 
 Several workers write to files of a folder that prometheus_client finds by its own variable of the environment, and
 any of them answers with the sum. Only a server imports this.

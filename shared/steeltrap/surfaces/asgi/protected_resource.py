@@ -42,7 +42,7 @@ class ProtectedResource:
 
 
 def _own_host(scope: Scope) -> str:
-    """What the request called this server, if that is a loopback name, else the address that it came in at.
+    """The name that the request called this server by, if that is a loopback name, else the address that it came in at.
 
     Any other name is the client's word: a page or a proxy could make others believe it.
     """

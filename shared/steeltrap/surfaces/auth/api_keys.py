@@ -27,7 +27,7 @@ from .identity import CONVERSATION_HEADER, Identity, Scope, bearer_token, one_he
 _log = logging.getLogger("steeltrap")
 
 PREFIX: Final = "stk_"
-"""What every key begins with, so that scanners for leaked secrets know one."""
+"""The beginning of every key, so that scanners for leaked secrets know one."""
 _KEY: Final = re.compile(PREFIX + r"([0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _HOW: Final = "whoever runs this server makes one with `steeltrap keys add`"
 _ID: Final = re.compile(r"[0-9a-f]{12}")
@@ -35,7 +35,7 @@ _ID: Final = re.compile(r"[0-9a-f]{12}")
 
 @frozen
 class ApiKey:
-    """What is known of a key; not the key, which nobody can make of it. No `expires_at` means never."""
+    """An API key's record; not the key, which nobody can make of it. No `expires_at` means never."""
 
     id: str
     sha256: str

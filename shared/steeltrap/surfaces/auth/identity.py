@@ -124,7 +124,7 @@ class Authorizer:
 
 
 def trust(untrusted: object) -> Permissions:
-    """What a claim or header says of trust, which some gateways pass on as text.
+    """The trust that a claim or header grants, which some gateways pass on as text.
 
     Raises IdentityMissing for what is neither true nor false: taken for false, it would trust by mistake.
     """

@@ -9,7 +9,7 @@ import os
 from typing import Final
 
 ENVIRONMENT: Final = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
-"""What a function's environment has beside the settings, so that it starts sooner: NumPy's library for matrices starts
+"""The environment of a function beside the settings, so that it starts sooner: NumPy's library for matrices starts
 no threads, which would first wait busily, and pydantic looks through no package for a plugin."""
 
 if "AWS_LAMBDA_RUNTIME_API" in os.environ:

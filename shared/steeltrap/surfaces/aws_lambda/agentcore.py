@@ -25,7 +25,7 @@ _DELIMITER: Final = "___"
 
 
 def gateway_call(context: Any) -> Mapping[str, Any] | None:
-    """What a gateway says of a call, None for an invocation by anybody else."""
+    """The gateway's description of a call, None for an invocation by anybody else."""
     custom = getattr(getattr(context, "client_context", None), "custom", None)
     return custom if isinstance(custom, Mapping) and _TOOL in custom else None
 

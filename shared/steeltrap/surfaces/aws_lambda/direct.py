@@ -87,7 +87,7 @@ def _caller(given: object) -> Caller | None:
 
 
 NAMED: Final = ("user_id", "tenant", "agent_id", "conversation_id", "untrusted")
-"""What names a caller on other platforms, each a text; only the first is required."""
+"""The fields that name a caller on other platforms, each a text; only the first is required."""
 
 
 def named_caller(named: Mapping[str, str]) -> Caller:

@@ -16,7 +16,8 @@ _TEXTS: Final = ("rawPath", "routeKey", "path", "resource", "httpMethod")
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What an event says. `paths` are the ways to read its path: without the stage, and as its route says.
+    """An HTTP request as an event has it. `paths` are the ways to read its path: without the stage, and as its route
+    says.
 
     `scope` has what an identity reads of an ASGI scope.
     """

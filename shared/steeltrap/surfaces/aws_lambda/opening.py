@@ -1,4 +1,4 @@
-"""What every function does around a call: open the door once per instance, find the tool, flush usage."""
+"""The steps of every function around a call: open the door once per instance, find the tool, flush usage."""
 
 import random
 from collections.abc import Callable

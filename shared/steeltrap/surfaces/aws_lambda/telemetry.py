@@ -72,7 +72,7 @@ class Telemetry:
         self._calls = 0
 
     def correlate(self, id: str | None) -> None:
-        """What is logged from now on belongs to a request, or to a queue's message."""
+        """Log lines from now on belong to a request, or to a queue's message."""
         self._logger.set_correlation_id(id)
 
     def observe(self, measure: Measure) -> None:
@@ -154,7 +154,7 @@ def _refusal(answer: JsonObject) -> dict[str, Any]:
 
 
 def _of_action_group(answer: JsonObject) -> JsonObject:
-    """What a Bedrock agent is answered within its envelope; any other answer as it is."""
+    """The answer within a Bedrock agent's envelope; any other answer as it is."""
     response = answer.get("response")
     if not isinstance(response, dict):
         return answer

@@ -44,7 +44,8 @@ class Authentication:
 
 
 def authentication(settings: "Settings", auth: Auth | None, headers: dict[str, str | None]) -> Authentication:
-    """What the options say, else the settings, else `headers` where the user's is named. Raises InvalidInput."""
+    """The identity that the options say, else the settings, else `headers` where the user's is named. Raises
+    InvalidInput."""
     named = {name: header for name, header in headers.items() if header}
     unsaid = auth is None and "auth" not in settings.model_fields_set
     chosen = Auth.HEADERS if unsaid and "user_header" in named else auth or Auth(settings.auth)

@@ -100,7 +100,7 @@ def restore(
 
 
 def _elsewhere(settings: "Settings") -> list[str]:
-    """What belongs to the data and is not in its folder."""
+    """Names of the data that is not in its folder."""
     said = []
     if settings.keys_folder is not None and not settings.keys_folder.expanduser().is_relative_to(settings.data):
         said.append(f"The API keys in {settings.keys_folder} are not in the backup.")

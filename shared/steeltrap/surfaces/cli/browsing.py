@@ -18,7 +18,7 @@ _COUNTED: Final = {
     "bytes": "bytes on disk",
     "record_bytes": "bytes that count towards a quota",
 }
-"""What each number of core.stats counts."""
+"""The words for what each number of core.stats counts."""
 
 Limit = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories, at most 1000.")]
 Offset = Annotated[int, typer.Option("--offset", metavar="N", help="Number of memories to skip.")]

@@ -33,7 +33,7 @@ _SWEEP_TICKS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may take of the server."""
+    """The limits of one client."""
 
     connections: int = 1000
     probe_connections: int = 32

@@ -1,4 +1,4 @@
-"""What `steeltrap doctor` looks at. Every check answers a finding and, where it isn't fine, how to mend it."""
+"""The checks of `steeltrap doctor`. Every check answers a finding and, where it isn't fine, how to mend it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What the exit codes mean."""
+"""The exit codes and their meaning."""
 
 from enum import IntEnum
 from typing import Final

@@ -66,7 +66,7 @@ def install(
 
 
 def _command() -> list[str]:
-    """What starts steeltrap from any folder, without a shell's PATH. Raises Unavailable."""
+    """The command that starts steeltrap from any folder, without a shell's PATH. Raises Unavailable."""
     here = Path(sys.executable).parent
     if "archive-v0" in here.parts or "builds-v0" in here.parts:  # `uvx` made it, and its cache may be emptied
         uvx = shutil.which("uvx")

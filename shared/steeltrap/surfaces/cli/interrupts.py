@@ -13,7 +13,7 @@ from typing import Any, Final
 INTERRUPTED: Final = 130
 """The exit code of a command that Ctrl-C ended, as shells count it."""
 STOPPING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""What stops a server besides Ctrl-C: its supervisor, and the end of its terminal."""
+"""Signals that stop a server besides Ctrl-C: its supervisor, and the end of its terminal."""
 
 
 @contextmanager

@@ -233,7 +233,7 @@ def _explained(why: dict[str, Any]) -> str:
 
 
 def _stdin() -> str:
-    """What is piped in, without the newlines at its end, as a shell's `$(...)` has it."""
+    """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it."""
     from ...errors import InvalidInput
 
     try:

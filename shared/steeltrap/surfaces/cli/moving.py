@@ -160,7 +160,7 @@ def import_(
 
 
 def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
-    """What an import would write, and what it would leave out."""
+    """Print what an import would write, and what it would leave out."""
     say(f"{preview['found']:,} would be written, {preview['failed']:,} can't be. Nothing was written.")
     for item in preview["first"]:
         whole = item["content"] if "content" in item else " / ".join(item["begins"])

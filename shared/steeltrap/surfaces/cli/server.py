@@ -41,8 +41,8 @@ _COLLECTED_AFTER: Final = (2000, 10, 250)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is served, how callers authenticate, and by how many processes. Each process gets one. `hooks` is what
-    hooks are told of the server, once it listens."""
+    """The plan of a server: what is served, how callers authenticate, and by how many processes. Each process gets one.
+    `hooks` is what hooks are told of the server, once it listens."""
 
     settings: "Settings"
     auth: Auth | None

@@ -111,7 +111,7 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _run(work: Work, arguments: Sequence[Any], telling: Connection) -> None:
-    """What a worker's process runs."""
+    """The main function of a worker's process."""
     threading.Thread(target=_end_with_parent, name="steeltrap-parent", daemon=True).start()
     end_when_stopped()
     work(*arguments, lambda: telling.send(True))

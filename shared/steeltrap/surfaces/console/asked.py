@@ -1,4 +1,4 @@
-"""What a page is asked, and what it answers: plain values, so that pages need no framework."""
+"""Requests to pages and their answers: plain values, so that pages need no framework."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

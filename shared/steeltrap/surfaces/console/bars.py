@@ -19,7 +19,7 @@ def bar(share: float, kind: str, most: float = 1.0) -> Markup:
 
 
 def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What a hit's score is made of: meaning and words from 0 to 1, then what ranking rules added or took."""
+    """The parts of a hit's score: meaning and words from 0 to 1, then what ranking rules added or took."""
     told = hit["why"]
     parts = [
         {"name": "Meaning", "kind": "meaning", "share": told["semantic"], "value": f"{told['semantic']:.2f}"},

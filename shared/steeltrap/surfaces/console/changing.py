@@ -126,7 +126,7 @@ def _undo(asked: Asked, version: int | None) -> bool:
 
 
 def _both_texts(asked: Asked, memory: JsonObject) -> Page:
-    """What is stored by now, what the form says, and a form that may overwrite it knowingly."""
+    """The text that is stored by now, that of the form, and a form that may overwrite it knowingly."""
     kept = _kept(asked)
     values = {
         "memory": memory,
@@ -149,7 +149,7 @@ def _given(asked: Asked) -> dict[str, Any]:
 
 
 def _kept(asked: Asked) -> dict[str, str]:
-    """What the form says, with line ends as they are stored: a browser sends others."""
+    """The text of the form, with line ends as they are stored: a browser sends others."""
     return {name: first(asked.form, name).replace("\r\n", "\n") for name in _TEXTS}
 
 
@@ -159,7 +159,7 @@ def _stored(memory: JsonObject) -> dict[str, str]:
 
 
 def _comparable(memory: JsonObject) -> dict[str, Any]:
-    """What is stored as a form that changes nothing sends it."""
+    """The stored text as a form that changes nothing sends it."""
     stored = {name: value.replace("\r\n", "\n") for name, value in _stored(memory).items()}
     return {**stored, "tags": memory.get("tags", [])}
 

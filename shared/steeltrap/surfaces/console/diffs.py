@@ -1,4 +1,4 @@
-"""What a change did: words that went, words that came, and the fields that differ."""
+"""The difference that a change made: words that went, words that came, and the fields that differ."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +79,8 @@ def _runs(a: Sequence[str], b: Sequence[str], budget: Budget) -> Iterator[tuple[
 
 
 def _kept(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tuple[int, int, int]]:
-    """What two sequences have in common, in order: where it is in each, and how long. None of it where the budget ends.
+    """The runs that two sequences have in common, in order: where it is in each, and how long. None of it where the
+    budget ends.
 
     E. W. Myers, "An O(ND) difference algorithm and its variations" (1986).
     """

@@ -41,7 +41,7 @@ def timeline(asked: Asked) -> Page:
 
 
 def browse(asked: Asked) -> Page:
-    """What there is to look into: scopes, tags, conversations, days."""
+    """The page of everything to look into: scopes, tags, conversations, days."""
     newest = asked.ask("list", limit=_LOOKED_AT, include_superseded=True)
     memories = newest["memories"]
     days = Counter(day_of(m["created_at"], asked.zone) for m in memories)
@@ -58,7 +58,7 @@ def browse(asked: Asked) -> Page:
 
 
 def trash(asked: Asked) -> Page:
-    """What was deleted and can be restored, latest deletion first."""
+    """The memories that were deleted and can be restored, latest deletion first."""
     offset = _number(first(asked.query, "offset"))
     page = asked.ask("list", deleted=True, limit=ROWS, offset=offset)
     rows = [row(memory, asked.zone) for memory in page["memories"]]
@@ -79,7 +79,7 @@ def conditions(asked: Asked) -> dict[str, str]:
 
 
 def said(asked: Asked) -> dict[str, str] | None:
-    """What was just done, as the address of a redirect tells it: a word of ours, and an id."""
+    """The report of what was just done, as the address of a redirect tells it: a word of ours, and an id."""
     done = first(asked.query, "said")
     return {"done": done, "id": first(asked.query, "about")[:64]} if done else None
 

@@ -8,7 +8,7 @@ from .asked import Asked, Page, first, url
 from .rows import when
 
 _RUNS: Final = 20
-"""Of a page of imports."""
+"""Imports on a page."""
 
 
 def imports_page(asked: Asked) -> Page:
@@ -26,7 +26,7 @@ def imports_page(asked: Asked) -> Page:
 
 
 def undo_form(asked: Asked) -> Page:
-    """What an undo takes back, and the button that does it."""
+    """The page that says what an undo takes back, and the button that does it."""
     return Page(template="undo_import.html", values={"id": asked.id, "undone": None})
 
 

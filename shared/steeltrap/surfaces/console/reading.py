@@ -82,7 +82,7 @@ def _changes(asked: Asked, versions: list[Any]) -> list[JsonObject]:
 
 
 def _facts(asked: Asked, memory: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What is known of it: name, value, and for times the exact one."""
+    """The facts about a memory: name, value, and for times the exact one."""
     same = {"updated_at"} if memory["version"] == 1 else set()
     if memory.get("updated_by") == memory.get("agent_id"):
         same.add("updated_by")

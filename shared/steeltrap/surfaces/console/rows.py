@@ -14,7 +14,7 @@ _SHOWN_TAGS: Final = 6
 
 @frozen
 class Row:
-    """What a list shows of a memory. `happened` is given if that was on another day than the save. `score` and `why`
+    """A memory as a list shows it. `happened` is given if that was on another day than the save. `score` and `why`
     are of a search."""
 
     id: str

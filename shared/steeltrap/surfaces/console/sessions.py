@@ -46,7 +46,7 @@ class Sessions:
     identity: Identity
     secret: bytes = field(repr=False)
     folder: Path
-    """Of the data: sessions that were signed out are noted there."""
+    """The folder of the data: sessions that were signed out are noted there."""
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def begin(self, key: str) -> str | None:
@@ -113,7 +113,7 @@ class Sessions:
 
 
 class _Session(NamedTuple):
-    """What a cookie says: the key's id, when it ends, and the session's own id."""
+    """The content of a cookie: the key's id, when it ends, and the session's own id."""
 
     key: str
     ends: int
@@ -124,7 +124,7 @@ class _Session(NamedTuple):
 
 
 def _session(cookie: str) -> tuple[_Session, str] | None:
-    """What a cookie says, and its signature; None for what is none of ours."""
+    """The content of a cookie, and its signature; None for what is none of ours."""
     found = _COOKIE.fullmatch(cookie)
     return (_Session(found[1], int(found[2]), found[3]), found[4]) if found else None
 
@@ -141,7 +141,7 @@ def set_cookies(value: str, *, secure: bool) -> tuple[str, str]:
 
 
 def open_secret(folder: Path) -> bytes:
-    """What signs the cookies: made once, for the owner alone, shared by all processes over the folder.
+    """The secret that signs the cookies: made once, for the owner alone, shared by all processes over the folder.
 
     Raises Unavailable where it can't be read or made.
     """

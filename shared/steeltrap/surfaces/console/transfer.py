@@ -75,7 +75,7 @@ class Progress:
             self.flaws.append(flaw)
 
     def page(self) -> Page:
-        """What was done, or where it ended."""
+        """The page of what was done, or where it ended."""
         tally = self.tally
         result = {
             "name": self.name,

@@ -1,4 +1,4 @@
-"""What a hook does at each event: the one function, whether a server runs it or the hook's own process."""
+"""The work of a hook at each event: the one function, whether a server runs it or the hook's own process."""
 
 import time
 from collections.abc import Callable
@@ -33,8 +33,8 @@ def answer(
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     now: Callable[[], float] = time.monotonic,
 ) -> dict[str, Any]:
-    """What the client is to read for an event, and what was offered by it. `data` is the folder for hooks' own files.
-    `tell` is given the answer before what was said is kept, which takes longer.
+    """The text that the client is to read for an event, and what was offered by it. `data` is the folder for hooks' own
+    files. `tell` is given the answer before what was said is kept, which takes longer.
 
     Where what was said can't be kept, that is a line in the log, and what was recalled is answered all the same.
     Raises SteeltrapError, OSError.

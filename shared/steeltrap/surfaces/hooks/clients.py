@@ -1,4 +1,4 @@
-"""What each client sends to a hook, and the form in which it takes what a hook adds.
+"""The form of what each client sends to a hook, and the form in which it takes what a hook adds.
 
 Claude Code: code.claude.com/docs/en/hooks. Codex: codex-rs/hooks/schema/generated in github.com/openai/codex. Cursor:
 cursor.com/docs/hooks; that it takes `additional_context` for a prompt too is not on that page.
@@ -63,7 +63,7 @@ def read(event: str, given: Mapping[str, Any], *, client: str | None = None, fol
 
 
 def form(asked: Asked, text: str) -> str:
-    """What the client reads to add a text to its context; nothing for no text, and where it takes none."""
+    """The form that the client reads to add a text to its context; nothing for no text, and where it takes none."""
     if not text or asked.event not in _NAMES:
         return ""
     if asked.client == "cursor":
@@ -93,7 +93,7 @@ def _folder(given: Mapping[str, Any], fallback: str) -> Path:
 
 
 def _said(given: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
-    """What was said by the event's own fields, under ids that the transcript's own agree with, or that replace it."""
+    """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
     asked, answered = cleaned(_text(given, "prompt")), cleaned(_text(given, "last_assistant_message"))
     said: list[Said] = []
     if client == "codex" and (turn := _text(given, "turn_id")):

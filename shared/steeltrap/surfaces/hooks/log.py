@@ -9,7 +9,7 @@ from ..regular_files import append_line
 FOLDER = "hooks"
 NAME = "hooks.log"
 _MAX_BYTES = 256 * 1024
-"""Of the log, and of the one before it."""
+"""Bytes of the log, and of the one before it."""
 _MAX_LINE = 500
 
 

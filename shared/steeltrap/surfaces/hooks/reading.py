@@ -17,9 +17,9 @@ from ..regular_files import open_regular
 from .session_file import Session
 
 MESSAGES: Final = 400
-"""Of a block: what is kept in one go."""
+"""Messages of a block, which are kept in one go."""
 BYTES: Final = 1024 * 1024
-"""Of the texts of a block, after which it ends."""
+"""Bytes of the texts of a block, after which it ends."""
 MAX_LINE: Final = 16 * 1024 * 1024
 """Longer lines are passed over: a line with images is shorter, and what is said fits a hundredth of it."""
 MAX_VALUES: Final = 100_000
@@ -30,7 +30,7 @@ message is kept, and that has to leave a hook most of its time."""
 LOOKED_BACK: Final = 128 * 1024 * 1024
 """Bytes before these that are looked through for the parents of lines."""
 LINES: Final = 100_000
-"""Of a transcript, at an event."""
+"""Lines of a transcript that are read at an event."""
 _CHUNK: Final = 64 * 1024
 
 
@@ -55,7 +55,7 @@ class _Line:
 
 
 def blocks(session: Session) -> Iterator[Block]:
-    """What was said in the transcript of a session since it was read last. Raises OSError.
+    """The messages in the transcript of a session since it was read last. Raises OSError.
 
     A last line without its end is left for the next time: the client is still writing it.
     """

@@ -1,4 +1,6 @@
-"""What a hook adds to a session: what is relevant to a prompt, or known at the start, as a text within a budget."""
+"""The text that a hook adds to a session: what is relevant to a prompt, or known at the start, as a text within a
+budget.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,12 +15,12 @@ from ...toolsets.agent.lines import ID_TOKENS, apart, memory_lines, shown, shown
 from .session_file import Session
 
 TOKENS: Final = 900
-"""Of what is added to a prompt."""
+"""Tokens that are added to a prompt."""
 START_TOKENS: Final = 700
 _SHOWN: Final = 8
 """Memories at most."""
 _RESULTS: Final = 20
-"""Of a search: some may have been offered before."""
+"""Hits of a search: some may have been offered before."""
 _RECENT: Final = 100
 """Memories that are looked at for a start, newest first."""
 _QUERY: Final = 1000
@@ -41,7 +43,8 @@ class Offer:
 
 
 def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezone: str | None = None) -> Offer:
-    """What is relevant to a prompt and was not offered in the session before, of the project and of the user."""
+    """The memories that are relevant to a prompt and were not offered in the session before, of the project and of the
+    user."""
     query = prompt if len(prompt) <= 2 * _QUERY else f"{prompt[:_QUERY]}\n{prompt[-_QUERY:]}"
     if not query:
         return Offer()
@@ -53,7 +56,7 @@ def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezo
 
 
 def for_start(door: Door, caller: Caller, session: Session, timezone: str | None = None) -> Offer:
-    """What is pinned, then what was saved last, first of the project and then of the user."""
+    """The pinned memories, then those saved last, first of the project and then of the user."""
     call = _call(door, caller, session, timezone)
     page = reading.list_memories(call, shown_to(call), limit=_RECENT, offset=0)
     first = sorted(page.memories, key=lambda memory: (not memory.pinned, memory.scope != session.scope))

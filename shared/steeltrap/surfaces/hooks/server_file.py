@@ -17,7 +17,7 @@ NAME = "server.json"
 CHALLENGE = "challenge"
 """The name of the route, below that of hooks, that proves a server."""
 CHALLENGE_CHARACTERS = 64
-"""Of a challenge: 32 random bytes in hexadecimal."""
+"""The form of a challenge: 32 random bytes in hexadecimal."""
 _MAX_BYTES = 4096
 
 

@@ -1,4 +1,4 @@
-"""What hooks know of a session from one event to the next: a file of lines in the data folder, only ever added to.
+"""A session as hooks know it from one event to the next: a file of lines in the data folder, only ever added to.
 
 Losing it doubles nothing that is stored, since messages have ids: more is read again, and offered again. A line that
 was not written to its end is passed over.
@@ -25,7 +25,7 @@ _KEPT_SECONDS: Final = 30 * 86_400
 _TRIES: Final = 3
 """How often an earlier session is looked after without any progress. Then its transcript is the reason."""
 _MAX_BYTES: Final = 16 * 1024 * 1024
-"""Of a session's file. One of 100,000 prompts has a tenth of it."""
+"""Bytes of a session's file. One of 100,000 prompts has a tenth of it."""
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "id": str,
     "client": str,

@@ -50,7 +50,7 @@ def problem(error: SteeltrapError, status: int | None = None) -> JsonObject:
 
 
 def error_headers(error: SteeltrapError) -> dict[str, str]:
-    """What a status asks for: Retry-After in whole seconds, and WWW-Authenticate (RFC 6750)."""
+    """The headers that a status asks for: Retry-After in whole seconds, and WWW-Authenticate (RFC 6750)."""
     headers: dict[str, str] = {}
     if "retry_after" in error.details:
         headers["Retry-After"] = str(max(1, math.ceil(error.details["retry_after"])))

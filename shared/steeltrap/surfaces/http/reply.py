@@ -97,7 +97,7 @@ def _is_mendable(error: SteeltrapError) -> bool:
 
 
 def outcome_headers(outcome: Outcome | None) -> dict[str, str]:
-    """What happened, in headers: ASCII, since other characters don't survive every hop."""
+    """The outcome in headers: ASCII, since other characters don't survive every hop."""
     if outcome is None:
         return {}
     headers = {"X-Steeltrap-Outcome": str(outcome.kind), "X-Steeltrap-Outcome-Message": _header(outcome.message)}
@@ -107,7 +107,7 @@ def outcome_headers(outcome: Outcome | None) -> dict[str, str]:
 
 
 def outcome_object(outcome: Outcome) -> JsonObject:
-    """What happened, as JSON, for surfaces that carry it beside the answer."""
+    """The outcome as JSON, for surfaces that carry it beside the answer."""
     return {"kind": outcome.kind.value, "message": outcome.message, "best_score": outcome.best_score}
 
 

@@ -29,7 +29,7 @@ def tool_at(catalogue: Catalogue, path: str) -> Tool | None:
 
 
 def unknown_path(catalogue: Catalogue, path: str) -> NotFound:
-    """What to say of a path where nothing is: the toolsets or tools that there are."""
+    """The refusal of a path where nothing is: the toolsets or tools that there are."""
     match path.split("/"):
         case ["", "v1", toolset, name]:
             try:

@@ -1,4 +1,4 @@
-"""What the JSON readers yield."""
+"""Values and damages, which the JSON readers yield."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING, Any

@@ -29,7 +29,7 @@ BLOCK_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class Tally:
-    """What an import did so far. Messages count one each, whatever they are in."""
+    """The counts of an import so far. Messages count one each, whatever they are in."""
 
     import_id: str = ""
     written: int = 0
@@ -183,7 +183,7 @@ def _blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 
 def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
-    """What an import would do, without doing it: the first five as they would be stored, and how many there are."""
+    """A preview of an import: the first five as they would be stored, and how many there are."""
     first: list[JsonObject] = []
     tally = Tally()
     flaws: list[Flaw] = []

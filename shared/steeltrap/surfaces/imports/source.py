@@ -39,7 +39,7 @@ _CHATS: Final = {
 
 @dataclass(slots=True)
 class Survey:
-    """What there is to import, each with its format; what can't be, and what is left out.
+    """The documents to import, each with its format; what can't be, and what is left out.
 
     `going_on` is called wherever something is read, and raises what is to end the import.
     """
@@ -54,7 +54,7 @@ class Survey:
 
     @property
     def formats(self) -> list[str]:
-        """What the formats are called, each once."""
+        """The names of the formats, each once."""
         return list(dict.fromkeys(format.title for _, format in self.found))
 
 

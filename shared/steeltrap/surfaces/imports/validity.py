@@ -35,7 +35,7 @@ KEYS: Final = frozenset(
 
 @frozen
 class Validity:
-    """What a memory that has ended counts as, "" if it holds; and until when it holds, if that is known."""
+    """The word that a memory that has ended counts as, "" if it holds; and until when it holds, if that is known."""
 
     ended: str = ""
     until: datetime | None = None

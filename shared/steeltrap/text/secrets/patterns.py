@@ -30,7 +30,8 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Allow:
-    """What makes a match harmless: a pattern found in the secret, the match or its line, or a word in the secret.
+    """The conditions under which a match is harmless: a pattern found in the secret, the match or its line, or a word
+    in the secret.
 
     A pattern's say ends where the match has what `unless` looks for.
     """
@@ -339,7 +340,7 @@ def joined(data: bytes) -> Joined | None:
 
 
 def torn(text: Joined, found: Iterable[Span], whole: Sequence[Span]) -> Iterator[Span]:
-    """Of what was found in the joined text, where it was in the text: what only the join could show.
+    """The places in the text of what was found in the joined text: what only the join could show.
 
     `whole` is what was found in the text as it is. Such a secret goes on behind the line break only where what
     follows looks random; what begins with another secret is that one.

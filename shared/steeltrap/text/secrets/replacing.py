@@ -131,7 +131,7 @@ def _find(data: bytes) -> list[Span]:
 
 
 def _beside_placeholders(data: bytes, found: Sequence[Span]) -> list[Span]:
-    """What overlaps no placeholder."""
+    """The spans that overlap no placeholder."""
     if not found:
         return []
     known = [match.span() for match in _PLACEHOLDERS.finditer(data)]

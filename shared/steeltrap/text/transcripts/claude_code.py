@@ -54,7 +54,7 @@ class Entry:
 
 
 def entry(line: str | bytes) -> Entry | None:
-    """What a line holds; None for a line without an id, such as a title or a copy of a file.
+    """The entry of a line; None for a line without an id, such as a title or a copy of a file.
 
     Raises ValueError for what is no JSON object.
     """

@@ -34,7 +34,7 @@ class Turn:
 
 
 def said(lines: Iterable[tuple[int, str | bytes]], turn: Turn) -> Iterator[Said]:
-    """What was said in some numbered lines, which begin where a turn does; `turn` is kept up. Lines of no JSON object
+    """The messages in some numbered lines, which begin where a turn does; `turn` is kept up. Lines of no JSON object
     are passed over, and so is what belongs to no turn."""
     for number, line in lines:
         try:

@@ -11,11 +11,11 @@ from typing import Final
 from .messages import Role, Said, elements, json_object, text_of, within, without_elements
 
 _REDACTED: Final = "[REDACTED]"
-"""What stands in an answer for what the model thought."""
+"""The mark in an answer that stands for what the model thought."""
 
 
 def said(lines: Iterable[tuple[int, str | bytes]]) -> Iterator[Said]:
-    """What was said in some numbered lines. Lines of no JSON object are passed over."""
+    """The messages in some numbered lines. Lines of no JSON object are passed over."""
     for number, line in lines:
         try:
             value = json_object(line)
@@ -35,7 +35,7 @@ def digest(text: str) -> str:
 
 
 def _asked(text: str) -> str:
-    """What the user typed: the editor wraps it in tags, and adds others beside it."""
+    """The text that the user typed: the editor wraps it in tags, and adds others beside it."""
     queries = list(elements(text, "user_query"))
     return "\n\n".join(queries).strip() if queries else without_elements(text, _is_added).strip()
 

@@ -16,7 +16,7 @@ from ..json_pieces import parsed
 Role = Literal["user", "assistant"]
 
 _UNKEPT: Final = re.compile(r"[\x00\ud800-\udfff]")
-"""What no store can keep: NUL, and halves of surrogate pairs that a program cut apart."""
+"""Characters that no store can keep: NUL, and halves of surrogate pairs that a program cut apart."""
 _TAG: Final = re.compile(r"<(/?)([a-z_-]++)>")
 
 
@@ -75,7 +75,7 @@ def without_elements(text: str, is_added: Callable[[str], bool]) -> str:
 
 
 def elements(text: str, name: str) -> Iterator[str]:
-    """What stands in each `<name>`, up to the first `</name>` after it."""
+    """The text in each `<name>`, up to the first `</name>` after it."""
     opening, closing = f"<{name}>", f"</{name}>"
     start = text.find(opening)
     while start >= 0 and (end := text.find(closing, start + len(opening))) >= 0:
@@ -101,7 +101,7 @@ def within(value: object, name: str) -> Mapping[str, Any]:
 
 
 LEFT: Final = "messages of branches that were left"
-"""What readers call the messages that are not on the way."""
+"""The name that readers give to the messages that are not on the way."""
 
 Parents = Mapping[str, str | None]
 """The id of the message before each message, in the order of the file; None for a first message."""

@@ -64,7 +64,7 @@ def _nothing(outcome: Outcome) -> str:
 
 
 def _cut(hits: Sequence[Hit], more: int) -> str:
-    """What a budget left out: results, and parts of the long ones."""
+    """The sentence on what a budget left out: results, and parts of the long ones."""
     parts = sum(hit.left_out > 0 for hit in hits)
     cut = [f"{more} more memories" if more else "", f"parts of {parts} of these (…)" if parts else ""]
     return "Left out: " + " and ".join(filter(None, cut)) if any(cut) else ""

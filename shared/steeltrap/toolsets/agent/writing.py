@@ -119,7 +119,7 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
 
 
 def _recalled_again(call: Call, revived: Sequence[Memory]) -> list[str]:
-    """What to say of the memories that a deleted one had superseded, as they were read before."""
+    """The sentence on the memories that a deleted one had superseded, as they were read before."""
     current = [replace(memory, superseded_by=None, superseded_at=None) for memory in revived]
     return ["What it had replaced is recalled again:", fenced(memory_lines(call, current))] if current else []
 

@@ -124,7 +124,7 @@ class BroughtByView(Answer):
 
 
 class ReceiptView(Answer):
-    """What was erased, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
+    """The erased ids, and what is left. `id` is the memory's if one was asked for, `forgotten` are all erased ids.
 
     `verified` is true if the store was searched afterwards and no memory holds the text or names the id. Otherwise
     `left` lists up to 100 of the `left_count` that do. `rewritten` episodes lost messages. `back` are memories that a

@@ -126,7 +126,7 @@ class MemoryInput(Input):
 
 
 class EditInput(Input):
-    """What to change; omitted fields stay as they are."""
+    """The changes; omitted fields stay as they are."""
 
     id: MemoryId
     content: Content | None = None

@@ -155,14 +155,14 @@ def _tokens(fields: dict[str, Any]) -> int:
 
 
 def outcome_view(outcome: Outcome) -> OutcomeView:
-    """What happened in a search."""
+    """The outcome of a search."""
     return OutcomeView(
         kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score, more=outcome.more or None
     )
 
 
 _OTHERWISE: Final = {"version", "scope", "tags", "metadata", "messages", "importance", "supersedes", "links"}
-"""What isn't simply left out if it has its default."""
+"""The fields that aren't simply left out if they have their default."""
 _PLAIN: Final = tuple(
     (f.name, f.default) for f in fields(Memory) if f.name in MemoryView.model_fields.keys() - _OTHERWISE
 )

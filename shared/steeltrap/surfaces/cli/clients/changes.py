@@ -21,9 +21,9 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a file says, None without one, and what it will say; None takes the file away. `backup` is where the old
-    text is kept, or None where it is not, because it has parts of steeltrap in it. `done_with` is a backup that the
-    file is now equal to."""
+    """The text of a file, None without one, and its text after the change; None takes the file away. `backup` is where
+    the old text is kept, or None where it is not, because it has parts of steeltrap in it. `done_with` is a backup that
+    the file is now equal to."""
 
     path: Path
     old: str | None
@@ -38,7 +38,7 @@ class Change:
 
 
 def to_install(parts: Sequence[Part]) -> list[Change]:
-    """What has to change so that each part is there. Raises InvalidInput and Conflict."""
+    """The changes after which each part is there. Raises InvalidInput and Conflict."""
     changes = []
     for part in parts:
         path, kind = _target(part), _kind(part)
@@ -51,7 +51,7 @@ def to_install(parts: Sequence[Part]) -> list[Change]:
 
 
 def to_undo(parts: Sequence[Part]) -> list[Change]:
-    """What has to change so that no part is there: a file that was not edited since is again what it was before.
+    """The changes after which no part is there: a file that was not edited since is again what it was before.
     Raises InvalidInput."""
     changes = []
     for part in parts:

@@ -44,7 +44,7 @@ _HOOK: Final = re.compile(r"(?:^|[\s/\\\"'])steeltrap(?:\.exe)?[\"']?\s+hook\s")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What belongs into one file of a client: a server, or a hook for each event. `defaults` go into a new file."""
+    """The part of a client's file that is ours: a server, or a hook for each event. `defaults` go into a new file."""
 
     path: Path
     server: tuple[Keys, dict[str, Any]] | None = None

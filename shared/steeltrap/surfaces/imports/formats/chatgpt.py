@@ -88,7 +88,7 @@ def _say(chat: Chat, node_id: str, message: JsonObject, zone: tzinfo | None) -> 
 
 
 def _unseen(message: JsonObject) -> str | None:
-    """What a message that the site doesn't show is called; None for one that was said."""
+    """The name for a message that the site doesn't show; None for one that was said."""
     role = within(message, "author").get("role")
     hidden = within(message, "metadata").get("is_visually_hidden_from_conversation")
     if role == "system" or hidden or within(message, "content").get("content_type") in _UNSEEN:

@@ -1,4 +1,4 @@
-"""What the chats of all exports have in common: from messages to one conversation, or to what is left out."""
+"""The common part of the chats of all exports: from messages to one conversation, or to what is left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -24,7 +24,7 @@ _TABLE: Final = "memories"
 _NEEDED: Final = frozenset({"content", "content_hash", "tags", "created_at"})
 _COLUMNS: Final = ("id", "content", "tags", "memory_type", "metadata", "created_at", "deleted_at", "superseded_by")
 _UNTAGGED: Final = "untagged"
-"""What the service writes where there are no tags."""
+"""The text that the service writes where there are no tags."""
 
 
 def is_file(path: Path, name: str) -> bool:

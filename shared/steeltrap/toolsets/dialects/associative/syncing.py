@@ -49,7 +49,7 @@ class SyncFailure(Levelled):
 
 
 class SyncSummary(Levelled):
-    """What happened to the memories. An export sets `exported`, an import the other counts."""
+    """Counts of the memories. An export sets `exported`, an import the other counts."""
 
     exported: int | None = None
     imported: int | None = None
