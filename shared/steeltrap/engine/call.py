@@ -39,10 +39,9 @@ class Rules:
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One user's space and files (None without a place for them, and for a tool that has none to do with),
-    who asks, the time, the embedder, and how long there is.
+    """Everything that one call needs: the caller, their space, the embedder, the clock and the deadline.
 
-    `zone` is where the caller's days are, None for this machine's. `measure` takes the time of the stages. With a
+    `files` is None if the server has no file storage or the tool doesn't use it. `zone` is where the caller's days are, None for this machine's. `measure` takes the time of the stages. With a
     `background` no append waits for episodes to be made.
     What is written belongs to the import `import_id`, if there is one.
 

@@ -1,4 +1,4 @@
-"""From a memory to what it is found by."""
+"""Builds the search data of a memory: embeddings, tokens, digest, speaker."""
 
 import re
 from collections.abc import Sequence, Set
@@ -26,7 +26,7 @@ def entry(memory: Memory, embeddings: Sequence[Embedding]) -> Entry:
 
 
 def anew(call: Call, memories: Sequence[Memory]) -> list[Entry]:
-    """The entries of stored memories by the embedder and the analysis of today."""
+    """Recompute the search data of stored memories with the current embedder and tokenizer."""
     return [entry(memory, vectors) for memory, vectors in zip(memories, embed_memories(call, memories), strict=True)]
 
 

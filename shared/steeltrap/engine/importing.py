@@ -123,7 +123,7 @@ def belonging(call: Call, memory: Memory) -> Memory:
 def stamped(call: Call, memory: Memory) -> Memory:
     """A memory that a tool imports: written by the caller's agent, whoever wrote it elsewhere.
 
-    The name of another agent stays as the label where there is room for it, which nothing is decided by.
+    Another agent's name is kept as `agent_label`, which grants nothing, if it is short enough.
     """
     importer = call.caller.agent_id
     author = memory.agent_id if memory.agent_id != importer else None

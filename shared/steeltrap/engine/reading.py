@@ -140,7 +140,8 @@ _IMAGES_AT_ONCE: Final = 20
 
 @frozen
 class HistoryPage:
-    """Images that updates replaced. Behind the last of them comes the current one, or `next`, which continues."""
+    """Images that updates replaced. The last page ends with `current`; earlier pages have `next`, the version to
+    continue after."""
 
     revisions: list[Revision]
     current: Memory | None

@@ -49,8 +49,11 @@ _TAKEN_OVER: Final = tuple(
 
 @frozen
 class Saved:
-    """Result of a save: the memory, whether it was there already (a repeated idempotency key), the nearest one that
-    the look-around met, what this one supersedes aside, and whether this one probably corrects it."""
+    """Result of a save: the memory, and whether it existed already (a repeated idempotency key).
+
+    `nearest_id` is the most similar memory that this one doesn't supersede. `probably_supersedes` is set if this one
+    seems to correct it.
+    """
 
     memory: Memory
     existed: bool = False

@@ -52,8 +52,11 @@ MAX_QUERY_CHARACTERS: Final = 8 * 1024
 
 @frozen
 class Found:
-    """The hits, best first, and what happened. `matches` counts what passed the floor before the cut, as far as the
-    legs looked: at least 100 memories each, and four times the limit."""
+    """The hits, best first, and the outcome.
+
+    `matches` is the number of candidates above the floor before the limit was applied. Each leg looks at 100 memories
+    at least, and at four times the limit.
+    """
 
     hits: list[Hit]
     outcome: Outcome
@@ -247,7 +250,7 @@ def _weight(call: Call, request: Search) -> float | None:
 
 
 def _passed(scored: "Scored", request: Search) -> "Column":
-    """The places of the candidates that are above the floors, without those that stood in for what is current."""
+    """Positions of the candidates above the floor, without superseded ones."""
     if request.mode == "keyword":
         return scored.above(0.0, related_only=False)
     least = request.min_similarity - _ROUNDING if request.min_similarity > 0 else -2.0

@@ -63,15 +63,13 @@ def released(call: Call, olds: Sequence[Memory], at: datetime) -> list[Replace]:
 
 
 def is_by_the_way(old: Memory, new: Memory) -> bool:
-    """Whether a memory's last change only marked or released it, when the other one was written: at the same moment."""
+    """Whether the last change of `old` was only being superseded, or no longer superseded, by `new`."""
     return old.id in new.supersedes and old.updated_at == new.updated_at
 
 
 def fitting(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
-    """Memories from outside by id, superseded as far as that can be here; without those that would supersede
-    themselves by way of others.
-
-    What was superseded by a memory that is deleted here is not superseded. The newer one may also come later.
+    """Imported memories by id. Drops circles of superseding, and clears `superseded_by` where the newer memory is
+    deleted here. The newer one may also come later in the import.
     """
     by_id = {memory.id: memory for memory in reversed(given)}
     read = call.space.get(sorted({memory.superseded_by for memory in given if memory.superseded_by}), deleted=True)

@@ -20,8 +20,8 @@ _LOOKED_THROUGH: Final = 200
 def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None) -> Memory:
     """Undo the last change: the version before it becomes the new version. Called again, it goes back one more.
 
-    Nothing is lost by it: the undone image joins the history. A memory that was superseded comes back so. One that
-    superseded others and was not changed since is deleted, and they come back; undone again, it is there again.
+    Nothing is lost by it: the undone image joins the history. Undoing a superseded memory clears `superseded_by`.
+    Undoing a save that superseded others deletes the new memory and restores the others; a second undo restores it.
     With `saves`, the same is done to every memory that was only saved. Raises NotFound, Conflict when the memory
     has never been changed, or VersionConflict when it no longer has the `version`.
     """
@@ -42,8 +42,8 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
 def last_changed(call: Call) -> str:
     """The id of the memory whose last change is the latest that the calling agent made.
 
-    What another agent changed since is left out, and so are memories of other projects, and episodes as they were
-    made: no agent decided to save them. Raises NotFound when none of the latest writes is the agent's.
+    Changes by other agents, and memories of other projects, don't count. Neither do automatically created episodes,
+    because no agent saved them. Raises NotFound when none of the latest writes is the agent's.
     """
     mine = [memory for memory in call.space.latest_writes(_LOOKED_THROUGH) if _is_change_of(call, memory)]
     if not mine:

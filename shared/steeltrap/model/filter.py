@@ -46,8 +46,8 @@ class Filter:
     """Which memories are looked at. Everything given must hold; None or () means any.
 
     `tags` must all be there, compared case-insensitively; of `categories` any one will do. `scope`
-    takes its child scopes in with `include_child_scopes`. Of the scopes below PROJECTS, `project` lets only that one
-    and its child scopes through, and all scopes elsewhere. `metadata` compares top-level keys for
+    takes its child scopes in with `include_child_scopes`. `project` hides the scopes of other projects (those
+    below PROJECTS); all other scopes are visible. `metadata` compares top-level keys for
     equality. Turns (source `conversation`) are seen only with `include_turns`, and then only those of
     the conversation `turns_of` where one is given beside it. With `episodes` False the same holds for
     episodes, the memories with messages. What another memory superseded is seen only with `include_superseded`.

@@ -76,8 +76,8 @@ class Space(Protocol):
         the first, but if a later one fails, the earlier ones stay. Committing the rest completes it; committing all of
         it again raises AlreadyExists or VersionConflict.
 
-        Links to memories that the store doesn't have (even as deleted) and that aren't among the changes are left out,
-        also in earlier images, and so is superseding by them: a purge in the meantime is not undone.
+        References to purged memories are removed from the images, earlier ones too, before they are written, so a
+        concurrent purge is never undone.
         """
         ...
 

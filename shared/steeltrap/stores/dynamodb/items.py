@@ -226,7 +226,7 @@ SEARCH_INLINE: Final = 8 * 1024
 """256 dimensions and seven chunks: read along with every hit, and with every recent write."""
 _PIECE: Final = 320 * 1024
 _GRACE_SECONDS: Final = 30 * 86_400
-"""A sweep removes what has expired with all that hangs on it; DynamoDB removes what no sweep met for so long."""
+"""Sweeps purge expired memories. If none ran for 30 days, DynamoDB's TTL removes the item."""
 
 IMAGE: Final = ("k", "w", "version", "made", "position", "gone", "image", "image_at")
 """The attributes that a memory is read from."""

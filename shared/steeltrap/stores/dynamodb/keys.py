@@ -106,7 +106,7 @@ def listed(prefix: str, created: int, id: str, position: int | None = None) -> s
 
 
 def newest_first(created: int) -> str:
-    """18 digits that are the less the later a time, in microseconds, is; of any year from 1 on."""
+    """A sort key that puts later times first: a constant minus the time in microseconds, zero-padded."""
     return f"{_LATEST - created:019d}"
 
 

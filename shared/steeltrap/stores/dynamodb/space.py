@@ -58,7 +58,7 @@ class DynamoSpace:
         if not changes:
             return
 
-        # What the same commit supersedes may be nearer than what a guard is to find.
+        # The nearest memories may be superseded by this commit, and then they don't count as duplicates.
         most = 1 + sum(isinstance(change, Replace) for change in changes)
 
         def look_around(probe: Probe, floor: float) -> Surroundings:

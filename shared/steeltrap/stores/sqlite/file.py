@@ -153,8 +153,8 @@ _FLUSH_SECONDS: Final = 1.0
 class UserFile:
     """Made without touching the disk; the file comes to be with the first write.
 
-    A file that is put in its place while it is open is the one that is served from then on. One that is removed is
-    an error until it is put back or the file is closed: what was acknowledged is never silently gone.
+    If the file is replaced while it is open, the new file is served from then on. If it is removed, every call is an
+    error until it is put back or the file is closed: what was acknowledged is never silently gone.
     """
 
     def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve) -> None:

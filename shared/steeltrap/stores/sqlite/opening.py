@@ -239,9 +239,9 @@ def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
 
 
 def _check_writable(connection: apsw.Connection, path: Path) -> None:
-    """Raise ReadOnlyError for a file, or its log, that may be written to and yet was opened to be read only.
+    """Raise ReadOnlyError if SQLite opened a writable file, or its log, read-only.
 
-    SQLite does that where it found no descriptor at first, and then one that was just let go.
+    That happens if the process had no descriptor left at first, and then one that was just freed.
     """
     connection.set_busy_timeout(0)
     try:

@@ -40,10 +40,10 @@ def tool_handler(
 ) -> Handler:
     """The Lambda handler of the tools of one operation.
 
-    An event of HTTP is answered as HTTP, its caller found by `identity` (by the claims that the settings name, if not
-    said). A direct invocation names its caller itself, and a queue's message where the settings allow it. Raises
-    InvalidInput for a setting that doesn't fit: the function fails at its start, by the setting's name. Its calls are
-    reported in the form that AWS reads; those of a door that somebody else `open`s only by the given `telemetry`.
+    HTTP events get HTTP answers, and `identity` finds the caller (default: the configured claims). A direct invocation
+    names its caller itself, and so does a queue's message where the settings allow it. Calls are reported to
+    CloudWatch; with a custom `open`, only to the given `telemetry`. Raises InvalidInput for a setting that doesn't fit:
+    the function fails at its start, by the setting's name.
     """
     known = settings or read_settings()
     if open is opened_door:
