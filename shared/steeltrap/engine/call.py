@@ -41,8 +41,9 @@ class Rules:
 class Call:
     """Everything that one call needs: the caller, their space, the embedder, the clock and the deadline.
 
-    `files` is None if the server has no file storage or the tool doesn't use it. `zone` is where the caller's days are, None for this machine's. `measure` takes the time of the stages. With a
-    `background` no append waits for episodes to be made.
+    `files` is None if the server has no file storage or the tool doesn't use it. `zone` is where the caller's days are,
+    None for this machine's. `measure` takes the time of the stages. With a `background` no append waits for episodes to
+    be made.
     What is written belongs to the import `import_id`, if there is one.
 
     A toolset sets `outcome`, which travels beside the answer: in `core` it is part of it, elsewhere a

@@ -1,8 +1,8 @@
 """Quotas of a user: calls in a minute, memories, bytes.
 
-They are soft. Calls are counted per clock minute, so up to twice the limit can fall in any 60 seconds. Concurrent writes
-can exceed the limit slightly. If a counter does not answer, the call goes on. Counts are measured again now and then,
-because expired and purged memories are not counted down.
+They are soft. Calls are counted per clock minute, so up to twice the limit can fall in any 60 seconds. Concurrent
+writes can exceed the limit slightly. If a counter does not answer, the call goes on. Counts are measured again now and
+then, because expired and purged memories are not counted down.
 """
 
 import json
