@@ -421,7 +421,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_behind(run, target, monkeypatch,
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(backup, "keep", full)
+    monkeypatch.setattr(backup, "keep_copy", full)
     refused = run("backup", target)
     assert refused.exit_code == 5
     assert f"The disk of {target.parent} is full" in refused.stderr

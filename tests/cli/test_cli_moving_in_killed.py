@@ -14,16 +14,16 @@ from steeltrap.surfaces.imports import Filing, parts, survey
 
 KILLED = """
 import os, signal, sys
-from steeltrap.engine.conversations import import_
+from steeltrap.engine import importing
 from steeltrap.surfaces.imports import running
 running.BLOCK_ITEMS = 8
-real, calls = getattr(import_, {step!r}), []
+real, calls = getattr(importing, {step!r}), []
 def step(*given, **more):
     calls.append(1)
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*given, **more)
-setattr(import_, {step!r}, step)
+setattr(importing, {step!r}, step)
 from steeltrap.surfaces.cli import main
 main()
 """
