@@ -101,7 +101,7 @@ def test_a_vector_is_the_same_to_the_bit_whatever_it_is_embedded_beside(shared: 
 
 
 def test_pooling_by_the_first_token_takes_the_first(bare: Path, shared: OnnxEmbedder) -> None:
-    first = onnx.open_model(bare, adding.described({"name": "x", "pooling": "first", **PREFIXES}, ""))
+    first = onnx.open_model(bare, adding.to_description({"name": "x", "pooling": "first", **PREFIXES}, ""))
     states = first.hidden(first.tokenizer.encode("passage: tea").ids)
     expected = states[0] / np.linalg.norm(states[0])
     np.testing.assert_allclose(np.frombuffer(first.vector("tea", "document"), "<f4"), expected, atol=1e-6)
