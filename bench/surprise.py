@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from steeltrap.model import Caller, UserRef
-from steeltrap.ranking.fading import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
+from steeltrap.ranking.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
 from steeltrap.surfaces.cli.opening import Opened, opened
 from steeltrap.surfaces.cli.output import say, write_json
 from steeltrap.surfaces.cli.progress import shown

@@ -37,7 +37,7 @@ LINES = (
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),
     (
-        "toolsets/core/inputs.py",
+        "toolsets/core/filtering.py",
         _INPUT,
         '    mood: str | None = Field(None, max_length=256, description="Its mood.")\n',
     ),

@@ -12,8 +12,8 @@ from steeltrap.errors import InvalidInput
 from steeltrap.model import Hit, Memory, Message
 from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.text.dates import age
+from steeltrap.text.frames import one_line
 from steeltrap.toolsets.episode_markdown import ANSWER_DETAIL_TOKENS, DETAIL_TOKENS, details, render
-from steeltrap.toolsets.fields import one_line
 
 
 @pytest.mark.parametrize(

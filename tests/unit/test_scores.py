@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clock import NOON
 from steeltrap.model import Candidate, Candidates, Memory, Neighbour, Surroundings, Usage
-from steeltrap.ranking import fading, weights
+from steeltrap.ranking import novelty, weights
 from steeltrap.ranking.fading import Grade, card_of, falls_below, graded, retrievability, reviewed
 from steeltrap.ranking.scoring import Fused, fuse
 from steeltrap.text.vectors import calibrated
@@ -124,7 +124,7 @@ def test_many_candidates_come_in_the_order_of_few(scores: list[tuple[int, int]])
 
 def test_links_are_as_strong_as_the_memories_are_near() -> None:
     around = Surroundings(nearest=None, near=(Neighbour("a", 1.0000002), Neighbour("b", 0.70004)))
-    assert [(link.target_id, link.strength, link.manual) for link in fading.links(around)] == [
+    assert [(link.target_id, link.strength, link.manual) for link in novelty.links(around)] == [
         ("a", 1.0, False),
         ("b", 0.7, False),
     ]

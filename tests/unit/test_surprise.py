@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from steeltrap.embedders.static import StaticEmbedder
 from steeltrap.model import Neighbour, Surroundings
-from steeltrap.ranking.fading import KEY_MOMENT, is_japanese, probably_superseded, surprise
+from steeltrap.ranking.novelty import KEY_MOMENT, is_japanese, probably_superseded, surprise
 from steeltrap.text.vectors import cosine
 
 LEVEL = st.floats(0, 0.99)

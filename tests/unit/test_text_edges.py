@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from steeltrap.ranking.budget import count_whole, estimate_tokens
-from steeltrap.ranking.fading import is_japanese
+from steeltrap.ranking.novelty import is_japanese
 from steeltrap.text.sentences import chunks
 from steeltrap.text.words import fold_case, query_tokens, text_digest, tokens
 

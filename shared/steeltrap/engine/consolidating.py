@@ -9,7 +9,7 @@ from typing import Final
 from ..errors import Conflict, InvalidInput, VersionConflict
 from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
 from ..ports import Create, Pair, Probe, Replace
-from ..ranking.fading import LINK_FLOOR
+from ..ranking.novelty import LINK_FLOOR
 from ..text.limits import MAX_TAGS, check_id
 from ..text.matching import fold_tag
 from ..text.sentences import extract, said_once

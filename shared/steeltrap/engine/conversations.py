@@ -32,7 +32,8 @@ from ..model import (
 )
 from ..model.frozen import frozen
 from ..ports import Close, Create
-from ..ranking.fading import KEY_MOMENT, retrievability, reviewed
+from ..ranking.fading import retrievability, reviewed
+from ..ranking.novelty import KEY_MOMENT
 from ..text import segmentation
 from ..text.limits import piece_id, size_of
 from ..text.remains import said_by

@@ -23,7 +23,7 @@ from .. import record
 from ..errors import InvalidInput, SteeltrapError, TooLarge
 from ..model import JsonObject, Link, Memory
 from ..model.frozen import frozen
-from ..ranking.fading import LINK_FLOOR
+from ..ranking.novelty import LINK_FLOOR
 from ..text import limits
 from ..text.json_pieces import parsed
 

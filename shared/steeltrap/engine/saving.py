@@ -24,7 +24,7 @@ from ..errors import (
 from ..model import MAX_LINKS, Draft, Embedding, Filter, Memory, Neighbour, Outcome, OutcomeKind, Source, Surroundings
 from ..model.frozen import frozen
 from ..ports import Create, Guard, Probe, Replace
-from ..ranking import fading
+from ..ranking import novelty
 from ..text import limits
 from ..text.limits import is_universal
 from ..text.matching import in_scopes
@@ -81,14 +81,14 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
         except VersionConflict:  # what is superseded was changed in between
             call.deadline.left()
             marks = superseding.marks(call, memory)
-    others = _in_view(call, fading.others(around, memory.supersedes))
+    others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
         memory=written,
         existed=written is not memory,
         nearest_id=nearest.id if nearest else None,
         similarity=round(nearest.cosine, 4) if nearest else None,
-        probably_supersedes=nearest.id if nearest and fading.probably_superseded(nearest, call.embedder) else None,
+        probably_supersedes=nearest.id if nearest and novelty.probably_superseded(nearest, call.embedder) else None,
     )
 
 
@@ -148,7 +148,7 @@ def look_around(
     }
     try:
         with call.measure.stage("look_around"):
-            found = call.space.look_around(list(probes.values()), floor=fading.LINK_FLOOR, top_k=MAX_LINKS)
+            found = call.space.look_around(list(probes.values()), floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
     except INDEX_FAILURES as error:
         _log.warning("saved without a look around: %s", error.message)
         call.outcome = Outcome(kind=OutcomeKind.DEGRADED, message=f"{error.cause}: {PENDING}")
@@ -171,8 +171,8 @@ def with_surroundings(call: Call, memory: Memory, draft: Draft, around: Surround
         return memory if memory.source == "conversation" else replace(memory, lookaround_pending=True)
     surprise = draft.surprise
     if surprise is None:
-        surprise = fading.surprise_of(memory, around, call.embedder)
-    links = [link for link in fading.links(around) if link.target_id not in memory.supersedes]
+        surprise = novelty.surprise_of(memory, around, call.embedder)
+    links = [link for link in novelty.links(around) if link.target_id not in memory.supersedes]
     return replace(memory, surprise=surprise, links=tuple(links) if draft.associate else ())
 
 

@@ -7,11 +7,10 @@ from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, Final
 
-from ..errors import INDEX_FAILURES, IndexUnavailable, InvalidInput
+from ..errors import IndexUnavailable, InvalidInput
 from ..model import (
     Candidates,
     Days,
-    Embedding,
     Filter,
     Hit,
     Matches,
@@ -25,16 +24,15 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ranking import choosing
 from ..ranking.budget import fit
-from ..ranking.choosing import said_once, subject
+from ..ranking.choosing import said_once
 from ..ranking.fading import UNREAD, importance
 from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
-from ..text.matching import admits, sees
-from ..text.sentences import chunks, passage
-from ..text.vectors import calibrated, has_direction, nearest
+from ..text.matching import sees
+from ..text.vectors import has_direction
 from ..text.words import query_tokens, searchable_text, tokens
 from .call import Call
-from .superseding import are_crowded_out, credit, heirs
+from .successors import are_crowded_out, credit, heirs
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
@@ -227,7 +225,7 @@ def _scored(
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
     """Lift memories that have a question's words in their order above the best, where that has the same words in
     another: only then does the order tell more than the scores."""
-    from ..ranking.choosing import answer_order, is_in_order, out_of_order
+    from ..ranking.word_order import answer_order, is_in_order, out_of_order
 
     lift = call.rules.ranking.order
     order = answer_order(query) if lift > 0 else None
@@ -402,61 +400,3 @@ def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zon
             best_score=best,
         )
     return Outcome(kind=OutcomeKind.NOTHING_MATCHED, message="No memory matches; try other words.", best_score=best)
-
-
-_LATEST: Final = 100
-_MOST_CHANGED: Final = 20
-
-
-def passages(call: Call, query: str, memories: Sequence[Memory]) -> list[str]:
-    """The text of each memory, or its best chunk if it has several."""
-    spans = {memory.id: found for memory in memories if len(found := chunks(memory.content)) > 1}
-    if not spans:
-        return [memory.content for memory in memories]
-    asked, vectors = _vectors(call, query, list(spans))
-    return [
-        _best(call, query, spans[memory.id], asked, vectors.get(memory.id, ()))
-        if memory.id in spans
-        else memory.content
-        for memory in memories
-    ]
-
-
-def _vectors(call: Call, query: str, ids: Sequence[str]) -> tuple[Embedding, dict[str, tuple[Embedding, ...]]]:
-    """The query's vector and those of the chunks; none where the index fails, since words can do without."""
-    try:
-        return call.embed([query], "query")[0], call.space.embeddings(ids)
-    except INDEX_FAILURES:
-        return b"", {}
-
-
-def _best(call: Call, query: str, spans: Sequence[str], asked: Embedding, vectors: Sequence[Embedding]) -> str:
-    words = frozenset(query_tokens(query))
-    said = [words & frozenset(tokens(span)) for span in spans]
-    # A word that every chunk has tells them apart no better than one that none has.
-    worth = {word: 1 / sum(word in of_span for of_span in said) for of_span in said for word in of_span}
-    whole = sum(worth.values()) or 1.0
-    weight = call.rules.ranking.vector
-    scores = [(1 - weight) * sum(worth[word] for word in sorted(of_span)) / whole for of_span in said]
-    if len(vectors) == len(spans):
-        for place, vector in enumerate(vectors):
-            scores[place] += weight * calibrated(nearest(asked, [vector]), call.embedder.unrelated)
-    return passage(spans, scores.index(max(scores)))
-
-
-def by_earlier_text(call: Call, query: str, filter: Filter, limit: int) -> list[Hit]:
-    """Notes updated lately whose text before the update has every word of the query's subject, newest first.
-
-    A correction may share no word with what it corrects: "User's name is Shantanu" became "User prefers SG", and is
-    still the answer for "name".
-    """
-    about = subject(query)
-    latest = call.space.latest_writes(_LATEST) if about else []
-    changed = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
-    score = 1 - call.rules.ranking.vector
-    found = []
-    for memory in call.in_time(changed[:_MOST_CHANGED]):
-        earlier = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
-        if earlier and about.issubset(tokens(earlier[0].memory.content)):
-            found.append(Hit(memory=memory, score=round(score, 4)))
-    return sorted(found, key=lambda hit: (-to_micros(hit.memory.created_at), hit.memory.id))[:limit]

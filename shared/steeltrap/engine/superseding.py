@@ -1,14 +1,13 @@
 """Superseding: a memory is saved in the place of others, which are then shown only on request.
 
-Here: marking and releasing what is superseded, and following it to the newest memory, which a search finds by the texts
-of the older ones too. A memory says by which one it is superseded, and that alone counts. The newer one also lists what
-it was saved in place of, so that undoing its deletion knows what to take out of sight again.
+A memory says by which one it is superseded, and that alone counts. The newer one also lists what it was saved in place
+of, so that undoing its deletion knows what to take out of sight again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Conflict, InvalidInput
 from ..model import Memory, Revision
@@ -16,9 +15,10 @@ from ..ports import Replace
 from .call import Call
 from .entries import out_of_search, unchanged_text
 from .reading import find_all
+from .successors import chain
 
 if TYPE_CHECKING:
-    from ..ranking.scoring import Scored
+    pass
 
 
 def marks(call: Call, new: Memory) -> list[Replace]:
@@ -104,58 +104,3 @@ def _changed(call: Call, old: Memory, at: datetime, **fields: Any) -> Replace:
         expected=old.version,
         revision=Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),
     )
-
-
-_CROWD: Final = 100
-"""Half of what a leg returns at least."""
-
-
-def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
-    """The ids of what superseded a memory, of what superseded that one, and so on; each once, even in a circle."""
-    seen: set[str] = set()
-    newer: Memory | None = memory
-    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in seen:
-        yield newer.superseded_by
-        seen.add(newer.superseded_by)
-        newer = read(newer.superseded_by)
-
-
-def heirs(call: Call, scored: "Scored", limit: int) -> dict[int, str]:
-    """The successor of each superseded candidate that would be among the best `limit`, by its place: in a chain the id
-    of the last memory."""
-    ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
-    last = _last(call, list(ids.values())) if ids else {}
-    return {place: last[id] for place, id in ids.items() if id in last}
-
-
-def are_crowded_out(scored: "Scored", newest: Mapping[int, str]) -> bool:
-    """Whether so many superseded memories are candidates that what superseded them may not be one."""
-    current = set(scored.current(scored.above(-2.0, related_only=False)).tolist())
-    superseded = len(scored.candidates) - len(current)
-    return superseded >= _CROWD and any(scored.candidates.place(id) not in current for id in set(newest.values()))
-
-
-def credit(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored") -> None:
-    """Give candidates the scores that `of` has for what they superseded, where those are higher."""
-    places = {old: scored.candidates.place(id) for old, id in newest.items()}
-    known = {old: place for old, place in places.items() if place is not None}
-    if known:
-        scored.inherit(known, call.rules.ranking.superseded, of)
-
-
-def _last(call: Call, ids: list[str]) -> dict[str, str]:
-    """The last successor of each of these memories; those whose end isn't known are left out."""
-    return ends(call.space.successions(ids), ids)
-
-
-def ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
-    """Where the chains that begin with some ids end. Each link is followed once; a circle ends where it closes."""
-    end: dict[str, str] = {}
-    for id in ids:
-        path: dict[str, None] = {}
-        last = id
-        while last in newer and last not in end and last not in path:
-            path[last] = None
-            last = newer[last]
-        end |= dict.fromkeys(path, end.get(last, last))
-    return end

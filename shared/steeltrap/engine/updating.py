@@ -12,7 +12,7 @@ from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge
 from ..model import Draft, Edit, Memory, Message, Revision, Tier
 from ..model.frozen import frozen
 from ..ports import Entry, Guard, Replace
-from ..ranking import fading
+from ..ranking import novelty
 from ..text import limits
 from ..text.limits import check_content, check_id, check_scope
 from ..text.words import searchable_text, text_digest
@@ -88,7 +88,7 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
             continue
         manual = tuple(link for link in images[i].links if link.manual)
         kept = {link.target_id for link in manual}
-        found = tuple(link for link in fading.links(surroundings) if link.target_id not in kept)
+        found = tuple(link for link in novelty.links(surroundings) if link.target_id not in kept)
         entries[i] = entry(replace(images[i], links=manual + found), embeddings)
     return entries
 

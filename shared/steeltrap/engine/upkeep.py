@@ -14,7 +14,7 @@ from ..errors import Conflict, NotFound, SteeltrapError
 from ..model import MAX_LINKS, Memory, Surroundings, UserRef, to_micros
 from ..model.frozen import frozen
 from ..ports import TOMBSTONE_SECONDS, Document, Held, IndexUpkeep, Probe, Replace, Tombstone, Truth
-from ..ranking import fading
+from ..ranking import novelty
 from ..text.segmentation import PAUSE
 from ..text.vectors import has_direction
 from .call import Call
@@ -41,18 +41,18 @@ def _complete(call: Call, memories: list[Memory]) -> int:
     vectors = call.space.embeddings([memory.id for memory in memories])
     memories = [memory for memory in memories if vectors.get(memory.id)]
     probes = [Probe(embeddings=vectors[memory.id], scope=memory.scope, leave_out=memory.id) for memory in memories]
-    found = call.space.look_around(probes, floor=fading.LINK_FLOOR, top_k=MAX_LINKS)
+    found = call.space.look_around(probes, floor=novelty.LINK_FLOOR, top_k=MAX_LINKS)
     done = 0
     for memory, probe, seen in zip(memories, probes, found, strict=True):
         around = seen if has_direction(probe.embeddings) else Surroundings(nearest=None)
         there = {link.target_id for link in memory.links}
-        links = memory.links + tuple(link for link in fading.links(around) if link.target_id not in there)
+        links = memory.links + tuple(link for link in novelty.links(around) if link.target_id not in there)
         image = replace(
             memory,
             lookaround_pending=False,
             surprise=memory.surprise
             if memory.surprise is not None
-            else fading.surprise_of(memory, around, call.embedder),
+            else novelty.surprise_of(memory, around, call.embedder),
             links=links[: max(MAX_LINKS, len(memory.links))],
         )
         try:

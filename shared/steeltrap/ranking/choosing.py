@@ -3,11 +3,6 @@
 A score tells how well a memory fits, on the same scale for every query and every embedder: 1 for all that the query
 says, 0 for unrelated text. So one floor tells questions about nothing that is known, and a share of the best score
 cuts what only resembles it. docs/ranking.md has how the constants were chosen.
-
-"Who does Bruno report to?" and "Who reports to Bruno?" have the same words, so neither leg tells "Bruno reports to Ana"
-from "Carla reports to Bruno". But an English question keeps the order of its answer once the question word and the
-auxiliary are gone: "Bruno report to", "reports to Bruno". Other languages put the verb first for either, so only
-English is read.
 """
 
 import re
@@ -16,8 +11,6 @@ from functools import cache
 from typing import Final
 
 from ..model import Hit, Memory, When
-from ..model.frozen import frozen
-from ..text.sentences import sentences
 from ..text.words import STOP_WORDS, fold_case, query_tokens, tokens
 
 FLOOR: Final = 0.1
@@ -121,130 +114,6 @@ def names(query: str) -> list[str]:
 def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
     of_name = [token for token in tokens(name) if token in frequencies]
     return not of_name or any(frequencies[token] for token in of_name)
-
-
-MOST_WORDS: Final = 6
-"""A longer question has enough words to tell memories apart."""
-_LONGEST_QUESTION: Final = 200
-_LONGEST_TEXT: Final = 1_000
-"""Characters of the longest memory whose order is compared: in a long one words meet by chance."""
-_WORD: Final = re.compile(r"[\w'\u2019]+")
-_QUESTION_WORDS: Final = frozenset("who whom whose what which when where why how".split())
-_BE: Final = frozenset("am is are was were be been being".split())
-_DO: Final = frozenset("do does did".split())
-_AUXILIARIES: Final = _DO | _BE | frozenset("has have had will would can could should shall may might must".split())
-_PERSONS: Final = frozenset("i me you he him she her it we us they them".split())
-"""Words that tell no topic, but can be who does something, or whom it is done to."""
-
-
-@frozen
-class AnswerOrder:
-    """The tokens of a question in the order in which an answer has them. `verb` is the place of the verb where the
-    question may ask for the subject, as in "Who manages Erik?"."""
-
-    tokens: tuple[str, ...]
-    verb: int | None = None
-
-
-def answer_order(query: str) -> AnswerOrder | None:
-    """The order of a question's words in an answer; None where it tells nothing.
-
-    "Who is Erik managed by?" and "Who manages Erik?" have the same.
-    """
-    asker, asked = _asked(_words(query)) if len(query) <= _LONGEST_QUESTION else ("", [])
-    # "Which team does Ana lead?" asks for what comes last.
-    place = next((place for place, word in enumerate(asked[:3]) if word in _AUXILIARIES), None)
-    verb = {"who": 0, "what": 0, "which": 1, "whose": 1}.get(asker)
-    if place is None:
-        # "When the shop opens" and "where Bob works" are no questions about who does what.
-        return _told(asked, verb) if verb is not None else None
-    if (passive := _active(asked)) is not None:
-        return _told(passive, 0 if asked[-1] == "by" else None)
-    rest = asked[place + 1 :]
-    # "Where is the key to the office?" has no verb that anybody does.
-    if asked[place] in _BE and not any(word.endswith("ing") for word in rest[:3]):
-        return None
-    return _told(rest, None if asked[place] in _DO or asker != "who" else 0)
-
-
-def is_in_order(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a sentence of a text has these tokens in this order."""
-    return any(_has_in_order(said, wanted) for said in _sentences(text))
-
-
-def out_of_order(text: str, order: AnswerOrder) -> tuple[str, ...]:
-    """The tokens of a question that a text has, in the order of an answer, where a sentence has them in other roles and
-    none has them in these; () for any other text."""
-    said = _sentences(text)
-    every = {token for sentence in said for token in sentence}
-    shared = tuple(token for token in order.tokens if token in every)
-    if len(set(shared)) < 2 or shared[0] != order.tokens[0] or any(_has_in_order(one, shared) for one in said):
-        return ()
-    having = [sentence for sentence in said if set(shared).issubset(sentence)]
-    return shared if any(_has_other_roles(sentence, shared, order) for sentence in having) else ()
-
-
-def _has_in_order(said: Sequence[str], wanted: Sequence[str]) -> bool:
-    rest = iter(said)
-    return all(token in rest for token in wanted)
-
-
-def _has_other_roles(said: list[str], shared: Sequence[str], order: AnswerOrder) -> bool:
-    """Whether somebody else does it to the subject, or the object does it to somebody else.
-
-    "Opening hours of the shop" has neither for "When does the shop open?".
-    """
-    last = len(said) - 1 - said[::-1].index(shared[0])
-    is_done_to = any(0 < said.index(token) < last for token in shared[1:])
-    verb = None if order.verb is None else order.tokens[order.verb]
-    return is_done_to or (verb is not None and verb in shared and 0 < said.index(verb) < len(said) - 1)
-
-
-def _sentences(text: str) -> list[list[str]]:
-    """The tokens of each sentence, of a passive one in the order of an active one; none of a long text."""
-    if len(text) > _LONGEST_TEXT:
-        return []
-    return [_tokens(_active(words) or words) for words in map(_words, sentences(text))]
-
-
-def _tokens(words: Sequence[str]) -> list[str]:
-    """The tokens of words that tell a topic or a person."""
-    return [
-        token
-        for word in words
-        if word not in STOP_WORDS or word in _PERSONS
-        for token in tokens(word)
-        if token not in STOP_WORDS or token in _PERSONS
-    ]
-
-
-def _asked(words: list[str]) -> tuple[str, list[str]]:
-    """The question word and the words behind it; of a question without one, such as "Did Ana call?", all words."""
-    for place, word in enumerate(words):
-        if word in _QUESTION_WORDS:
-            return word, words[place + 1 :] + (["by"] if words[:place][-1:] == ["by"] else [])
-    return "", words if words[:1] and words[0] in _DO else []
-
-
-def _active(words: list[str]) -> list[str] | None:
-    """A passive sentence in the order of an active one, "Erik is managed by Paul" as "Paul managed Erik"; None for any
-    other."""
-    for be, word in enumerate(words):
-        if word in _BE and "by" in words[be + 2 : be + 5]:
-            by = words.index("by", be + 2)
-            done, doer = words[be + 1 : by], words[by + 1 :]
-            # "Who is Erik managed by?"
-            return [*doer, *done, *words[:be]] if doer else [*done[-1:], *done[:-1]]
-    return None
-
-
-def _told(words: Sequence[str], verb: int | None) -> AnswerOrder | None:
-    told = tuple(_tokens(words))
-    return AnswerOrder(tokens=told, verb=verb) if 2 <= len(told) <= MOST_WORDS else None
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
 
 
 _Said = tuple[str | None, str | None, str, When | None]

@@ -9,8 +9,8 @@ from ..errors import InvalidInput
 from ..model import Memory, When
 from ..ranking.budget import estimate_tokens
 from ..text.dates import age
+from ..text.frames import one_line
 from ..text.sentences import gist
-from .fields import one_line
 
 NOTHING: Final = "No memories found."
 DETAIL_TOKENS: Final = 2_000

@@ -1,6 +1,4 @@
-"""Shared by several tools: fields with their limits and descriptions, list items that are validated one by one, and
-stored text in answers that are read line by line.
-"""
+"""Shared by several tools: fields with their limits and descriptions, and list items that are validated one by one."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -23,7 +21,6 @@ from ..errors import InvalidInput
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
-from ..text.frames import without_marks
 from ..text.limits import MAX_TAG_CHARACTERS, MAX_TAGS, check_json
 from ..text.schemas import MaxBytes, plain_schema, sentence, show
 from ..tools import GivenId
@@ -120,14 +117,3 @@ class OneByOne:
             return refusal
         except ValidationError as error:
             return InvalidInput(sentence(error, self._schema, "an item"))
-
-
-def one_line(text: str) -> str:
-    """Text without line breaks and marks of frames, so that what is stored can't forge a heading or an item, or end
-    what a client puts around the answer.
-
-    Each line break (as `str.splitlines` defines it), with the white space around it, becomes one space. The rest is
-    unchanged.
-    """
-    lines = text.splitlines()
-    return without_marks(text if lines == [text] else " ".join(line.strip() for line in lines if line.strip()))

@@ -13,7 +13,8 @@ from .. import episode_markdown
 from ..episode_markdown import Detail
 from ..fields import LongText, Query, Scope
 from . import CORE
-from .inputs import FilterInput, MessageInput
+from .filtering import FilterInput
+from .inputs import MessageInput
 
 
 class AppendedMessage(MessageInput):

@@ -14,7 +14,7 @@ from ...text.limits import MAX_CONTEXT_CHARACTERS, MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import MemoryId, Time, Unit
 from . import CORE
-from .inputs import FilterInput
+from .filtering import FilterInput
 from .views import MemoryView, memory_view
 
 

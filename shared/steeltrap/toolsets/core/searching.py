@@ -12,7 +12,7 @@ from ...ranking.choosing import asks_for_past
 from ...tools import Answer
 from ..fields import Query, Time, Unit
 from . import CORE
-from .inputs import FilterInput
+from .filtering import FilterInput
 from .views import HitView, OutcomeView, hit_fields, outcome_view, sized
 
 RESULTS: Final = 10

@@ -13,9 +13,10 @@ from ...engine.call import Call
 from ...engine.secrets import redacted_text
 from ...errors import IdentityMissing, InvalidInput, SteeltrapError
 from ...model import Draft, Filter, JsonObject, Memory, Outcome, OutcomeKind, Search
+from ...text.frames import one_line
 from ...text.limits import MAX_CONTEXT_CHARACTERS, check_length
 from ...tools import Input, Tool, Toolset
-from ..fields import AnyText, one_line
+from ..fields import AnyText
 
 _Name = Literal["fact", "pattern", "preference", "capability"]
 NAMES: Final[tuple[str, ...]] = get_args(_Name)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from ...engine import deleting, reading, saving, searching, updating
 from ...engine.call import Call
-from ...engine.searching import by_earlier_text, passages
+from ...engine.note_search import by_earlier_text, passages
 from ...engine.secrets import redacted_text
 from ...errors import IdentityMissing, InvalidInput, MemoryNotFound, SteeltrapError
 from ...model import Draft, Edit, Filter, Hit, JsonObject, Outcome, OutcomeKind, Search, to_micros

@@ -1,0 +1,58 @@
+"""The conditions that core's search and list take. A module of its own: searching needs no model of writing."""
+
+from pydantic import Field
+
+from ...engine.call import Call
+from ...model import ContentType, Filter, Tier
+from ...text.dates import first_day
+from ...text.limits import check_conditions, check_scope
+from ...tools import Input
+from ..fields import ImportId, Metadata, Scope, Tags, Time
+
+
+class FilterInput(Input):
+    """Conditions; all that are given must hold."""
+
+    tags: Tags | None = Field(None, description="Only memories that have all of these tags.")
+    tier: Tier | None = Field(None, description="Only this tier.")
+    category: str | None = Field(None, max_length=256, description="Only this category.")
+    content_type: ContentType | None = Field(None, description="Only this type of content.")
+    scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
+    include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
+    agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
+    written_by: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
+    of_conversation: str | None = Field(
+        None, min_length=1, max_length=512, description="Only memories that were saved in this conversation."
+    )
+    import_id: ImportId | None = Field(None, description="Only memories that this import brought.")
+    untrusted: bool | None = Field(
+        None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."
+    )
+    created_after: Time | None = Field(None, description="Only memories saved at or after this time.")
+    created_before: Time | None = Field(None, description="Only memories saved before this time.")
+    occurred_after: Time | None = Field(None, description="Only memories of events at or after this time.")
+    occurred_before: Time | None = Field(None, description="Only memories of events before this time.")
+    metadata: Metadata | None = Field(
+        None, description="Only memories with these metadata keys and plain values; at most 64."
+    )
+
+    def to_filter(
+        self, call: Call, *, turns: bool = False, conversation_id: str | None = None, past: bool = False
+    ) -> Filter:
+        """The filter of these conditions. `past` includes what was superseded, where the input doesn't say."""
+        check_conditions(self.metadata or {})
+        values = {name: getattr(self, name) for name in type(self).model_fields if name in Filter.__dataclass_fields__}
+        values["tags"] = tuple(self.tags or ())
+        values["scope"] = None if self.scope is None else check_scope(self.scope)
+        values["metadata"] = self.metadata or {}
+        values["agent_id"] = self.written_by
+        values["conversation_id"] = self.of_conversation
+        for bound, at in (("first_day", self.occurred_after), ("end_day", self.occurred_before)):
+            values[bound] = None if at is None else first_day(at, call.zone)
+        if values.get("include_superseded") is None:
+            values["include_superseded"] = past
+        return Filter(
+            **values,
+            include_turns=turns,
+            turns_of=(conversation_id or call.caller.conversation_id) if turns else None,
+        )
