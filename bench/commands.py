@@ -17,10 +17,15 @@ Where = Annotated[
     Store, typer.Option("--store", help="`aws` creates tables and an index of its own on the servers in the settings.")
 ]
 
+Embedder = Annotated[
+    str | None, typer.Option("--embedder", metavar="NAME", help="Use this embedder instead of STEELTRAP_EMBEDDER.")
+]
+
 
 def register(app: typer.Typer) -> None:
     bench = typer.Typer(help="Measure retrieval and speed.", no_args_is_help=True, rich_markup_mode=None)
     bench.command()(quality)
+    bench.command()(languages)
     bench.command()(locomo)
     bench.command()(surprise)
     bench.command()(speed)
@@ -37,9 +42,7 @@ def register(app: typer.Typer) -> None:
 def quality(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders, each a set of questions.")],
     store: Where = Store.SQLITE,
-    embedder: Annotated[
-        str | None, typer.Option("--embedder", metavar="NAME", help="Use this embedder instead of STEELTRAP_EMBEDDER.")
-    ] = None,
+    embedder: Embedder = None,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE", help="Write each question's scores.")] = None,
     against: Annotated[
         Path | None,
@@ -73,6 +76,25 @@ def quality(
     if html is not None:
         write(html.expanduser(), figures)
     show(figures, as_json)
+
+
+def languages(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="JSON Lines of your own, a space per language.")
+    ] = None,
+    store: Where = Store.SQLITE,
+    embedder: Embedder = None,
+    as_json: options.Json = False,
+) -> None:
+    """Measure how well search finds facts that are asked for in other words, by language.
+
+    Without PATH the facts and questions of this benchmark are asked. Beside the search tool that users call, SQLite's
+    FTS5 is measured. The last column counts the questions that share a word or a stem with their fact. The folder, or
+    the tables and the index, are removed afterwards.
+    """
+    from .languages import OWN, measure, show
+
+    show(measure(OWN if path is None else path.expanduser(), store, embedder=embedder), as_json)
 
 
 def locomo(
