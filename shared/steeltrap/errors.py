@@ -98,6 +98,16 @@ class MemoryNotFound(NotFound):
         return str(self.details["id"])
 
 
+def memory_not_found(id: str) -> MemoryNotFound:
+    """The error for an unknown id, which reads the same whoever owns it."""
+    return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
+
+
+def nothing_after(id: str) -> MemoryNotFound:
+    """The error for continuing a list after an unknown id."""
+    return MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
+
+
 class Conflict(SteeltrapError):
     """The memory changed since it was read, or already exists."""
 

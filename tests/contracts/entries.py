@@ -70,7 +70,7 @@ def replacement(old: Memory, **changes: Any) -> Replace:
     """An update that keeps the old image."""
     new = replace(old, **{"version": old.version + 1, **changes})
     kept = Revision(memory=old, replaced_at=new.updated_at, replaced_by="agent")
-    return Replace(entry=entry(new), expected=old.version, revision=kept)
+    return Replace(entry=entry(new), expected=old.version, history=(kept,))
 
 
 def update(space: Space, old: Memory, **changes: Any) -> Memory:

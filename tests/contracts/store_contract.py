@@ -712,7 +712,7 @@ def test_a_creation_brings_its_history(space: Space) -> None:
         Revision(memory=replace(current, content=text, version=v), replaced_at=later(v), replaced_by=None)
         for v, text in ((1, "one"), (2, "two"))
     )
-    commit(space, Create(entry=entry(current), revisions=past))
+    commit(space, Create(entry=entry(current), history=past))
     assert tuple(space.revisions(current.id)) == past
 
 
@@ -722,9 +722,9 @@ def test_a_replacement_brings_versions_that_are_missing_and_keeps_the_search(spa
         Revision(memory=replace(current, content=text, version=v), replaced_at=later(v), replaced_by=None)
         for v, text in ((1, "one"), (2, "two"))
     ]
-    commit(space, Create(entry=entry(current), revisions=(past[0],)))
+    commit(space, Create(entry=entry(current), history=(past[0],)))
     unchanged = replace(entry(current), embeddings=None, tokens=None)
-    commit(space, Replace(entry=unchanged, expected=3, earlier=(past[1],)))
+    commit(space, Replace(entry=unchanged, expected=3, history=(past[1],)))
     assert space.revisions(current.id) == past
     assert space.get([current.id])[current.id] == current
 
@@ -1318,7 +1318,7 @@ def test_no_write_brings_back_the_id_of_a_purged_memory(space: Space) -> None:
     other = update(space, other, content="the otter swims")  # as it was read before the purge
     made = creation("the stork", links=(to_purged, to_deleted))
     past = Revision(memory=replace(made.entry.memory, content="a stork"), replaced_at=NOON)
-    commit(space, Create(entry=replace(made.entry, memory=replace(made.entry.memory, version=2)), revisions=(past,)))
+    commit(space, Create(entry=replace(made.entry, memory=replace(made.entry.memory, version=2)), history=(past,)))
     for id in (other.id, made.entry.memory.id):
         assert space.get([id])[id].links == (to_deleted,)
         assert space.revisions(id)[-1].memory.links == (to_deleted,)
@@ -1353,7 +1353,7 @@ def test_links_in_earlier_images_are_traces(space: Space) -> None:
     made = creation("a")
     past = Revision(memory=replace(made.entry.memory, links=(Link(target_id=ids(1)[0], strength=1),)), replaced_at=NOON)
     now = replace(made.entry, memory=replace(made.entry.memory, version=2))
-    commit(space, Create(entry=now, revisions=(past,), links_ahead=True))
+    commit(space, Create(entry=now, history=(past,), links_ahead=True))
     assert space.traces(ids(1)[0])
     space.purge(ids(1))
     assert space.traces(ids(1)[0]) == []

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from ..changes.batch import references
 from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
 from ..model.frozen import frozen
 from ..ports import Create, Replace
 from ..text.limits import check_id, piece_id
 from ..text.matching import admits
-from ..text.remains import Folded, SaidKey, Words, beside, merged_from, named, said_in, texts_of, without_said
+from ..text.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
 from . import saving, superseding
 from .call import Call
 from .entries import embed_memories, entry, out_of_search
@@ -267,8 +268,8 @@ class _Remnant:
         said = [Folded(text) for text in texts_of(image)]
         if self._words.are_in(said):
             return "same text"
-        is_named = self._ids.are_in([*said, *map(Folded, beside(image))]) or not named(image).isdisjoint(self._gone)
-        return "names it" if is_named else ""
+        is_named = self._ids.are_in([*said, *map(Folded, beside(image))])
+        return "names it" if is_named or not references(image).isdisjoint(self._gone) else ""
 
 
 def _note(seen: _Seen, image: Memory, erased: Erased, doomed: Collection[str]) -> None:

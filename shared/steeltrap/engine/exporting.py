@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Final
 
 from .. import record
-from ..errors import Unavailable
+from ..errors import Unavailable, memory_not_found
 from ..model import Filter, JsonObject, Memory
 from ..model.frozen import frozen
 from ..ports import ExportFiles
 from ..text.limits import check_file_name, check_id, check_scope
 from .call import Call
 from .exchange_file import Item, compress, default_name, encode
-from .reading import MAX_PAGE_BYTES, earlier, not_found, size_of
+from .reading import MAX_PAGE_BYTES, earlier, size_of
 from .secrets import check_name
 
 MAX_RECORD_BYTES: Final = 1024 * 1024
@@ -67,7 +67,7 @@ def _behind(call: Call, after: str | None, *, turns: bool, history: bool) -> Ite
         id, _, version = after.partition(_BETWEEN)
         last, behind = check_id(id), int(version) if version.isdecimal() and len(version) < 10 else 0
         if last == "" or (_BETWEEN in after and not behind):
-            raise not_found(after)
+            raise memory_not_found(after)
     if last and behind and history and (rest := call.space.get([last]).get(last)):
         yield from _records(call, rest, behind=behind)
     for memory in call.space.walk(after=last, turns=turns):

@@ -107,7 +107,7 @@ def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> No
     if missing and not restore and (memory.imported_at is None or memory.imported_by != call.caller.agent_id):
         raise InvalidInput(f"memory {id} was not imported by this agent, so its history stays as it is.")
     if missing:
-        call.commit([Replace(entry=unchanged_text(memory), expected=memory.version, earlier=missing)])
+        call.commit([Replace(entry=unchanged_text(memory), expected=memory.version, history=missing)])
 
 
 def _marked(call: Call, memory: Memory, past: Sequence[Revision]) -> _Parsed:
@@ -230,7 +230,7 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
         new = [first[id] for id in absent if id not in creates]
         vectors = embed_memories(call, [memory for memory, _ in new])
         for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
-            creates[memory.id] = Create(entry=entry(memory, embeddings), revisions=past, links_ahead=True)
+            creates[memory.id] = Create(entry=entry(memory, embeddings), history=past, links_ahead=True)
         try:
             call.commit([creates[id] for id in absent])
         except AlreadyExists as conflict:
@@ -644,7 +644,7 @@ def _restore(call: Call, memory: Memory, image: Memory) -> bool:
     [embeddings] = embed_memories(call, [restored])
     revision = Revision(memory=memory, replaced_at=now, replaced_by=call.caller.agent_id)
     try:
-        call.commit([Replace(entry=entry(restored, embeddings), expected=memory.version, revision=revision)])
+        call.commit([Replace(entry=entry(restored, embeddings), expected=memory.version, history=(revision,))])
     except VersionConflict:
         return False
     return True

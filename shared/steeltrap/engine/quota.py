@@ -148,10 +148,10 @@ def growth_of(changes: Sequence[Change]) -> Growth:
         if isinstance(change, Create):
             memories += counts
             size += _bytes(record.encode(memory))
-        elif change.earlier:
-            continue  # what was replaced before counts no more than the history of a creation
-        elif change.revision is not None:
-            size += _written_bytes(memory) - _written_bytes(change.revision.memory)
+        elif memory.version == change.expected:
+            continue  # the image stays; earlier ones count no more than the history of a creation
+        elif change.history:
+            size += _written_bytes(memory) - _written_bytes(change.history[-1].memory)
         else:
             memories += counts * (-1 if memory.deleted_at else 1)  # a deletion, or its undoing
     return Growth(memories, size)

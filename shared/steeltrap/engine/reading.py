@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from .. import record
-from ..errors import InvalidInput, MemoryNotFound, NotFound
+from ..errors import InvalidInput, NotFound, memory_not_found
 from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse
 from ..model.frozen import frozen
 from ..text.limits import SHORTEST, check_id, shortest_start, start_of
@@ -31,7 +31,7 @@ def find(call: Call, id: str, *, deleted: bool = False) -> Memory:
     known = check_id(id)
     memory = call.space.get([known], deleted=deleted).get(known) if known else None
     if memory is None:
-        raise not_found(id)
+        raise memory_not_found(id)
     return memory
 
 
@@ -80,11 +80,6 @@ def whole_ids(call: Call, given: Collection[str]) -> dict[str, str | InvalidInpu
 def bare_id(text: str) -> str:
     """An id without the marks and the prefix that answers show it with."""
     return text.strip().strip("[]`").removeprefix("note-")
-
-
-def not_found(id: str) -> NotFound:
-    """The one sentence for an id that is unknown, deleted, expired or another user's."""
-    return MemoryNotFound(f"No memory with id {id}; search or list to find the right id.", id=id)
 
 
 _MOMENT: Final = timedelta(microseconds=1)

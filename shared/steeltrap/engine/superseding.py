@@ -102,5 +102,5 @@ def _changed(call: Call, old: Memory, at: datetime, **fields: Any) -> Replace:
     return Replace(
         entry=unchanged_text(new) if new.deleted_at is None else out_of_search(new),
         expected=old.version,
-        revision=Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),
+        history=(Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),),
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from ..errors import Conflict, NotFound
+from ..errors import Conflict, NotFound, memory_not_found
 from ..model import Filter, Memory, Revision
 from ..ports import Replace
 from ..text.matching import in_scopes
@@ -11,7 +11,7 @@ from . import superseding
 from .call import Call
 from .deleting import delete_image
 from .entries import embed_memories, entry
-from .reading import find, not_found
+from .reading import find
 from .updating import check_version
 
 _LOOKED_THROUGH: Final = 200
@@ -28,13 +28,15 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
     current = find(call, id, deleted=True)
     check_version(current, version)
     if current.expires_at is not None and current.expires_at <= call.now():
-        raise not_found(current.id)
+        raise memory_not_found(current.id)
     step = _undelete(call, current) if current.deleted_at else _step_back(call, current, saves=saves)
     if step is None:
         return delete_image(call, current)
     restored, revision = step
     [embeddings] = embed_memories(call, [restored])
-    change = Replace(entry=entry(restored, embeddings), expected=current.version, revision=revision)
+    change = Replace(
+        entry=entry(restored, embeddings), expected=current.version, history=(revision,) if revision else ()
+    )
     call.commit([change, *(superseding.marks_again(call, restored) if current.deleted_at else ())])
     return restored
 
@@ -62,7 +64,7 @@ def _undelete(call: Call, current: Memory) -> tuple[Memory, None]:
     assert current.deleted_at is not None
     now = call.now()
     if now - current.deleted_at >= call.rules.retention:
-        raise not_found(current.id)
+        raise memory_not_found(current.id)
     restored = replace(
         current,
         deleted_at=None,

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ..changes.batch import version_conflict
 from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge, VersionConflict
 from ..model import Draft, Edit, Memory, Message, Revision, Tier
 from ..model.frozen import frozen
@@ -51,11 +52,7 @@ def check_edit(edit: Edit) -> None:
 def check_version(current: Memory, version: int | None) -> None:
     """Raises VersionConflict, with the stored version, when it isn't the one the caller saw."""
     if version is not None and version != current.version:
-        raise VersionConflict(
-            f"Memory {current.id} is at version {current.version}, not {version}: read it again and repeat the change.",
-            id=current.id,
-            version=current.version,
-        )
+        raise version_conflict(current.id, current.version, version)
 
 
 def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
@@ -66,7 +63,7 @@ def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
         Replace(
             entry=new,
             expected=old.version,
-            revision=Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),
+            history=(Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),),
         )
         for (old, _), new in zip(edits, entries, strict=True)
     ]

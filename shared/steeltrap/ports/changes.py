@@ -44,13 +44,14 @@ class Create:
 
     entry: Entry
     guard: Guard | None = None
-    revisions: tuple[Revision, ...] = ()
+    history: tuple[Revision, ...] = ()
     links_ahead: bool = False
 
 
 @frozen
 class Replace:
-    """Put a new image in place of version `expected` and keep `revision`, or `earlier` ones that an import brings.
+    """Put a new image in place of version `expected`. `history` keeps the image that it replaces, or the earlier ones
+    that an import brings.
 
     Raises MemoryNotFound when the id is unknown, VersionConflict with `version` (the one stored) when another
     write came first.
@@ -58,8 +59,7 @@ class Replace:
 
     entry: Entry
     expected: int
-    revision: Revision | None = None
-    earlier: tuple[Revision, ...] = ()
+    history: tuple[Revision, ...] = ()
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Remains: which memories a record names, and what is left of a memory in other texts. A purge takes them out. Pure."""
+"""Remains: what is left of a memory in other texts, which a purge takes out. Pure."""
 
 import re
 from collections import defaultdict
@@ -10,27 +10,6 @@ from unicodedata import normalize
 from ..model import JsonObject, Memory, Message, When
 from .limits import canonical
 from .sentences import sentences, summary
-
-
-def named(memory: Memory) -> set[str]:
-    """The ids, in their one form, that a record names."""
-    ids = [*(link.target_id for link in memory.links), *memory.supersedes, memory.superseded_by or ""]
-    return {id for id in map(canonical, ids) if id}
-
-
-def without(memory: Memory, gone: Collection[str]) -> Memory:
-    """The memory without these names. What one of them superseded is superseded no more."""
-    if not named(memory) & set(gone):
-        return memory
-    is_free = canonical(memory.superseded_by or "") in gone
-    return replace(
-        memory,
-        links=tuple(link for link in memory.links if canonical(link.target_id) not in gone),
-        supersedes=tuple(id for id in memory.supersedes if canonical(id) not in gone),
-        superseded_by=None if is_free else memory.superseded_by,
-        superseded_at=None if is_free else memory.superseded_at,
-    )
-
 
 SaidKey = tuple[str | None, str, str | None, str, When | None]
 """Who wrote a message for which role and speaker, its text, and when it was said."""

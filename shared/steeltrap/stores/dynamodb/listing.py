@@ -1,22 +1,24 @@
 """Lists of a user's memories with exact totals, counts, scopes, speakers, and which memories say nearly the same."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-from ...errors import MemoryNotFound
-from ...model import Embedding, Filter, Memory, Page, ScopeUse, from_micros
+from ...errors import nothing_after
+from ...model import Association, Embedding, Filter, Memory, Page, Revision, ScopeUse, from_micros, to_micros
 from ...ports import Deadline, Pair
 from ...record import from_image
 from ...text.limits import canonical
+from ...text.matching import sees
 from ...text.vectors import nearest
 from . import items, keys
 from .items import SUPERSEDED, Conditions, Item, from_attributes, number, text
-from .keys import CREATED, SPEAKER, WRITTEN
+from .keys import CREATED, FOLD, SPEAKER, WRITTEN
 from .partition import USER, Partition
 
 _BLOCK: Final = 100
+_CURRENT_ONLY: Final = Filter()
 
 
 def page(partition: Partition, filter: Filter, *, limit: int, offset: int) -> Page:
@@ -100,6 +102,79 @@ def latest_writes(partition: Partition, limit: int) -> list[Memory]:
     return [found[id] for id in ids if id in found and found[id].source != "conversation"]
 
 
+def copies(partition: Partition, fold: bytes) -> list[Item]:
+    """Where visible memories and turns have a text, given by its digest."""
+    values: Any = {":fold": fold.hex(), ":now": partition.now()}
+    visible = "attribute_not_exists(expires_at) OR expires_at > :now"
+    return list(partition.items("fold = :fold", values, IndexName=FOLD, FilterExpression=visible))
+
+
+def sources(partition: Partition, target: str) -> set[str]:
+    """The ids whose images may name a memory."""
+    found = partition.under(keys.links_to(target), ProjectionExpression="k")
+    return {keys.source_of(text(item, "k")) for item in found}
+
+
+def superseded(partition: Partition, by: str) -> list[Memory]:
+    """The memories that a memory superseded, deleted and expired ones too."""
+    found = partition.under(keys.superseded_by(by), ProjectionExpression="k")
+    read = partition.memories({keys.source_of(text(item, "k")) for item in found}).values()
+    return [memory for memory in read if canonical(memory.superseded_by or "") == by]
+
+
+def associations(partition: Partition, ids: Sequence[str], now: int) -> dict[str, list[Association]]:
+    """The links of each id from both sides, strongest first, then newest, then by id."""
+    known = {id: canonical(id) for id in ids}
+    pointing = partition.each(lambda id: sources(partition, id) if id else set(), known.values())
+    pointed = dict(zip(known.values(), pointing, strict=True))
+    read = partition.memories({*filter(None, known.values()), *(source for some in pointing for source in some)})
+    ends = {canonical(link.target_id) for id in known.values() if id in read for link in read[id].links}
+    read |= partition.memories(ends - read.keys() - {""})
+    return {id: _associations(one, pointed[one], read, now) for id, one in known.items()}
+
+
+def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now: int) -> list[Association]:
+    seen = [(canonical(link.target_id), link) for link in (read[id].links if id in read else ())]
+    for source in pointing:
+        if source in read:
+            seen += [(source, link) for link in read[source].links if canonical(link.target_id) == id]
+    at = from_micros(now)
+    merged: dict[str, Association] = {}
+    for other, link in seen:
+        end = read.get(other)
+        if end is None or not sees(_CURRENT_ONLY, end, at):
+            continue
+        known = merged.get(other, Association(memory_id=other, strength=link.strength, manual=False))
+        merged[other] = Association(
+            memory_id=other, strength=max(known.strength, link.strength), manual=known.manual or link.manual
+        )
+    return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))
+
+
+def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
+    """The images that updates replaced after a version, oldest first."""
+    found = _kept_revisions(partition, id, after, limit)
+    images = partition.contents(found, "image")
+    return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
+
+
+def _kept_revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
+    """The items of the images that updates replaced after a version, oldest first; none of what is not there any
+    more.
+    """
+    there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
+    if there is None or "gone" in there:
+        return []
+    # An update that did not happen may have left the image that it would have replaced.
+    before = number(there, "version")
+    last = keys.revision(id, before - 1)
+    first = keys.revision(id, after + 1)
+    if first > last:
+        return []
+    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
+    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
+
+
 def _walk(partition: Partition, prefix: str, last: str, began: int, young: set[str]) -> Iterator[Memory]:
     while True:
         block = _keys_before(partition, prefix, last)
@@ -160,7 +235,7 @@ def _place(partition: Partition, id: str) -> str:
     key = keys.memory(known)
     item = partition.get([key], items.IMAGE).get(key) if known else None
     if item is None or "gone" in item:
-        raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
+        raise nothing_after(id)
     memory = partition.memories([known])[known]
     return items.listed(memory, number(item, "position"))
 

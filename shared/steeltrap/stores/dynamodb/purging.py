@@ -7,16 +7,14 @@ finished by the next one: the tombstone remembers until the end that there is wo
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
+from ...changes.batch import references, without_references
 from ...errors import Unavailable
-from ...model import Memory, Revision
+from ...model import Memory
 from ...ports import TOMBSTONE_SECONDS
 from ...record import from_image
 from ...text.limits import canonical
-from ...text.remains import named, without
-from . import items, keys, usage, users, writing
+from . import items, keys, listing, usage, users
 from .client import Action, Cancelled, groups, run
 from .items import Item, number, text
 from .partition import Partition
@@ -49,30 +47,13 @@ def traces(partition: Partition, id: str) -> list[str]:
     for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
         if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
             found.append(name)
-    naming = writing.sources(partition, known)
+    naming = listing.sources(partition, known)
     images = partition.memories(naming).values()
-    if any(known in named(image) for image in images):
+    if any(known in references(image) for image in images):
         found.append("links of images")
-    if any(known in named(r.memory) for source in naming for r in earlier(partition, source)):
+    if any(known in references(r.memory) for source in naming for r in listing.revisions(partition, source)):
         found.append("links of earlier images")
     return found
-
-
-def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Item]:
-    """The items of the images that updates replaced behind a version, oldest first; none of what is not there any
-    more.
-    """
-    there = partition.get([keys.memory(id)], ("k", "version", "gone")).get(keys.memory(id))
-    if there is None or "gone" in there:
-        return []
-    # An update that did not happen may have left the image that it would have replaced.
-    before = number(there, "version")
-    last = keys.revision(id, before - 1)
-    first = keys.revision(id, after + 1)
-    if first > last:
-        return []
-    how: dict[str, Any] = {} if limit is None else {"Limit": limit}
-    return list(islice(partition.items("k BETWEEN :first AND :last", {":first": first, ":last": last}, **how), limit))
 
 
 def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
@@ -86,7 +67,7 @@ def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
         w = partition.stamp(number(there, "w"))
         ttl = partition.now() // 1_000_000 + TOMBSTONE_SECONDS
         stone = items.tombstone(partition.key, id, w=w, made=number(there, "made"), ttl=ttl)
-        stone["rest"] = frozenset({"", *(named(from_image(image)) if image else ())})
+        stone["rest"] = frozenset({"", *(references(from_image(image)) if image else ())})
         burial = Action(key, "#w = :seen", {":seen": there["w"]}, put=stone, own=True)
         with suppress(Cancelled):
             _write(partition, _cuts(partition, id, _superseded(partition, id)), burial)
@@ -96,7 +77,7 @@ def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
 
 def _superseded(partition: Partition, by: str) -> list[Item]:
     """The items of what a memory superseded."""
-    olds = writing.superseded(partition, by)
+    olds = listing.superseded(partition, by)
     return list(partition.tables.get(partition.key, [keys.memory(m.id) for m in olds], (), partition.deadline).values())
 
 
@@ -110,11 +91,11 @@ def _clear(partition: Partition, id: str) -> None:
     targets = set(rest) - {""} if isinstance(rest, frozenset) else set()
     replaced = list(partition.under(keys.revisions(id)))
     images = partition.contents(replaced, "image")
-    targets |= {target for image in images if image for target in named(from_image(image))}
+    targets |= {target for image in images if image for target in references(from_image(image))}
     hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
     hanging += [text(item, "k") for item in replaced]
     hanging += [key for target in targets for key in (keys.link(target, id), keys.superseded(target, id))]
-    naming = writing.sources(partition, id)
+    naming = listing.sources(partition, id)
     for source in naming:
         _remove_names(partition, source, id)
     hanging += [key for source in naming for key in (keys.link(id, source), keys.superseded(id, source))]
@@ -154,11 +135,11 @@ def _cuts(partition: Partition, gone: str, some: Sequence[Item]) -> list[_Cut]:
     """How to take a memory's name out of the images that have it."""
     images = partition.contents(some, "image")
     told = [(item, from_image(image)) for item, image in zip(some, images, strict=True) if image is not None]
-    return [_cut(partition, item, memory, gone) for item, memory in told if gone in named(memory)]
+    return [_cut(partition, item, memory, gone) for item, memory in told if gone in references(memory)]
 
 
 def _cut(partition: Partition, item: Item, memory: Memory, gone: str) -> _Cut:
-    freed = without(memory, {gone})
+    freed = without_references(memory, {gone})
     changed, pieces = items.with_image(item, freed)
     removed = [name for name in ("image", "image_at") if name not in changed]
     condition, values = "attribute_exists(#k)", {}
@@ -187,13 +168,6 @@ def _write(partition: Partition, cuts: Sequence[_Cut], *more: Action) -> None:
         partition.tables.delete_all(partition.key, unused, partition.deadline)
         raise
     partition.tables.delete_all(partition.key, [key for cut in cuts for key in cut.replaced], partition.deadline)
-
-
-def earlier(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
-    """The images that updates replaced behind a version, oldest first."""
-    found = revisions(partition, id, after, limit)
-    images = partition.contents(found, "image")
-    return [items.to_revision(item, image) for item, image in zip(found, images, strict=True) if image is not None]
 
 
 def _busy() -> Unavailable:

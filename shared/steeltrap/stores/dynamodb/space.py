@@ -22,14 +22,13 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Deadline, Entry, Pair, Probe, Replace, TextKey
+from ...ports import Change, Deadline, Entry, Pair, Probe, TextKey
 from ...text.limits import canonical
-from . import conversations, items, keys, listing, purging, reembedding, usage, writing
+from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
 from .items import number, text
 from .partition import USER, Partition
 from .searching import Searcher, Seen
-from .writing import commit
 
 _STEPS = 64
 """Along a chain of memories that superseded each other: a request each, and a search has to end in time."""
@@ -57,18 +56,12 @@ class DynamoSpace:
     def commit(self, changes: Sequence[Change]) -> None:
         if not changes:
             return
-
-        # The nearest memories may be superseded by this commit, and then they don't count as duplicates.
-        most = 1 + sum(isinstance(change, Replace) for change in changes)
-
-        def look_around(probe: Probe, floor: float) -> Surroundings:
-            [found], _ = self._searcher.look_around(self._partition, [probe], floor=floor, top_k=most)
-            return found
+        from .writing import commit  # not loaded by a search
 
         seen, self._seen = self._seen, None
         renamed = True
         try:
-            renamed = commit(self._partition, changes, look_around, seen)
+            renamed = commit(self._partition, changes, self._searcher, seen)
         finally:
             if renamed:
                 self._searcher.forget_speakers(self._partition.key)
@@ -90,7 +83,7 @@ class DynamoSpace:
 
     def superseded(self, ids: Sequence[str]) -> list[Memory]:
         known = {one for id in ids if (one := canonical(id))}
-        found = self._reading.each(partial(writing.superseded, self._reading), known)
+        found = self._reading.each(partial(listing.superseded, self._reading), known)
         return [memory for of_id in found for memory in of_id]
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
@@ -156,7 +149,7 @@ class DynamoSpace:
         return {id: read[id] for id in ids if id in read}
 
     def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
-        return writing.associations(self._reading, ids, self._partition.now()) if ids else {}
+        return listing.associations(self._reading, ids, self._partition.now()) if ids else {}
 
     def speakers(self) -> frozenset[str]:
         return self._searcher.speakers(self._reading)
@@ -184,7 +177,7 @@ class DynamoSpace:
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         known = canonical(id)
-        return purging.earlier(self._reading, known, after, limit) if known else []
+        return listing.revisions(self._reading, known, after, limit) if known else []
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         buffer = self._buffer()
@@ -202,6 +195,8 @@ class DynamoSpace:
         return usage.write_review(self._partition, id, previous, card)
 
     def purge(self, ids: Sequence[str]) -> list[str]:
+        from . import purging
+
         self._buffer().drop(ids)
         try:
             return purging.purge(self._partition, ids)
@@ -212,6 +207,8 @@ class DynamoSpace:
         return listing.stale(self._partition, to_micros(deleted_before))
 
     def traces(self, id: str) -> list[str]:
+        from . import purging
+
         return purging.traces(self._partition, id)
 
     def is_embedded(self) -> bool:
@@ -223,6 +220,8 @@ class DynamoSpace:
         anew: Callable[[Sequence[Memory]], list[Entry]],
         begun: Callable[[int, int], None] = lambda done, of: None,
     ) -> int:
+        from . import reembedding
+
         return reembedding.reembed(self._partition, anew)
 
     def statistics(self) -> Mapping[str, int]:
@@ -236,6 +235,6 @@ class DynamoSpace:
     def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (
             (item["scope"], item.get("agent_id"), item.get("conversation_id"))
-            for item in writing.copies(partition, text.fold)
+            for item in listing.copies(partition, text.fold)
         )
         return sum(place == (text.scope, text.agent_id, text.conversation_id) for place in places)

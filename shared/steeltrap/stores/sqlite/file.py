@@ -171,7 +171,6 @@ class UserFile:
         self._flush_lock = threading.Lock()
         self._index = Index(header.dimension)
         self._data_version = -1
-        self._changes_before = 0
         self._checked = False
         self.usage = UsageBuffer()
 
@@ -216,7 +215,6 @@ class UserFile:
         """A transaction, with the number that its changes get; all of it is durable at the end."""
         with self._write_turn(deadline.before()), self._transaction(deadline.before()) as connection:
             change = self.header.begin(connection, self.path)
-            self._changes_before = connection.total_changes()
             yield connection, change
             connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
 
@@ -236,15 +234,10 @@ class UserFile:
 
     @contextmanager
     def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
-        """The index as of a transaction that holds the write lock: nothing can change beside it.
-
-        What the transaction itself has written goes into an index of its own: it may be rolled back.
-        """
+        """The index as of a transaction that holds the write lock and has written nothing yet."""
         with self._read_lock:
-            unwritten = connection.total_changes() == self._changes_before
-            index = self._index if unwritten else Index(self.dimension)
-            index.refresh(IndexSource(connection), self.header.degraded(connection))
-            yield index
+            self._index.refresh(IndexSource(connection), self.header.degraded(connection))
+            yield self._index
 
     def wipe(self, deadline: Deadline) -> bool:
         """Remove everything, the user's name too; the file stays as an empty shell.

@@ -9,7 +9,7 @@ from typing import Final
 import apsw
 import numpy as np
 
-from ...errors import IndexUnavailable, MemoryNotFound
+from ...errors import nothing_after
 from ...model import (
     Association,
     Candidates,
@@ -28,7 +28,7 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Clock, Close, Create, Deadline, Entry, Pair, Probe, TextKey
+from ...ports import Change, Clock, Deadline, Entry, Pair, Probe, TextKey
 from ...record import from_image
 from ...text.limits import from_key, to_key
 from ..exact.columns import Mask
@@ -147,29 +147,8 @@ class SqliteSpace:
         return self._opened()
 
     def commit(self, changes: Sequence[Change]) -> None:
-        if not changes:
-            return
-        file = self._file  # once: asking for it under a lock could wait for another user's
-        with file.writing(self._deadline) as (connection, number):
-            now = self._now()
-
-            def look_around(entry: Entry, floor: float) -> Surroundings:
-                probe = Probe(embeddings=entry.embeddings or (), scope=entry.memory.scope, leave_out=entry.memory.id)
-                with file.index_under_lock(connection) as index:
-                    return _with_vectors(index).look_around([probe], now, floor, 1, exact=True)[0]
-
-            # What is marked as superseded is marked before a guard looks for duplicates.
-            images = sorted((c for c in changes if not isinstance(c, Close)), key=lambda c: isinstance(c, Create))
-            for image in writes.without_dangling(connection, images):
-                if isinstance(image, Create):
-                    writes.create(connection, image, number, now, look_around)
-                else:
-                    writes.replace(connection, image, number)
-            if file.header.is_next(connection):
-                header.move_staged(connection, [each.entry.memory.id for each in images if each.entry.embeddings])
-            for closing in changes:
-                if isinstance(closing, Close):
-                    reading.close_turns(connection, closing.turn_ids)
+        if changes:
+            writes.commit(self._file, changes, self._clock, self._deadline)
 
     def get(self, ids: Sequence[str], *, deleted: bool = False) -> dict[str, Memory]:
         with self._file.reading() as connection:
@@ -246,7 +225,7 @@ class SqliteSpace:
         with self._file.searching() as opened:
             if opened is None:
                 return [Surroundings(nearest=None) for _ in probes]
-            return _with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
+            return writes.with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
 
     def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
         with self._file.reading() as connection:
@@ -454,12 +433,5 @@ class SqliteSpace:
         with self._file.reading() as connection:
             number = None if connection is None else reading.row_number(connection, id)
         if number is None:
-            raise MemoryNotFound(f"No memory with id {id} to continue after; start again from the first page.", id=id)
+            raise nothing_after(id)
         return number
-
-
-def _with_vectors(index: Index) -> Index:
-    """The index, where it has vectors to compare. Raises IndexUnavailable."""
-    if index.degraded is not None:
-        raise IndexUnavailable(f"Nothing can be compared: {index.degraded}", part="index")
-    return index

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.reading import bare_id, find, not_found, short_ids
+from ...engine.reading import bare_id, find, short_ids
 from ...engine.secrets import told, without_secrets
-from ...errors import InvalidInput
+from ...errors import InvalidInput, memory_not_found
 from ...model import Filter, Memory, Sized
 from ...ranking.budget import pack
 from ...text.dates import day_text, in_zone
@@ -126,7 +126,7 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
     [ids] = call.space.completions([start], limit=_CANDIDATES) if start else [[]]
     memories = [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
     if not memories:
-        raise not_found(given)
+        raise memory_not_found(given)
     memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories
     if len(memories) > 1:
         raise InvalidInput(
@@ -138,5 +138,5 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
 
 def _own(memory: Memory, given: str) -> Memory:
     if memory.source == "conversation":  # never shown here
-        raise not_found(given)
+        raise memory_not_found(given)
     return memory

@@ -1,0 +1,208 @@
+"""One commit, checked against what is stored. A store reads what a batch asks for, and applies what is left of it.
+
+    batch_of(changes) -> read `looked_up()` -> settle(writes, versions, duplicates) -> write
+
+A memory refers to others by links and by superseding. A purge takes such references out of every image, earlier ones
+too, and no write may bring one back.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Protocol
+
+from ..errors import AlreadyExists, Duplicate, VersionConflict, memory_not_found
+from ..model import Filter, Memory, Neighbour, Revision
+from ..model.frozen import frozen
+from ..ports import Change, Close, Create, Entry, Guard, Replace
+from ..text.limits import canonical
+from ..text.matching import sees
+from ..text.vectors import nearest
+
+Write = Create | Replace
+_CURRENT: Final = Filter()
+
+
+def references(memory: Memory) -> set[str]:
+    """The ids, in their one form, that a record names."""
+    ids = [*(link.target_id for link in memory.links), *memory.supersedes, memory.superseded_by or ""]
+    return {id for id in map(canonical, ids) if id}
+
+
+def without_references(memory: Memory, gone: Collection[str]) -> Memory:
+    """The memory without these references. One that is superseded by a memory that is gone is current again."""
+    if references(memory).isdisjoint(gone):
+        return memory
+    is_free = canonical(memory.superseded_by or "") in gone
+    return replace(
+        memory,
+        links=tuple(link for link in memory.links if canonical(link.target_id) not in gone),
+        supersedes=tuple(id for id in memory.supersedes if canonical(id) not in gone),
+        superseded_by=None if is_free else memory.superseded_by,
+        superseded_at=None if is_free else memory.superseded_at,
+    )
+
+
+def images(write: Write) -> list[Memory]:
+    """The image that is written, and the earlier ones that are kept with it."""
+    return [write.entry.memory, *(revision.memory for revision in write.history)]
+
+
+def referenced(write: Write) -> set[str]:
+    """The ids that the images of a write refer to."""
+    return {id for image in images(write) for id in references(image)}
+
+
+@frozen
+class Batch:
+    """The images that a commit writes, replacements first, and the turns that it closes."""
+
+    writes: tuple[Write, ...]
+    closed: tuple[str, ...]
+
+    @property
+    def ids(self) -> list[str]:
+        return [write.entry.memory.id for write in self.writes]
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it looks for duplicates before it writes."""
+        return any(isinstance(write, Create) and write.guard for write in self.writes)
+
+    def looked_up(self) -> set[str]:
+        """The ids that must be stored, or in the batch, for a reference to them to stay. An import's may come later."""
+        return {id for write in self.writes if not _links_ahead(write) for id in referenced(write)}
+
+
+def batch_of(changes: Sequence[Change]) -> Batch:
+    """The batch of these changes. Raises AlreadyExists or VersionConflict when it writes one memory twice."""
+    writes = [change for change in changes if not isinstance(change, Close)]
+    # What a batch supersedes is no duplicate of what it creates.
+    writes.sort(key=lambda write: isinstance(write, Create))
+    written: set[str] = set()
+    for write in writes:
+        id = write.entry.memory.id
+        if id in written:
+            raise already_exists(id) if isinstance(write, Create) else _changed_twice(write)
+        written.add(id)
+    closed = dict.fromkeys(id for change in changes if isinstance(change, Close) for id in change.turn_ids)
+    return Batch(writes=tuple(writes), closed=tuple(closed))
+
+
+class Duplicates(Protocol):
+    """A store's search for the duplicates of a memory that a batch creates."""
+
+    def same_text(self, entry: Entry) -> Iterable[str]:
+        """The ids of the visible memories with the same normalised text in the same scope, oldest first."""
+        ...
+
+    def near(self, entry: Entry, floor: float, top_k: int) -> Iterable[Neighbour]:
+        """The `top_k` nearest memories of the same scope with a cosine of at least `floor`, nearest first."""
+        ...
+
+
+def settle(
+    writes: Sequence[Write], versions: Mapping[str, int], duplicates: Duplicates, now: datetime
+) -> tuple[Write, ...]:
+    """The writes as they are applied, without references to what is gone.
+
+    `versions` has every stored memory, deleted or not, that the batch writes or looks up. Raises MemoryNotFound,
+    VersionConflict, Duplicate, AlreadyExists.
+    """
+    for write in writes:
+        if isinstance(write, Replace):
+            check_version(write, versions.get(write.entry.memory.id))
+    _check_guards(writes, duplicates, now)
+    for write in writes:
+        if isinstance(write, Create) and write.entry.memory.id in versions:
+            raise already_exists(write.entry.memory.id)
+    known = {*versions, *(write.entry.memory.id for write in writes)}
+    return tuple(write if _links_ahead(write) else _without(write, referenced(write) - known) for write in writes)
+
+
+def check_version(write: Replace, stored: int | None) -> None:
+    """Raises MemoryNotFound, or VersionConflict when another version is stored than the write expects."""
+    id = write.entry.memory.id
+    if stored is None:
+        raise memory_not_found(id)
+    if stored != write.expected:
+        raise version_conflict(id, stored, write.expected)
+
+
+def version_conflict(id: str, stored: int, expected: int) -> VersionConflict:
+    """The error for a change of a version that is no longer stored."""
+    return VersionConflict(
+        f"Memory {id} is at version {stored}, not {expected}: read it again and repeat the change.",
+        id=id,
+        version=stored,
+    )
+
+
+def already_exists(id: str) -> AlreadyExists:
+    """The error for creating a memory whose id exists."""
+    return AlreadyExists(f"A memory with id {id} already exists.", id=id)
+
+
+def _changed_twice(write: Replace) -> VersionConflict:
+    id = write.entry.memory.id
+    return VersionConflict(
+        f"Memory {id} is changed twice in one commit: read it again and repeat the change.",
+        id=id,
+        version=write.expected + 1,
+    )
+
+
+def _check_guards(writes: Sequence[Write], duplicates: Duplicates, now: datetime) -> None:
+    """Raises Duplicate for the first guarded creation that has a duplicate, stored or before it in the batch."""
+    earlier: list[Entry] = []
+    hidden: set[str] = set()
+    for write in writes:
+        if isinstance(write, Create) and write.guard is not None:
+            _check_guard(write.entry, write.guard, duplicates, earlier, hidden)
+        if sees(_CURRENT, write.entry.memory, now):
+            earlier.append(write.entry)
+        else:
+            hidden.add(write.entry.memory.id)
+
+
+def _check_guard(
+    entry: Entry, guard: Guard, duplicates: Duplicates, earlier: Sequence[Entry], hidden: Collection[str]
+) -> None:
+    in_scope = [other for other in earlier if other.memory.scope == entry.memory.scope]
+    if guard.same_text:
+        ids = [id for id in duplicates.same_text(entry) if id not in hidden]
+        ids += [other.memory.id for other in in_scope if other.fold == entry.fold]
+        if ids:
+            raise Duplicate("The same text is already stored in this scope.", id=ids[0], same_text=True)
+    if guard.threshold is not None:
+        near = [n for n in duplicates.near(entry, guard.threshold, 1 + len(hidden)) if n.id not in hidden]
+        near += [n for other in in_scope if (n := _near(entry, other)) and n.cosine >= guard.threshold]
+        if near:
+            found = max(near, key=lambda neighbour: neighbour.cosine)
+            raise Duplicate(
+                f"Duplicate content detected (similarity: {found.cosine:.2f} >= {guard.threshold:g})",
+                id=found.id,
+                similarity=round(found.cosine, 4),
+            )
+
+
+def _near(entry: Entry, other: Entry) -> Neighbour | None:
+    if not entry.embeddings or not other.embeddings:
+        return None
+    cosine = max(nearest(vector, other.embeddings) for vector in entry.embeddings)
+    return Neighbour(id=other.memory.id, cosine=cosine)
+
+
+def _links_ahead(write: Write) -> bool:
+    return isinstance(write, Create) and write.links_ahead
+
+
+def _without(write: Write, gone: Collection[str]) -> Write:
+    if not gone:
+        return write
+    entry = replace(write.entry, memory=without_references(write.entry.memory, gone))
+    return replace(write, entry=entry, history=tuple(_cut(revision, gone) for revision in write.history))
+
+
+def _cut(revision: Revision, gone: Collection[str]) -> Revision:
+    return replace(revision, memory=without_references(revision.memory, gone))
