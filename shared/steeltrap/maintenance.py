@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from .engine import upkeep
 from .engine.call import Call
-from .engine.entries import anew
+from .engine.saving import anew
 from .engine.upkeep import Difference, Kind, Reindexed
 from .errors import SteeltrapError
 from .model import Caller, Memory, UserRef, to_micros

@@ -14,7 +14,7 @@ import pytest
 
 from embedding import HashedWords
 from steeltrap.engine import entries
-from steeltrap.engine.entries import embed_memories
+from steeltrap.engine.saving import embed_memories
 from steeltrap.runtime import local as runtime
 from steeltrap.surfaces.cli import progress
 from steeltrap.surfaces.cli.logs import log_to_stderr

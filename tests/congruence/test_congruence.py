@@ -19,8 +19,9 @@ from bench.corpus import Corpus
 from clock import NOON, SettableClock
 from contracts.refusing_scripts import refusing_scripts
 from embedding import HashedWords
+from steeltrap.changes.images import entry
 from steeltrap.engine.call import Call
-from steeltrap.engine.entries import embed_memories, entry
+from steeltrap.engine.saving import embed_memories
 from steeltrap.engine.searching import search
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Filter, Hit, Memory, Message, Mode, Query, Search, UserRef

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.engine.entries import without_labels
+from steeltrap.changes.images import without_labels
 
 NAMES = frozenset({"Ana", "Ana Maria", "José", "Dr. No", "a", "a b"})
 TEXTS = st.lists(st.sampled_from([*NAMES, *":\n\t. ,x", ": ", " ", "Ana: ", "a b: "]), max_size=30).map("".join)

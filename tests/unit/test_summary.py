@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clock import NOON
-from steeltrap.engine.entries import meaning
+from steeltrap.changes.images import meaning
 from steeltrap.model import Memory, Message
 from steeltrap.text.sentences import SUMMARY_CHARACTERS, summary
 

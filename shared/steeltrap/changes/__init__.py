@@ -1,4 +1,4 @@
-"""What a change means: create, edit, delete, undo, supersede, purge. Pure.
+"""The meaning of a change: create, edit, delete, undo, supersede, purge. Pure.
 
 Here: from the stored images to the changes of one commit, and how a commit is checked against what is stored. The
 engine asks it what to write; a store asks it whether that may be written, and applies the answer. Not here: reading,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
-from ..model import DEFAULT_SCOPE, Caller, Embedding, Outcome
+from ..model import DEFAULT_SCOPE, Author, Caller, Embedding, Outcome
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
 from ..ranking.weights import WEIGHTS, Weights
@@ -74,6 +74,15 @@ class Call:
 
     def now(self) -> datetime:
         return self.clock.now()
+
+    def author(self) -> Author:
+        """The caller as the author of a change that is made now."""
+        return Author(
+            agent_id=self.caller.agent_id,
+            at=self.now(),
+            is_untrusted=self.caller.permissions.untrusted,
+            import_id=self.import_id,
+        )
 
     def in_time(self, items: Iterable[T]) -> Iterator[T]:
         """The items one by one, as long as there is time left. Raises Unavailable."""

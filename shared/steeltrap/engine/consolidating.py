@@ -3,21 +3,21 @@ both sides, discovered on demand.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Final
 
+from ..changes.images import entry
+from ..changes.superseding import merged
 from ..errors import Conflict, InvalidInput, VersionConflict
 from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
-from ..ports import Create, Pair, Probe, Replace
+from ..ports import Create, Pair, Probe
 from ..ranking.novelty import LINK_FLOOR
 from ..text.limits import MAX_TAGS, check_id
 from ..text.matching import fold_tag
 from ..text.sentences import extract, said_once
-from . import saving, superseding
+from . import saving
 from .call import Call
-from .deleting import deletion
-from .entries import embed_chunks, embed_memories, entry
 from .reading import find, find_all
+from .saving import embed_chunks, embed_memories
 from .updating import update
 
 MAX_SOURCES: Final = 50
@@ -53,10 +53,9 @@ def consolidate(
         change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
         new = change.entry.memory
         try:
-            deletions = [] if preserve_originals else _deletions(call, sources)
-            marks = [superseding.marked(call, old, new) for old in olds]
+            changes = [change] if preserve_originals else merged(change, sources, olds, call.author())
             # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
-            call.commit([change, *deletions, *marks], within_quota=preserve_originals)
+            call.commit(changes, within_quota=preserve_originals)
         except VersionConflict:
             call.deadline.left()
             continue
@@ -75,13 +74,6 @@ def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
             "fewer at once, or keep the originals."
         )
     return olds
-
-
-def _deletions(call: Call, sources: Sequence[Memory]) -> list[Replace]:
-    ids = {source.id for source in sources}
-    # One that another of them superseded must not stay out of sight should it alone be brought back.
-    free = [replace(s, superseded_by=None, superseded_at=None) if s.superseded_by in ids else s for s in sources]
-    return [deletion(call, source) for source in free]
 
 
 def distinct_ids(ids: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID, uuid5
 
 from .. import telemetry
+from ..changes.images import entry
 from ..errors import AlreadyExists, IdentityMissing, SteeltrapError
 from ..model import (
     DEFAULT_SCOPE,
@@ -41,8 +42,7 @@ from ..text.sentences import pieces, summary
 from . import saving
 from .call import Call
 from .deleting import rewrite_without
-from .entries import embed_memories, entry
-from .saving import first_image
+from .saving import embed_memories, first_image
 from .searching import Found, search
 from .secrets import redacted_message
 

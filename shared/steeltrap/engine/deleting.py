@@ -18,18 +18,20 @@ from datetime import datetime
 from typing import Final
 
 from ..changes.batch import references
+from ..changes.images import entry, out_of_search
+from ..changes.superseding import deleted, supersede
 from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
 from ..model.frozen import frozen
-from ..ports import Create, Replace
+from ..ports import Create
 from ..text.limits import check_id, piece_id
 from ..text.matching import admits
 from ..text.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
-from . import saving, superseding
+from . import saving
 from .call import Call
-from .entries import embed_memories, entry, out_of_search
 from .exchange_file import MAX_FILE_BYTES, expand
 from .reading import find
+from .saving import embed_memories
 from .updating import check_version
 
 _PAGE = 200
@@ -138,24 +140,14 @@ def delete_matching(call: Call, criteria: Criteria) -> Deleted:
     return Deleted(ids=deleted)
 
 
-def deletion(call: Call, current: Memory) -> Replace:
-    """The change that puts an image out of sight and keeps it for undo."""
-    now = max(call.now(), current.updated_at)
-    gone = replace(
-        current, deleted_at=now, updated_at=now, updated_by=call.caller.agent_id, version=current.version + 1
-    )
-    return Replace(entry=out_of_search(gone), expected=current.version)
-
-
 def delete_image(call: Call, current: Memory) -> Memory:
     """Delete a memory that was just read, and bring back what it superseded. Raises VersionConflict."""
     if not call.rules.retention:
         erase(call, [current.id])
         return current
-    olds = call.space.superseded([current.id])
-    change = deletion(call, replace(current, supersedes=tuple(old.id for old in olds)))
-    call.commit([*superseding.released(call, olds, change.entry.memory.updated_at), change])
-    return change.entry.memory
+    changes = deleted(current, call.space.superseded([current.id]), call.author())
+    call.commit(changes)
+    return changes[-1].entry.memory
 
 
 _ROUNDS: Final = 5
@@ -349,7 +341,7 @@ def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> 
         made = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
         try:
             # It says less than what it takes the place of.
-            call.commit([Create(entry=made), *(superseding.marked(call, old, new) for old in olds)], within_quota=False)
+            call.commit([Create(entry=made), *(supersede(old, new, call.author()) for old in olds)], within_quota=False)
         except AlreadyExists:  # an earlier call was cut short, or another one forgets the same
             return new
         except VersionConflict:

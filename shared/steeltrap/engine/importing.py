@@ -17,6 +17,8 @@ from typing import Final
 from uuid import uuid4
 
 from .. import record
+from ..changes.images import entry, replaced, stepped_back, unchanged_text
+from ..changes.superseding import without_cycles
 from ..errors import AlreadyExists, Conflict, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
 from ..model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, Import, JsonObject, Memory, Revision
 from ..model.frozen import frozen
@@ -39,10 +41,8 @@ from .conversations import (
     keep_turns,
     without_forgotten,
 )
-from .entries import embed_memories, entry, unchanged_text
-from .saving import compose, creations, text_id
+from .saving import compose, creations, embed_memories, text_id
 from .secrets import redacted, redacted_message
-from .superseding import fitting
 
 _Parsed = tuple[Memory, tuple[Revision, ...]]
 
@@ -76,9 +76,9 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
                 parsed[index] = _marked(call, memory if restore else stamped(call, memory), past)
         except SteeltrapError as error:
             errors[index] = error
-    superseding = fitting(call, [memory for memory, _ in parsed.values()])
-    errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in superseding}
-    parsed = {index: (superseding[m.id], past) for index, (m, past) in parsed.items() if m.id in superseding}
+    fit = uncircled(call, [memory for memory, _ in parsed.values()])
+    errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in fit}
+    parsed = {index: (fit[m.id], past) for index, (m, past) in parsed.items() if m.id in fit}
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     skipped = len(parsed) - sum(index in errors for index in parsed) - written
@@ -88,6 +88,13 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
         except (InvalidInput, Conflict) as error:
             errors[index] = error
     return Imported(written=written, skipped=skipped, errors=errors)
+
+
+def uncircled(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
+    """Imported memories by id, as `without_cycles` has them."""
+    newer = sorted({memory.superseded_by for memory in given if memory.superseded_by})
+    stored = call.space.get(newer, deleted=True)
+    return without_cycles(given, stored, lambda id: call.space.get([id], deleted=True).get(id))
 
 
 def _add_earlier(call: Call, past: tuple[Revision, ...], *, restore: bool) -> None:
@@ -629,22 +636,13 @@ def _before(call: Call, run: Import, memory: Memory) -> Memory | None:
 
 def _restore(call: Call, memory: Memory, image: Memory) -> bool:
     """Make the image before an import the new version. False if the memory was changed in between."""
-    now = max(call.now(), memory.updated_at)
-    version = memory.version + 1
-    restored = replace(
-        image,
-        version=version,
-        updated_at=now,
-        updated_by=call.caller.agent_id,
-        import_version=version if image.import_version == image.version else image.import_version,
-        restored_version=image.restored_version or image.version,
-        superseded_by=memory.superseded_by if image.superseded_by else None,
-        superseded_at=memory.superseded_at if image.superseded_by else None,
-    )
+    by = call.author()
+    restored = stepped_back(memory, image, by)
+    if image.import_version == image.version:
+        restored = replace(restored, import_version=restored.version)
     [embeddings] = embed_memories(call, [restored])
-    revision = Revision(memory=memory, replaced_at=now, replaced_by=call.caller.agent_id)
     try:
-        call.commit([Replace(entry=entry(restored, embeddings), expected=memory.version, history=(revision,))])
+        call.commit([replaced(memory, entry(restored, embeddings), by)])
     except VersionConflict:
         return False
     return True

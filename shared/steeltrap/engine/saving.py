@@ -5,11 +5,12 @@ Validate, embed, find neighbours, write. A text that its scope has already can b
 
 import logging
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from typing import Final, Literal
 from uuid import UUID, uuid4, uuid5
 
+from ..changes.images import created, entry, meaning
+from ..changes.superseding import superseded_by
 from ..errors import (
     INDEX_FAILURES,
     AlreadyExists,
@@ -23,16 +24,15 @@ from ..errors import (
 )
 from ..model import MAX_LINKS, Draft, Embedding, Filter, Memory, Neighbour, Outcome, OutcomeKind, Source, Surroundings
 from ..model.frozen import frozen
-from ..ports import Create, Guard, Probe, Replace
+from ..ports import Create, Entry, Guard, Probe, Replace
 from ..ranking import novelty
-from ..text import limits
 from ..text.limits import is_universal
 from ..text.matching import in_scopes
+from ..text.sentences import chunks
 from ..text.vectors import has_direction
 from ..text.words import text_digest
-from . import superseding
 from .call import Call
-from .entries import embed_chunks, embed_memories, entry
+from .reading import find_all
 from .secrets import redacted
 
 _log = logging.getLogger("steeltrap")
@@ -40,11 +40,6 @@ _log = logging.getLogger("steeltrap")
 PENDING = "what is written is safe, and its surprise and links are pending."
 _READ_AT_ONCE: Final = 500
 _IDEMPOTENCY = UUID("6f0a1f1e-3a61-5d0e-9a5f-5c5a4d1f7b10")
-
-
-_TAKEN_OVER: Final = tuple(
-    f.name for f in fields(Draft) if f.name in Memory.__dataclass_fields__ and f.name != "expires_at"
-)
 
 
 @frozen
@@ -69,7 +64,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     With a guard a duplicate raises Duplicate, with the other's `id`.
     """
     memory = compose(call, draft)
-    marks = superseding.marks(call, memory)
+    marks = superseding(call, memory)
     [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
@@ -80,7 +75,7 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
             break
         except VersionConflict:  # what is superseded was changed in between
             call.deadline.left()
-            marks = superseding.marks(call, memory)
+            marks = superseding(call, memory)
     others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
@@ -106,29 +101,33 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     `position` tells the memories of one batch apart under one idempotency key.
     """
     draft = redacted(call, draft)
-    limits.check_content(draft.content)
-    limits.check_messages(draft.messages)
-    limits.check_metadata(draft.metadata)
-    now = call.now()
-    ttl = call.rules.short_term_ttl if draft.ttl is None and draft.tier == "short_term" else draft.ttl
-    given = {name: getattr(draft, name) for name in _TAKEN_OVER}
-    given |= {
-        "tags": limits.check_tags(draft.tags),
-        "scope": limits.check_scope(draft.scope),
-        "supersedes": limits.check_superseded(draft.supersedes),
-        "conversation_id": draft.conversation_id or call.caller.conversation_id,
-        "untrusted": draft.untrusted or call.caller.permissions.untrusted,
-    }
-    return Memory(
-        **given,
-        id=new_id(call, draft.source, position),
-        agent_id=call.caller.agent_id,
-        created_at=now,
-        updated_at=now,
-        import_id=call.import_id,
-        import_version=1 if call.import_id else None,
-        expires_at=draft.expires_at or _expiry(now, ttl),
-    )
+    draft = replace(draft, conversation_id=draft.conversation_id or call.caller.conversation_id)
+    id = new_id(call, draft.source, position)
+    return created(draft, id, call.author(), short_term_ttl=call.rules.short_term_ttl)
+
+
+def superseding(call: Call, new: Memory) -> list[Replace]:
+    """The changes that mark what a new memory supersedes. Raises NotFound for unknown and deleted ids, Conflict,
+    InvalidInput.
+    """
+    return superseded_by(new, find_all(call, new.supersedes) if new.supersedes else (), call.author())
+
+
+def embed_memories(call: Call, memories: Sequence[Memory]) -> list[tuple[Embedding, ...]]:
+    """The chunk embeddings of each memory, all in one batch."""
+    return embed_chunks(call, [meaning(memory) for memory in call.in_time(memories)])
+
+
+def embed_chunks(call: Call, texts: Sequence[str]) -> list[tuple[Embedding, ...]]:
+    """The chunk embeddings of each text, all texts in one batch."""
+    spans = [chunks(text) for text in texts]
+    flat = iter(call.embed([span for of_text in spans for span in of_text]))
+    return [tuple(next(flat) for _ in of_text) for of_text in spans]
+
+
+def anew(call: Call, memories: Sequence[Memory]) -> list[Entry]:
+    """Recompute the search data of stored memories with the current embedder and tokenizer."""
+    return [entry(memory, vectors) for memory, vectors in zip(memories, embed_memories(call, memories), strict=True)]
 
 
 def look_around(
@@ -324,17 +323,6 @@ def _derived_id(call: Call, *parts: str) -> str:
     return str(uuid5(_IDEMPOTENCY, "".join(f"{len(part)}:{part}" for part in (user.tenant, user.user_id, *parts))))
 
 
-def _expiry(now: datetime, ttl: timedelta | None) -> datetime | None:
-    if ttl is None:
-        return None
-    if ttl < timedelta(0):
-        raise InvalidInput("`ttl_seconds` must be 0 or more.")
-    try:
-        return now + ttl
-    except OverflowError:
-        return None  # further off than dates reach: never
-
-
 def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:
     """The result of a save, and whether the same scope had the same normalised text already.
 
@@ -425,7 +413,7 @@ def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
 def _create(call: Call, change: Create) -> list[Memory]:
     while True:
         try:
-            return create_all(call, [change], superseding.marks(call, change.entry.memory))
+            return create_all(call, [change], superseding(call, change.entry.memory))
         except VersionConflict:
             call.deadline.left()
 
@@ -436,7 +424,7 @@ def _all_or_nothing(call: Call, changes: dict[int, Create]) -> Batch:
         errors: dict[int, SteeltrapError] = {}
         for index, change in changes.items():
             try:
-                fresh = {mark.entry.memory.id: mark for mark in superseding.marks(call, change.entry.memory)}
+                fresh = {mark.entry.memory.id: mark for mark in superseding(call, change.entry.memory)}
                 if twice := marks.keys() & fresh.keys():
                     raise InvalidInput(f"memory {min(twice)} is superseded by two items of the batch; leave one out.")
                 marks |= fresh

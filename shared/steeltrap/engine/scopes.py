@@ -17,7 +17,7 @@ from ..text.limits import check_content, check_scope, is_name
 from ..text.vectors import calibrated, dot, numbers
 from .call import Call
 from .deleting import Criteria, delete_matching
-from .entries import embed_chunks
+from .saving import embed_chunks
 from .secrets import check_name
 
 Basis = Literal["stored_memories", "described_scopes", "current_scope", "default"]

@@ -3,10 +3,9 @@
 A module of its own: the function that searches imports it, but not what saves.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ..model import Memory
 from .call import Call
 
 if TYPE_CHECKING:
@@ -14,19 +13,7 @@ if TYPE_CHECKING:
 
 
 _CROWD: Final = 100
-
-
 """Half of what a leg returns at least."""
-
-
-def chain(memory: Memory, read: Callable[[str], Memory | None]) -> Iterator[str]:
-    """The ids of what superseded a memory, of what superseded that one, and so on; each once, even in a circle."""
-    seen: set[str] = set()
-    newer: Memory | None = memory
-    while newer is not None and newer.superseded_by is not None and newer.superseded_by not in seen:
-        yield newer.superseded_by
-        seen.add(newer.superseded_by)
-        newer = read(newer.superseded_by)
 
 
 def heirs(call: Call, scored: "Scored", limit: int) -> dict[int, str]:

@@ -8,6 +8,7 @@ from typing import Final, Literal
 from uuid import UUID, uuid5
 
 from .. import record
+from ..changes.images import CLEARABLE, entry
 from ..errors import Conflict, InvalidInput, SteeltrapError, Throttled, Unavailable
 from ..model import Draft, Edit, Filter, Link, Memory
 from ..model.frozen import frozen
@@ -15,14 +16,13 @@ from ..ports import Create
 from ..text.limits import check_file_name, check_memory
 from ..text.matching import fold_tag
 from ..text.words import text_digest
-from . import consolidating, saving, superseding, updating
+from . import consolidating, saving, updating
 from .call import Call
-from .entries import embed_memories, entry
 from .exchange_file import MAX_FILE_BYTES, Item, decode, expand, memories_of, under
 from .exporting import files_of, pages
-from .importing import belonging, stamped
+from .importing import belonging, stamped, uncircled
+from .saving import embed_memories
 from .secrets import redacted
-from .updating import CLEARABLE
 
 Strategy = Literal["skip_duplicates", "overwrite", "create_versions", "merge_metadata"]
 Fate = Literal["new", "version", "overwritten", "merged", "skipped"]
@@ -201,7 +201,7 @@ def _supersede(call: Call, steps: Sequence[_Step]) -> None:
     ids = {step.given.id: step.id for step in steps}
     made = [step for step in steps if step.is_creation]
     named = [_renamed(step.given, step.id, ids) for step in made]
-    fit = superseding.fitting(call, named)
+    fit = uncircled(call, named)
     for step, memory in zip(made, named, strict=True):
         if memory.id not in fit:
             raise InvalidInput(

@@ -4,24 +4,24 @@ The image before stays in history, written in the same transaction.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from datetime import datetime, timedelta
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from ..changes.batch import version_conflict
+from ..changes.images import edited as changed
+from ..changes.images import entry, is_found_otherwise, replaced, unchanged_text
+from ..changes.superseding import supersede
 from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge, VersionConflict
-from ..model import Draft, Edit, Memory, Message, Revision, Tier
+from ..model import Draft, Edit, Memory
 from ..model.frozen import frozen
-from ..ports import Entry, Guard, Replace
+from ..ports import Entry, Guard
 from ..ranking import novelty
-from ..text import limits
 from ..text.limits import check_content, check_id, check_scope
-from ..text.words import searchable_text, text_digest
-from . import saving, superseding
+from ..text.words import text_digest
+from . import saving
 from .call import Call
-from .entries import embed_memories, entry, unchanged_text
 from .reading import find
-from .saving import Batch, OnError, check_rollback_size, look_around
+from .saving import Batch, OnError, check_rollback_size, embed_memories, look_around
 from .secrets import redacted, redacted_text
 
 
@@ -58,15 +58,8 @@ def check_version(current: Memory, version: int | None) -> None:
 def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
     """Apply edits to the images they were read from, all or nothing. Raises VersionConflict if one has changed."""
     entries = prepare(call, edits)
-    now = call.now()
-    changes = [
-        Replace(
-            entry=new,
-            expected=old.version,
-            history=(Revision(memory=old, replaced_at=now, replaced_by=call.caller.agent_id),),
-        )
-        for (old, _), new in zip(edits, entries, strict=True)
-    ]
+    by = call.author()
+    changes = [replaced(old, new, by) for (old, _), new in zip(edits, entries, strict=True)]
     call.commit(changes)
     return [new.memory for new in entries]
 
@@ -74,7 +67,7 @@ def commit_edits(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Memory]:
 def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
     """The entries that the edits make: texts that changed embedded in one batch, links found again."""
     images = [edited(call, old, edit) for old, edit in edits]
-    changed = [i for i, (old, _) in enumerate(edits) if _moves(old, images[i])]
+    changed = [i for i, (old, _) in enumerate(edits) if is_found_otherwise(old, images[i])]
     vectors = embed_memories(call, [images[i] for i in changed])
     around = look_around(call, [images[i] for i in changed], vectors)
     entries = [unchanged_text(image) for image in images]
@@ -92,80 +85,7 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
 
 def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     """The image after an edit, without the edit's secrets and checked, one version on."""
-    edit = redacted(call, edit)
-    now = call.now()
-    new: dict[str, Any] = {
-        "updated_at": max(now, old.updated_at),
-        "updated_by": call.caller.agent_id,
-        "version": old.version + 1,
-        "restored_version": None,
-        # A new text is as trusted as who writes it; other changes make nothing more trusted.
-        "untrusted": call.caller.permissions.untrusted or (old.untrusted and edit.content in (None, old.content)),
-    }
-    new |= _imported(call, old, edit)
-    for name in _PLAIN:
-        if (value := getattr(edit, name)) is not None:
-            new[name] = value
-    new |= dict.fromkeys(edit.clear)
-    if edit.content is not None:
-        limits.check_content(edit.content)
-        if edit.content != old.content:
-            new["messages"] = _messages_for(edit.content, old)
-    if edit.tags is not None:
-        new["tags"] = limits.check_tags(edit.tags)
-    if edit.metadata is not None:
-        merged = {**old.metadata, **edit.metadata}
-        new["metadata"] = {key: value for key, value in merged.items() if value is not None}
-        limits.check_metadata(new["metadata"])
-    if edit.scope is not None:
-        new["scope"] = limits.check_scope(edit.scope)
-    if edit.tier is not None and edit.tier != old.tier:
-        new["expires_at"] = _expiry_in(edit.tier, old, now + call.rules.short_term_ttl)
-    if edit.ttl is not None:
-        if edit.ttl < timedelta(0):
-            raise InvalidInput("`ttl_seconds` must be 0 or more.")
-        new["expires_at"] = now + edit.ttl
-    if edit.add_link is not None:
-        new["links"] = (edit.add_link, *(link for link in old.links if link.target_id != edit.add_link.target_id))
-        limits.check_manual_links(new["links"])
-    return replace(old, **new)
-
-
-def _imported(call: Call, old: Memory, edit: Edit) -> dict[str, Any]:
-    mark = {"imported_by": call.caller.agent_id, "imported_at": call.now()} if edit.imported else {}
-    # Everything that an import's call changes is the import's.
-    return mark | ({"import_id": call.import_id, "import_version": old.version + 1} if call.import_id else {})
-
-
-def _messages_for(content: str, old: Memory) -> tuple[Message, ...]:
-    """The messages beside a new text: a turn has one, which says the text; an episode loses its own.
-
-    They would still be found and shown, though the new text replaces what they say. The history keeps them.
-    """
-    if old.source == "conversation":
-        return tuple(replace(said, content=content) for said in old.messages)
-    return ()
-
-
-def _expiry_in(tier: Tier, old: Memory, short: datetime) -> datetime | None:
-    """When a memory expires in its new tier: one that was given a time to live keeps it, unless it is to stay."""
-    if tier == "long_term":
-        return None
-    if tier == "short_term":
-        return short if old.expires_at is None else old.expires_at
-    return None if old.tier == "short_term" else old.expires_at
-
-
-CLEARABLE: Final = ("category", "context")
-_CHECKED: Final = ("tags", "metadata", "scope")
-_PLAIN: Final = tuple(f.name for f in fields(Edit) if f.name in Memory.__dataclass_fields__ and f.name not in _CHECKED)
-
-
-def _moves(old: Memory, new: Memory) -> bool:
-    """Whether what it is found by changed, or the scope."""
-    if old.occurred_at != new.occurred_at or old.scope != new.scope:
-        return True
-    return searchable_text(old) != searchable_text(new)
+    return changed(old, redacted(call, edit), call.author(), short_term_ttl=call.rules.short_term_ttl)
 
 
 def revise(call: Call, id: str, content: str) -> Memory:
@@ -196,7 +116,7 @@ def revise(call: Call, id: str, content: str) -> Memory:
             there = call.space.get([duplicate.id]).get(duplicate.id)
         try:
             if there is not None:
-                call.commit([superseding.marked(call, old, there, call.now())])
+                call.commit([supersede(old, there, call.author(), call.now())])
                 return there
         except VersionConflict:
             pass

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
+from ..changes.images import unchanged_text
 from ..errors import Conflict, NotFound, SteeltrapError
 from ..model import MAX_LINKS, Memory, Surroundings, UserRef, to_micros
 from ..model.frozen import frozen
@@ -19,7 +20,6 @@ from ..text.segmentation import PAUSE
 from ..text.vectors import has_direction
 from .call import Call
 from .conversations import close_since
-from .entries import unchanged_text
 
 _COMPLETED_AT_ONCE: Final = 100
 

@@ -6,7 +6,7 @@ timezone-aware UTC.
 
 from .caller import EVERYTHING, Caller, Permissions, UserRef
 from .candidates import NO_TERMS, NO_TIME, Candidate, Candidates
-from .changes import Draft, Edit
+from .changes import Author, Draft, Edit
 from .filter import FILTERABLE, FLAGS, TEXTS, TIMES, Filter, FilterKind
 from .memory import (
     DEFAULT_SCOPE,
@@ -73,6 +73,7 @@ __all__ = [
     "TEXTS",
     "TIMES",
     "Association",
+    "Author",
     "Caller",
     "Candidate",
     "Candidates",

@@ -1,4 +1,4 @@
-"""The forms in which callers write: a new memory, and the edit of a stored one."""
+"""The forms in which callers write: a new memory, and the edit of a stored one; and who writes."""
 
 from dataclasses import field, replace
 from datetime import datetime, timedelta
@@ -69,3 +69,13 @@ class Edit:
     def is_empty(self) -> bool:
         """Whether it changes nothing, whatever it is applied to."""
         return replace(self, metadata=self.metadata or None) == Edit()
+
+
+@frozen
+class Author:
+    """Who changes memories, and when; `import_id` is the import that the changes belong to."""
+
+    agent_id: str | None
+    at: datetime
+    is_untrusted: bool = False
+    import_id: str | None = None
