@@ -1,10 +1,11 @@
 """The context of one call. Built by the door for each call, handed to the verbs, then gone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
+from ..errors import VersionConflict
 from ..model import DEFAULT_SCOPE, Author, Caller, Embedding, Outcome
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
@@ -12,6 +13,7 @@ from ..ranking.weights import WEIGHTS, Weights
 from ..telemetry import Measure
 from .quota import Growth, Quota, growth_of
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 SecretsMode = Literal["redact", "refuse", "off"]
@@ -99,6 +101,19 @@ class Call:
             self.space.commit(changes)
         if self.quota is not None:
             self.quota.note(growth)
+
+    def change(self, read: Callable[[], R], write: Callable[[R], T]) -> T:
+        """Read images, and write what follows from them; again when another write came in between.
+
+        `read` raises what repeating can't help, such as a VersionConflict with the version that the caller saw.
+        Raises Unavailable after the deadline.
+        """
+        while True:
+            images = read()
+            try:
+                return write(images)
+            except VersionConflict:
+                self.deadline.left()
 
     def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
         with self.measure.stage("embed"):

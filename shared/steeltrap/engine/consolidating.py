@@ -7,7 +7,7 @@ from typing import Final
 
 from ..changes.images import entry
 from ..changes.superseding import merged
-from ..errors import Conflict, InvalidInput, VersionConflict
+from ..errors import Conflict, InvalidInput
 from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
 from ..ports import Create, Pair, Probe
 from ..ranking.novelty import LINK_FLOOR
@@ -44,24 +44,26 @@ def consolidate(
     distinct = distinct_ids(ids)
     if not 2 <= len(distinct) <= MAX_SOURCES:
         raise InvalidInput(f"give 2 to {MAX_SOURCES} different memory ids to consolidate; got {len(distinct)}.")
-    while True:
+
+    def read() -> Memory | list[Memory]:
         if (done := saving.already_saved(call)) is not None:
             _check_made_of(saving.first_image(call, done), distinct)
             return done  # a repeated idempotency key: the sources may be gone by now
-        sources = find_all(call, distinct)
+        return find_all(call, distinct)
+
+    def write(sources: Memory | list[Memory]) -> Memory:
+        if isinstance(sources, Memory):
+            return sources
         olds = [] if preserve_originals else _superseded(call, sources)
         change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
-        new = change.entry.memory
-        try:
-            changes = [change] if preserve_originals else merged(change, sources, olds, call.author())
-            # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
-            call.commit(changes, within_quota=preserve_originals)
-        except VersionConflict:
-            call.deadline.left()
-            continue
+        changes = [change] if preserve_originals else merged(change, sources, olds, call.author())
+        # What takes the originals' place is a way out of a full quota, though their bytes are freed later.
+        call.commit(changes, within_quota=preserve_originals)
         if not preserve_originals and not call.rules.retention:
             call.space.purge([source.id for source in sources])
-        return new
+        return change.entry.memory
+
+    return call.change(read, write)
 
 
 def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:

@@ -13,6 +13,7 @@ does the rest.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -20,7 +21,7 @@ from typing import Final
 from ..changes.batch import references
 from ..changes.images import entry, out_of_search
 from ..changes.superseding import deleted, supersede
-from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
+from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable
 from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
 from ..model.frozen import frozen
 from ..ports import Create
@@ -32,7 +33,7 @@ from .call import Call
 from .exchange_file import MAX_FILE_BYTES, expand
 from .reading import find
 from .saving import embed_memories
-from .updating import check_version
+from .updating import find_version
 
 _PAGE = 200
 
@@ -91,14 +92,7 @@ class Deleted:
 
 def delete(call: Call, id: str, *, version: int | None = None) -> Memory:
     """Delete one memory and answer its last image. Raises NotFound, or VersionConflict."""
-    while True:
-        current = find(call, id)
-        check_version(current, version)
-        try:
-            return delete_image(call, current)
-        except VersionConflict:
-            # It, or what it superseded, was changed in between; a `version` is checked again.
-            call.deadline.left()
+    return call.change(lambda: find_version(call, id, version), lambda current: delete_image(call, current))
 
 
 def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
@@ -336,18 +330,16 @@ def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> 
     )
     [embeddings] = embed_memories(call, [new])
     found_by = out_of_search(new) if new.deleted_at is not None else entry(new, embeddings)
-    while True:
-        olds = call.space.superseded([episode.id])
+
+    def write(olds: Sequence[Memory]) -> Memory:
         made = replace(found_by, memory=replace(new, supersedes=tuple(old.id for old in olds)))
-        try:
+        with suppress(AlreadyExists):  # an earlier call was cut short, or another one forgets the same
             # It says less than what it takes the place of.
-            call.commit([Create(entry=made), *(supersede(old, new, call.author()) for old in olds)], within_quota=False)
-        except AlreadyExists:  # an earlier call was cut short, or another one forgets the same
-            return new
-        except VersionConflict:
-            call.deadline.left()
-        else:
-            return new
+            by = call.author()
+            call.commit([Create(entry=made), *(supersede(old, new, by) for old in olds)], within_quota=False)
+        return new
+
+    return call.change(lambda: call.space.superseded([episode.id]), write)
 
 
 def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:

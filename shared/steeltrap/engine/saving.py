@@ -64,18 +64,10 @@ def save(call: Call, draft: Draft, guard: Guard | None = None) -> Saved:
     With a guard a duplicate raises Duplicate, with the other's `id`.
     """
     memory = compose(call, draft)
-    marks = superseding(call, memory)
     [embeddings] = embed_memories(call, [memory])
     [around] = look_around(call, [memory], [embeddings])
     memory = with_surroundings(call, memory, draft, around)
-    change = Create(entry=entry(memory, embeddings), guard=guard)
-    while True:
-        try:
-            [written] = create_all(call, [change], marks)
-            break
-        except VersionConflict:  # what is superseded was changed in between
-            call.deadline.left()
-            marks = superseding(call, memory)
+    [written] = _create(call, Create(entry=entry(memory, embeddings), guard=guard))
     others = _in_view(call, novelty.others(around, memory.supersedes))
     nearest = others[0] if others else None
     return Saved(
@@ -329,14 +321,22 @@ def save_once(call: Call, draft: Draft) -> tuple[Saved, bool]:
     Then that memory is answered as it is, and nothing of the draft is kept. Similar texts are no
     duplicates: "Ana owes Ben" and "Ben owes Ana" may have the same embedding.
     """
-    while True:
+
+    def write(_: None) -> tuple[Saved, bool]:
         try:
             return save(call, draft, Guard(same_text=True)), False
         except Duplicate as duplicate:
-            id = duplicate.id
-        if (there := call.space.get([id]).get(id)) is not None:
-            return Saved(memory=there, existed=True, nearest_id=there.id, similarity=1.0), True
-        call.deadline.left()  # it went in between: save after all
+            there = duplicate_of(call, duplicate)
+        return Saved(memory=there, existed=True, nearest_id=there.id, similarity=1.0), True
+
+    return call.change(lambda: None, write)
+
+
+def duplicate_of(call: Call, duplicate: Duplicate) -> Memory:
+    """The memory that a guard met. Raises VersionConflict when it has gone since: the save is worth repeating."""
+    if (memory := call.space.get([duplicate.id]).get(duplicate.id)) is None:
+        raise VersionConflict(f"Memory {duplicate.id} was just deleted: repeat the change.", id=duplicate.id)
+    return memory
 
 
 OnError = Literal["rollback", "continue", "stop"]
@@ -411,37 +411,38 @@ def _creations(call: Call, composed: _Composed) -> dict[int, Create]:
 
 
 def _create(call: Call, change: Create) -> list[Memory]:
-    while True:
-        try:
-            return create_all(call, [change], superseding(call, change.entry.memory))
-        except VersionConflict:
-            call.deadline.left()
+    return call.change(lambda: superseding(call, change.entry.memory), lambda marks: create_all(call, [change], marks))
 
 
 def _all_or_nothing(call: Call, changes: dict[int, Create]) -> Batch:
-    while True:
-        marks: dict[str, Replace] = {}
-        errors: dict[int, SteeltrapError] = {}
-        for index, change in changes.items():
-            try:
-                fresh = {mark.entry.memory.id: mark for mark in superseding(call, change.entry.memory)}
-                if twice := marks.keys() & fresh.keys():
-                    raise InvalidInput(f"memory {min(twice)} is superseded by two items of the batch; leave one out.")
-                marks |= fresh
-            except SteeltrapError as error:
-                errors[index] = error
+    def write(read: tuple[dict[str, Replace], dict[int, SteeltrapError]]) -> Batch:
+        marks, errors = read
         if errors:
             return Batch(memories=[], errors=errors)
-        most = call.space.atomic_updates
-        if most is not None and marks and len(changes) + 2 * len(marks) > 2 * most:
-            raise TooLarge(
-                f"{len(changes)} memories that supersede {len(marks)} others can't be written all or nothing: use "
-                "on_error='continue', or split the batch."
-            )
+        return Batch(memories=create_all(call, list(changes.values()), list(marks.values())), errors={})
+
+    return call.change(lambda: _all_superseding(call, changes), write)
+
+
+def _all_superseding(call: Call, changes: dict[int, Create]) -> tuple[dict[str, Replace], dict[int, SteeltrapError]]:
+    """The changes that mark what the memories of a batch supersede, and the errors. Raises TooLarge."""
+    marks: dict[str, Replace] = {}
+    errors: dict[int, SteeltrapError] = {}
+    for index, change in changes.items():
         try:
-            return Batch(memories=create_all(call, list(changes.values()), list(marks.values())), errors={})
-        except VersionConflict:
-            call.deadline.left()
+            fresh = {mark.entry.memory.id: mark for mark in superseding(call, change.entry.memory)}
+            if twice := marks.keys() & fresh.keys():
+                raise InvalidInput(f"memory {min(twice)} is superseded by two items of the batch; leave one out.")
+            marks |= fresh
+        except SteeltrapError as error:
+            errors[index] = error
+    most = call.space.atomic_updates
+    if not errors and most is not None and marks and len(changes) + 2 * len(marks) > 2 * most:
+        raise TooLarge(
+            f"{len(changes)} memories that supersede {len(marks)} others can't be written all or nothing: use "
+            "on_error='continue', or split the batch."
+        )
+    return marks, errors
 
 
 def _one_by_one(call: Call, changes: dict[int, Create], errors: dict[int, SteeltrapError], on_error: OnError) -> Batch:

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from ..errors import VersionConflict
 from ..model import Edit, Importance, Memory, Usage, to_micros
 from ..model.frozen import frozen
 from ..ranking.fading import UNREAD, Grade, falls_below, graded, importance, retrievability
@@ -46,17 +45,15 @@ def set_score(call: Call, id: str, value: float, reason: str) -> Rescored:
     """
     limits.check_range("score", value, 0, 1)
     limits.check_length("reason", reason, limits.MAX_CONTEXT_CHARACTERS)
-    while True:
-        current = find(call, id)
+
+    def write(current: Memory) -> Rescored:
         now = call.now()
         usage = call.space.usage([current.id]).get(current.id, UNREAD)
         edit = Edit(importance=Importance(score=value, reason=reason, set_at=now))
-        try:
-            [memory] = commit_edits(call, [(current, edit)])
-        except VersionConflict:
-            call.deadline.left()
-        else:
-            return Rescored(memory=memory, previous=_of(current, usage, now))
+        [memory] = commit_edits(call, [(current, edit)])
+        return Rescored(memory=memory, previous=_of(current, usage, now))
+
+    return call.change(lambda: find(call, id), write)
 
 
 def _of(memory: Memory, usage: Usage, now: datetime) -> float:

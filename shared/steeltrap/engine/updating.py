@@ -11,7 +11,7 @@ from ..changes.batch import version_conflict
 from ..changes.images import edited as changed
 from ..changes.images import entry, is_found_otherwise, replaced, unchanged_text
 from ..changes.superseding import supersede
-from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge, VersionConflict
+from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge
 from ..model import Draft, Edit, Memory
 from ..model.frozen import frozen
 from ..ports import Entry, Guard
@@ -32,15 +32,16 @@ def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Me
     whatever is stored, again if a write came in between. Raises InvalidInput for an empty edit.
     """
     check_edit(edit)
-    while True:
-        current = find(call, id)
-        check_version(current, version)
-        try:
-            return commit_edits(call, [(current, edit)])[0]
-        except VersionConflict:
-            if version is not None:
-                raise
-            call.deadline.left()
+    return call.change(
+        lambda: find_version(call, id, version), lambda current: commit_edits(call, [(current, edit)])[0]
+    )
+
+
+def find_version(call: Call, id: str, version: int | None) -> Memory:
+    """The memory of an id. Raises NotFound, and VersionConflict when it isn't at the version that the caller saw."""
+    current = find(call, id)
+    check_version(current, version)
+    return current
 
 
 def check_edit(edit: Edit) -> None:
@@ -96,31 +97,33 @@ def revise(call: Call, id: str, content: str) -> Memory:
     """
     content = redacted_text(call, "content", content)
     check_content(content)
-    while True:
+
+    def read() -> Memory:
         old = find(call, id)
         if text_digest(content) == text_digest(old.content) and old.superseded_by is None:
             raise Conflict(f"Memory {old.id} says this already; nothing was changed.", id=old.id)
-        draft = Draft(
-            content=content,
-            content_type=old.content_type,
-            scope=old.scope,
-            category=old.category,
-            tags=old.tags,
-            metadata=old.metadata,
-            pinned=old.pinned,
-            supersedes=(old.id,),
-        )
-        try:
-            return saving.save(call, draft, Guard(same_text=True)).memory
-        except Duplicate as duplicate:
-            there = call.space.get([duplicate.id]).get(duplicate.id)
-        try:
-            if there is not None:
-                call.commit([supersede(old, there, call.author(), call.now())])
-                return there
-        except VersionConflict:
-            pass
-        call.deadline.left()  # one of the two went or was changed in between
+        return old
+
+    return call.change(read, lambda old: _revised(call, old, content))
+
+
+def _revised(call: Call, old: Memory, content: str) -> Memory:
+    draft = Draft(
+        content=content,
+        content_type=old.content_type,
+        scope=old.scope,
+        category=old.category,
+        tags=old.tags,
+        metadata=old.metadata,
+        pinned=old.pinned,
+        supersedes=(old.id,),
+    )
+    try:
+        return saving.save(call, draft, Guard(same_text=True)).memory
+    except Duplicate as duplicate:
+        newer = saving.duplicate_of(call, duplicate)
+    call.commit([supersede(old, newer, call.author(), call.now())])
+    return newer
 
 
 MAX_UPDATES: Final = 100
@@ -162,15 +165,15 @@ def _all_or_nothing(call: Call, edits: Sequence[NamedEdit | InvalidInput]) -> Ba
             f"{len(edits)} updates can't be written all or nothing, at most {most}: use on_error='continue', or "
             "split the batch."
         )
-    while True:
-        images, errors = _read(call, edits)
+
+    def write(read: tuple[list[tuple[Memory, Edit]], dict[int, SteeltrapError]]) -> Batch:
+        images, errors = read
         if errors:
             return Batch(memories=[], errors=errors)
         check_rollback_size([edited(call, image, edit) for image, edit in images])
-        try:
-            return Batch(memories=commit_edits(call, images), errors={})
-        except VersionConflict:
-            call.deadline.left()
+        return Batch(memories=commit_edits(call, images), errors={})
+
+    return call.change(lambda: _read(call, edits), write)
 
 
 def _read(
