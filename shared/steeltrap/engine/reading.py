@@ -1,19 +1,20 @@
 """Reading: memories by id, pages of a list with its exact total, and every image that a memory has had."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from .. import record
 from ..errors import InvalidInput, NotFound, memory_not_found
-from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse
+from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse, Usage
 from ..model.frozen import frozen
 from ..text.limits import SHORTEST, check_id, shortest_start, start_of
 from .call import Call
 
 _ALIKE: Final = 20
 """How many ids with the same start are looked at; beyond it, an id is shown whole."""
+_CANDIDATES: Final = 10
 
 
 def get(call: Call, id: str) -> Memory:
@@ -42,6 +43,38 @@ def find_all(call: Call, ids: Sequence[str]) -> list[Memory]:
     if missing := [id for id, k in known.items() if k not in found]:
         raise NotFound(f"No memory with id {', '.join(missing)}; search or list to find the right id.", ids=missing)
     return list({k: found[k] for k in known.values()}.values())
+
+
+def find_known(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
+    """The visible memories of these ids; unknown ones are left out."""
+    return call.space.get(ids) if ids else {}
+
+
+def find_start(call: Call, start: str, *, deleted: bool) -> list[Memory]:
+    """The memories whose ids have this start, a few at most, without turns; `deleted` admits deleted ones too."""
+    [ids] = call.space.completions([start], limit=_CANDIDATES)
+    return [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
+
+
+def superseded(call: Call, id: str) -> list[Memory]:
+    """The memories that a memory superseded, deleted and expired ones too."""
+    return call.space.superseded([id])
+
+
+def usage(call: Call, id: str) -> Usage:
+    """How often and when a memory was read."""
+    return call.space.usage([id]).get(id, Usage())
+
+
+def image_before(call: Call, memory: Memory) -> Memory:
+    """The image that the last update of a memory replaced; the memory itself without one."""
+    replaced = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
+    return replaced[0].memory if replaced else memory
+
+
+def statistics(call: Call) -> Mapping[str, int]:
+    """The numbers of `Space.statistics`."""
+    return call.space.statistics()
 
 
 def short_ids(call: Call, ids: Sequence[str]) -> list[str]:

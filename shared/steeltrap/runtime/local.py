@@ -21,6 +21,7 @@ from .clock import SystemClock
 if TYPE_CHECKING:
     from ..stores.sqlite.backup import Manifest
     from ..stores.sqlite.foreign import ForeignDatabase
+    from ..stores.sqlite.opening import Inspection
     from ..stores.sqlite.restoring import Restored
     from .aws import Following, Upkeep
 
@@ -89,11 +90,11 @@ def open_store(settings: Settings, embedder: Embedder, clock: Clock) -> MemorySt
     )
 
 
-def newest_schema() -> int:
-    """The newest version of a user's file that this steeltrap can read."""
-    from ..stores.sqlite.schema import MIGRATIONS
+def inspect_file(path: Path, *, has_meta: bool = True) -> "Inspection":
+    """Look through a file of the data folder without changing it. Never raises."""
+    from ..stores.sqlite.opening import inspect
 
-    return len(MIGRATIONS)
+    return inspect(path, has_meta=has_meta)
 
 
 def open_counters(settings: Settings, store: MemoryStore) -> Counters:

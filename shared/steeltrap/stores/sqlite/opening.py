@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from ...record import from_image
 from ...text.words import WORDS_VERSION, indexed_words
 from .connection import OPEN_SECONDS, lacks_descriptors, select, transaction, translated
 from .rows import to_terms
-from .schema import is_foreign, migrate
+from .schema import MIGRATIONS, is_foreign, migrate
 
 SECONDS: Final = 10.0
 """How long one opening makes words: callers wait for it, and each may wait no longer than for a lock."""
@@ -113,6 +113,7 @@ WRITER_KIB: Final = 512
 _PAUSE: Final = 0.005
 _LOG_SECONDS: Final = 1.0
 _DESCRIPTOR_SECONDS: Final = 2.0
+_INSPECTION_MS: Final = 10_000
 
 Identity = tuple[int, int]
 
@@ -219,6 +220,38 @@ def connect(path: Path, *, new: bool = False) -> tuple[apsw.Connection, Identity
         if file is None:
             raise apsw.CantOpenError("no such file")
         return apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE), file
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A file as it is on disk: what is wrong with it, its schema version, and its `meta` if it has one."""
+
+    faults: list[str]
+    schema: int = 0
+    newest: int = len(MIGRATIONS)
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether a newer steeltrap wrote it."""
+        return self.schema > self.newest
+
+
+def inspect(path: Path, *, has_meta: bool = True) -> Inspection:
+    """Look through a file without changing it. Never raises."""
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(_INSPECTION_MS)
+            answers = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+            faults = [] if answers == ["ok"] else answers
+            schema = int(connection.pragma("user_version"))
+            readable = has_meta and schema <= len(MIGRATIONS)
+            return Inspection(faults, schema, meta=_meta(connection) if readable else {})
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        return Inspection([str(error)])
 
 
 def _close(connection: apsw.Connection | None) -> None:

@@ -143,26 +143,16 @@ def _files(folder: Path, embedder: "Embedder | None") -> Iterator[Finding]:
 
 
 def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
-    import apsw
+    from ...runtime.local import inspect_file
 
-    from ...runtime import local as runtime
-
-    try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            connection.set_busy_timeout(10_000)
-            faults = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
-            if (version := int(connection.pragma("user_version"))) > (newest := runtime.newest_schema()):
-                found = f"{path} was written by a newer steeltrap (schema {version}; this one reads up to {newest})."
-                mend = "Run `pip install --upgrade steeltrap`, or restore a backup from before the upgrade."
-                return Finding("file", "broken", found, mend)
-            meta = {str(key): value for key, value in connection.execute("SELECT key, value FROM meta")}
-        finally:
-            connection.close()
-    except apsw.Error as error:
-        return _damaged(path, str(error))
-    if faults != ["ok"]:
-        return _damaged(path, "; ".join(faults))
+    file = inspect_file(path)
+    if file.is_newer:
+        found = f"{path} was written by a newer steeltrap (schema {file.schema}; this one reads up to {file.newest})."
+        mend = "Run `pip install --upgrade steeltrap`, or restore a backup from before the upgrade."
+        return Finding("file", "broken", found, mend)
+    if file.faults:
+        return _damaged(path, "; ".join(file.faults))
+    meta = file.meta
     if meta and UserRef(meta.get("user_id", ""), meta.get("tenant", "")).key != path.stem:
         found = f"{path} holds the memories of another user, so it is not served."
         return Finding("file", "broken", found, "Move it back to its own name, or copy the right one from a backup.")
@@ -179,20 +169,9 @@ def _file(path: Path, embedder: "Embedder | None") -> Finding | None:
 
 
 def _counters(path: Path) -> Iterator[Finding]:
-    import apsw
+    from ...runtime.local import inspect_file
 
-    if not path.exists():
-        return
-    try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            connection.set_busy_timeout(10_000)
-            sound = connection.execute("PRAGMA quick_check(1)").get == "ok"
-        finally:
-            connection.close()
-    except apsw.Error:
-        sound = False
-    if not sound:
+    if path.exists() and inspect_file(path, has_meta=False).faults:
         mend = f"Stop the server and remove `{path}`: it is made again, and holds no memories."
         yield Finding("counters", "warning", f"{path} is damaged, so quotas are not enforced.", mend)
 

@@ -227,12 +227,13 @@ def export(
 
     `import` restores them from it without loss.
     """
+    from ...engine.reading import statistics
     from . import exporting
     from .progress import shown
 
     with opened(data=data, user=user, agent=agent) as memory:
         call = memory.call(_EXPORT_SECONDS)
-        counts = call.space.statistics()
+        counts = statistics(call)
         total = counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
         with shown("Exporting", total) as advance:
             written = exporting.run(call, path, turns=turns, advance=advance)

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from ...engine.call import Call
-from ...engine.reading import bare_id, find, short_ids
+from ...engine.reading import bare_id, find, find_start, short_ids
 from ...engine.secrets import told, without_secrets
 from ...errors import InvalidInput, memory_not_found
 from ...model import Filter, Memory, Sized
@@ -109,8 +109,6 @@ def today(call: Call) -> str:
     return f"Today is {now:%A} {now:%Y-%m-%d} ({now.tzname()})."
 
 
-_CANDIDATES: Final = 10
-
 MemoryId = Annotated[str, MaxBytes(128), Field(description="The id in brackets, such as 3f2b8c1e")]
 
 
@@ -123,8 +121,7 @@ def resolved(call: Call, given: str, *, deleted: bool = False) -> Memory:
     if check_id(text):
         return _own(find(call, text, deleted=deleted), given)
     start = start_of(text)
-    [ids] = call.space.completions([start], limit=_CANDIDATES) if start else [[]]
-    memories = [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
+    memories = find_start(call, start, deleted=deleted) if start else []
     if not memories:
         raise memory_not_found(given)
     memories = [memory for memory in memories if in_scopes(shown_to(call), memory.scope)] or memories

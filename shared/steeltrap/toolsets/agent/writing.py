@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...engine import deleting, saving, undoing, updating
 from ...engine.call import Call
-from ...engine.reading import short_ids
+from ...engine.reading import find_known, short_ids, superseded
 from ...errors import InvalidInput
 from ...model import DEFAULT_SCOPE, Draft, Memory, OutcomeKind
 from ...tools import IN_PROJECT, Input
@@ -53,7 +53,7 @@ def remember(call: Call, input: RememberInput) -> str:
     if existed or saved.existed:
         return said(call, f"Already stored as [{id}]; nothing was saved.")
     answer = said(call, f"Saved as [{id}]{_place(call, saved.memory)}.")
-    corrected = call.space.get([saved.probably_supersedes]) if saved.probably_supersedes else {}
+    corrected = find_known(call, [saved.probably_supersedes]) if saved.probably_supersedes else {}
     if corrected:
         [old] = short_ids(call, list(corrected))
         answer += (
@@ -106,7 +106,7 @@ def forget_memory(call: Call, input: ForgetInput) -> str:
     """Delete a memory when the user asks you to forget it."""
     memory = resolved(call, input.id)
     [line] = memory_lines(call, [memory])
-    revived = call.space.superseded([memory.id])
+    revived = superseded(call, memory.id)
     deleting.delete(call, memory.id)
     retention = call.rules.retention
     answer = [
@@ -132,9 +132,9 @@ class UndoInput(Input):
 def undo_memory_change(call: Call, input: UndoInput) -> str:
     """Undo the last change to a memory: saved, revised or forgotten."""
     id = undoing.last_changed(call) if input.id is None else resolved(call, input.id, deleted=True).id
-    revived = call.space.superseded([id])
+    revived = superseded(call, id)
     memory = undoing.undo(call, id, saves=True)
     [line] = memory_lines(call, [memory])
-    if call.space.get([id]):
+    if find_known(call, [id]):
         return f"Undone. It is stored as:\n{fenced([line])}"
     return "\n".join(["Undone. It is deleted:", fenced([line]), *_recalled_again(call, revived)])

@@ -26,7 +26,7 @@ class GetInput(Input):
 def get(call: Call, input: GetInput) -> MemoryView:
     """Read one memory by its id, with all its fields."""
     memory = reading.get(call, input.id)
-    ends = call.space.get([link.target_id for link in memory.links])
+    ends = reading.find_known(call, [link.target_id for link in memory.links])
     return memory_view(memory, [link for link in memory.links if link.target_id in ends])
 
 
@@ -121,7 +121,7 @@ class StatsView(Answer):
 def stats(call: Call, input: StatsInput) -> StatsView:
     """Count what is stored: memories, those that others superseded, conversation turns, deleted or expired memories
     not purged yet, and bytes."""
-    return StatsView(**call.space.statistics())
+    return StatsView(**reading.statistics(call))
 
 
 class ScoreInput(Input):

@@ -9,7 +9,7 @@ from ....engine import deleting, reading, saving, updating
 from ....engine.call import Call
 from ....engine.saving import Saved
 from ....errors import Duplicate, InvalidInput, NotFound
-from ....model import DEFAULT_SCOPE, Draft, Edit, JsonObject, Memory, Usage
+from ....model import DEFAULT_SCOPE, Draft, Edit, JsonObject, Memory
 from ....ports import Guard
 from ...fields import Content, Moment, Scope
 from . import ASSOCIATIVE
@@ -240,7 +240,7 @@ def _get(call: Call, input: ManageInput) -> ManageAnswer:
         memory = reading.find(call, input.memory_id)
     except NotFound:
         return ManageAnswer(exists=False)
-    usage = call.space.usage([memory.id]).get(memory.id, Usage())
+    usage = reading.usage(call, memory.id)
     reading.get(call, memory.id)
     wants_associations = input.is_full and input.include_associations
     return ManageAnswer(
@@ -258,8 +258,7 @@ def _update(call: Call, input: ManageInput) -> ManageAnswer:
     summary = f"Updated {', '.join(input.given())}."
     answer = ManageAnswer(affected_count=1, summary=summary, affected_items=[memory.id])
     if input.is_full:
-        replaced = call.space.revisions(memory.id, after=memory.version - 2, limit=1)
-        old = replaced[0].memory if replaced else memory
+        old = reading.image_before(call, memory)
         changed = [name for name in _EDITED if getattr(old, name) != getattr(memory, name)]
         answer.change_details = ChangeDetails(
             before=_shown(old, changed), after=_shown(memory, changed), version=memory.version

@@ -1,0 +1,57 @@
+"""The rooms of the house that imports can't tell apart: who touches a space, and where SQL is written."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import steeltrap
+
+ROOT = Path(steeltrap.__file__).parent
+SQL = re.compile(
+    r"\s*(SELECT\s.+\sFROM\s|INSERT\s(OR\s\w+\s)?INTO\s|UPDATE\s\w+\sSET\s|DELETE\sFROM\s|PRAGMA\s|VACUUM\b|"
+    r"(CREATE|ALTER|DROP)\s(TABLE|INDEX)\s|BEGIN\b)",
+    re.DOTALL,
+)
+WITH_SPACES = {"engine", "stores", "ports", "invoke.py", "maintenance.py"}
+WITH_SQL = {"stores", "importers"}
+
+
+def outside(rooms: set[str]) -> list[Path]:
+    """The product's files that are in none of these rooms."""
+    return [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] not in rooms]
+
+
+def spaces(source: str) -> list[int]:
+    """The lines that reach for a space."""
+    tree = ast.parse(source)
+    return [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "space"]
+
+
+def statements(source: str) -> list[str]:
+    """The strings that are SQL."""
+    texts = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return [text for text in texts if isinstance(text, str) and SQL.match(text)]
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", outside(WITH_SPACES), ids=named)
+def test_toolsets_and_surfaces_reach_memories_through_the_engine(path: Path) -> None:
+    assert not spaces(path.read_text()), "ask a function of the engine instead"
+
+
+@pytest.mark.parametrize("path", outside(WITH_SQL), ids=named)
+def test_sql_is_written_in_stores_only(path: Path) -> None:
+    assert not statements(path.read_text()), "move it to a store"
+
+
+def test_both_rules_know_what_they_look_for() -> None:
+    assert spaces("memories = call.space.get(ids)")
+    assert spaces((ROOT / "engine" / "reading.py").read_text())
+    assert statements("rows = connection.execute(f'SELECT id FROM memory WHERE {where}')")
+    assert statements((ROOT / "stores" / "sqlite" / "space.py").read_text())
+    assert not statements("raise InvalidInput('Select a file, update it, and begin again.')")
