@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 from steeltrap.errors import Unavailable
 from steeltrap.model import Caller, Draft, JsonObject, UserRef
+from steeltrap.project import project_of
 from steeltrap.settings import PREFIX
 from steeltrap.surfaces.hooks import log as hooks_log
-from steeltrap.surfaces.project import project_of
 
 from .corpus import Corpus
 from .place import fill, opened

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from steeltrap.engine.importing import import_drafts
+from steeltrap.importers.running import BLOCK_ITEMS
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft
 from steeltrap.ports import Document, TextKey, Tombstone
@@ -20,7 +21,6 @@ from steeltrap.settings import Settings, read_settings
 from steeltrap.stores.dynamodb.client import READ_SECONDS, translate
 from steeltrap.stores.opensearch import Indices
 from steeltrap.surfaces.cli.logs import log_to_stderr
-from steeltrap.surfaces.imports.running import BLOCK_ITEMS
 
 from .index_baseline import IndexBaseline
 from .stores import Store

@@ -1,4 +1,4 @@
-"""Exports of ChatGPT, Claude.ai and Claude Code in the forms that the modules of `imports/formats` cite."""
+"""Exports of ChatGPT, Claude.ai and Claude Code in the forms that `importers/chats.py` cites."""
 
 import json
 import zipfile

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from steeltrap.surfaces.imports import running
+from steeltrap.importers import running
 
 TALK = [
     {"role": "user", "content": "I moved to Lisbon", "time": "2025-03-01T10:00:00Z"},

@@ -8,11 +8,8 @@ import zipfile
 import exports
 import pytest
 
-from steeltrap.surfaces.imports import Filing, archive, parts, survey
-from steeltrap.surfaces.imports.formats import table
-from steeltrap.surfaces.imports.json_document import read
-from steeltrap.surfaces.imports.json_lines import read as read_lines
-from steeltrap.surfaces.imports.json_value import Damage
+from steeltrap.importers import Filing, documents, parts, survey, tables
+from steeltrap.importers.json_values import Damage, read_document, read_lines
 from steeltrap.text import json_pieces
 
 FILING = Filing(scope="user/default")
@@ -48,7 +45,7 @@ def parsed_sizes(monkeypatch):
 )
 def test_no_large_value_is_handed_to_the_parser_whole(parsed_sizes, value):
     text = json.dumps([value])
-    [read_value] = read(io.BytesIO(text.encode()))
+    [read_value] = read_document(io.BytesIO(text.encode()))
     assert read_value.value == value
     assert len(text) > 4 * json_pieces.PIECE
     assert max(parsed_sizes) <= 2 * json_pieces.PIECE
@@ -70,7 +67,7 @@ def test_a_value_that_is_too_large_is_listed_and_costs_no_other(monkeypatch, lar
     monkeypatch.setattr(json_pieces, "MAX_STRING", 1_000_000)
     small = {"role": "user", "content": "good"}
     text = f"[{json.dumps(small)},\n{large},\n{json.dumps(small)}]"
-    before, damage, after = read(io.BytesIO(text.encode()))
+    before, damage, after = read_document(io.BytesIO(text.encode()))
     assert (before.value, after.value) == (small, small)
     assert isinstance(damage, Damage)
     assert damage.line == 2
@@ -82,7 +79,7 @@ def test_a_value_that_is_too_large_is_listed_and_costs_no_other(monkeypatch, lar
 
 def test_an_object_of_more_members_than_are_held_is_listed_once(monkeypatch):
     monkeypatch.setattr(json_pieces, "MAX_MEMORY", 100_000)
-    [damage] = read(io.BytesIO(json.dumps({str(n): n for n in range(60_000)}).encode()))
+    [damage] = read_document(io.BytesIO(json.dumps({str(n): n for n in range(60_000)}).encode()))
     assert damage.sentence.endswith("split it.")
 
 
@@ -95,7 +92,7 @@ def test_a_long_conversation_comes_in_whole(run, tmp_path):
 
 @pytest.mark.parametrize("value", ["[" * 100 + "1," * 70_000 + "1" + "]" * 100, "[" + "1" * 100_000 + "]"])
 def test_a_nesting_or_a_number_without_end_is_a_sentence(value):
-    [damage] = read(io.BytesIO(f"[{value}]".encode()))
+    [damage] = read_document(io.BytesIO(f"[{value}]".encode()))
     assert "too long" in damage.sentence or "deeper than" in damage.sentence
 
 
@@ -113,8 +110,8 @@ def test_the_directory_of_an_archive_is_read_once_for_all_members(tmp_path, monk
         opened.append(path)
         whole(self, path)
 
-    whole = archive._Whole.__init__
-    monkeypatch.setattr(archive._Whole, "__init__", counted)
+    whole = documents._Whole.__init__
+    monkeypatch.setattr(documents._Whole, "__init__", counted)
     read_parts = list(parts(survey(zipped(tmp_path / "a.zip", 300), FILING), FILING))
     assert len(read_parts) == 300
     assert len(opened) == 1
@@ -206,10 +203,10 @@ def test_many_small_bombs_are_no_way_round_the_bound(tmp_path):
 
 def test_a_directory_that_is_too_long_is_refused_before_it_is_read(run, tmp_path, monkeypatch):
     path = zipped(tmp_path / "a.zip", 50)
-    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 1000)
+    monkeypatch.setattr(documents, "MAX_DIRECTORY_BYTES", 1000)
     assert "has too many files" in run("import", path).stderr
-    monkeypatch.setattr(archive, "MAX_DIRECTORY_BYTES", 10**6)
-    monkeypatch.setattr(archive, "_MAX_ENTRIES", 20)
+    monkeypatch.setattr(documents, "MAX_DIRECTORY_BYTES", 10**6)
+    monkeypatch.setattr(documents, "_MAX_ENTRIES", 20)
     assert "has too many files" in run("import", path).stderr
 
 
@@ -224,15 +221,15 @@ def test_a_directory_that_is_too_long_is_refused_before_it_is_read(run, tmp_path
 )
 def test_a_row_that_never_ends_is_read_in_bounded_memory_and_linear_steps(monkeypatch, text):
     held, read_lines = [], 0
-    take = table._Lines._next
+    take = tables._Lines._next
 
     def counted(self):
         nonlocal read_lines
         read_lines += 1
         return take(self)
 
-    monkeypatch.setattr(table._Lines, "_next", counted)
-    for part in table.parts(io.BytesIO(text.encode() + b"good\n"), "a.csv", 0, FILING):
+    monkeypatch.setattr(tables._Lines, "_next", counted)
+    for part in tables.table_parts(io.BytesIO(text.encode() + b"good\n"), "a.csv", 0, FILING):
         held.append(getattr(part, "size", 0))
     assert read_lines <= text.count("\n") + 5
     assert max(held) <= 1024 * 1024
@@ -252,8 +249,8 @@ def test_of_thousands_of_bad_rows_fifty_are_listed_and_the_others_are_one_senten
 
 def test_a_table_of_bad_rows_is_read_by_two_readers_however_many_they_are(monkeypatch):
     made = []
-    make = table.csv.reader
-    monkeypatch.setattr(table.csv, "reader", lambda *given, **more: made.append(1) or make(*given, **more))
+    make = tables.csv.reader
+    monkeypatch.setattr(tables.csv, "reader", lambda *given, **more: made.append(1) or make(*given, **more))
     text = 'text\n"' + '","a\n' * 2000 + '"b\n' * 2000
-    failed = [part.count for part in table.parts(io.BytesIO(text.encode()), "a.csv", 0, FILING)]
+    failed = [part.count for part in tables.table_parts(io.BytesIO(text.encode()), "a.csv", 0, FILING)]
     assert (len(failed), sum(failed), len(made)) == (51, 4000, 2)

@@ -13,9 +13,9 @@ import pytest
 
 from steeltrap.engine import importing
 from steeltrap.errors import Unavailable
+from steeltrap.importers import running
 from steeltrap.processes import has_died
 from steeltrap.surfaces.cli import undoing
-from steeltrap.surfaces.imports import running
 
 SHARED = Path(__file__).parents[2] / "shared"
 TALK = ("I moved to Lisbon in March.", "How do you like it?", "The light is wonderful.", "Enjoy it!")
@@ -174,7 +174,7 @@ def test_a_running_import_is_not_taken_back(run, load, listed, undo, monkeypatch
 KILLED = """
 import os
 from steeltrap.surfaces.cli import main
-from steeltrap.surfaces.imports import running
+from steeltrap.importers import running
 running.importing.import_texts = lambda *given, **more: os.kill(os.getpid(), 9)
 main()
 """

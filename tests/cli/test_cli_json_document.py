@@ -6,8 +6,8 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.surfaces.imports import json_document
-from steeltrap.surfaces.imports.json_value import Damage
+from steeltrap.importers import json_values
+from steeltrap.importers.json_values import Damage
 from steeltrap.text import json_pieces
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -19,7 +19,7 @@ values = st.recursive(
 def read(tmp_path_factory, monkeypatch_chunk, data):
     chunk, json_pieces.PIECE = json_pieces.PIECE, monkeypatch_chunk
     try:
-        return list(json_document.read(BytesIO(data)))
+        return list(json_values.read_document(BytesIO(data)))
     finally:
         json_pieces.PIECE = chunk
 

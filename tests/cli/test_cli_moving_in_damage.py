@@ -7,7 +7,7 @@ import zipfile
 import exports
 import pytest
 
-from steeltrap.surfaces.imports import archive
+from steeltrap.importers import documents
 
 CHAT = [exports.chatgpt("c1", "I moved to Lisbon in March.", "How do you like it?")]
 
@@ -75,10 +75,10 @@ def test_a_zip_bomb_is_not_read(run, tmp_path):
 
 def test_an_archive_beyond_the_bounds_is_refused_whole(run, tmp_path, monkeypatch):
     path = exports.as_zip(tmp_path / "a.zip", **{"a.json": CHAT, "b.json": CHAT, "c.json": CHAT})
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 2)
+    monkeypatch.setattr(documents, "MAX_MEMBERS", 2)
     assert refused(run, path) == "a.zip has 3 files; at most 2 are read from an archive."
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 3)
-    monkeypatch.setattr(archive, "MAX_BYTES", 100)
+    monkeypatch.setattr(documents, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(documents, "MAX_BYTES", 100)
     assert "would unpack to over" in refused(run, path)
 
 

@@ -10,12 +10,12 @@ import tracemalloc
 import exports
 import pytest
 
-from steeltrap.surfaces.imports import Filing, parts, survey
+from steeltrap.importers import Filing, parts, survey
 
 KILLED = """
 import os, signal, sys
 from steeltrap.engine import importing
-from steeltrap.surfaces.imports import running
+from steeltrap.importers import running
 running.BLOCK_ITEMS = 8
 real, calls = getattr(importing, {step!r}), []
 def step(*given, **more):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from steeltrap.errors import Unavailable
+from steeltrap.importers import documents, source
 from steeltrap.surfaces.cli.exits import Exit
-from steeltrap.surfaces.imports import documents, source
 
 
 @pytest.fixture

@@ -243,7 +243,7 @@ def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) 
         ".surfaces.hooks.asking",
         ".surfaces.hooks.server_file",
         ".surfaces.hooks.log",
-        ".surfaces.regular_files",
+        ".regular_files",
     }
     assert {*imported} == {f"steeltrap{name}" for name in allowed} | {"False"}
 

@@ -11,11 +11,11 @@ import pytest
 
 from hooks.conftest import Computer, Recording
 from hooks.test_recorded_sessions import context, turns
+from steeltrap.project import project_of
 from steeltrap.surfaces.hooks import keeping, session_file
 from steeltrap.surfaces.hooks.answering import answer
 from steeltrap.surfaces.hooks.reading import Block
 from steeltrap.surfaces.hooks.session_file import Session
-from steeltrap.surfaces.project import project_of
 
 
 class Killed(BaseException):

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.conftest import Computer
+from steeltrap.importers import Filing, chats
 from steeltrap.surfaces.hooks import reading
 from steeltrap.surfaces.hooks.session_file import Session
-from steeltrap.surfaces.imports import Filing
-from steeltrap.surfaces.imports.formats import claude_code
 
 MIB = 1024 * 1024
 
@@ -49,7 +48,7 @@ def by_hooks(path: Path, session: Session | None = None) -> list[str]:
 
 def by_import(path: Path) -> list[str | None]:
     data = path.read_bytes()
-    read = claude_code.parts(io.BytesIO(data), path.name, 0, len(data), Filing(scope="user/default"))
+    read = chats.claude_code_parts(io.BytesIO(data), path.name, 0, len(data), Filing(scope="user/default"))
     return [said.id for part in read if getattr(part, "conversation", None) for said in part.conversation.messages]  # type: ignore[union-attr]
 
 
@@ -131,7 +130,7 @@ def sessions(draw: st.DrawFn) -> list[Any]:
 def test_hooks_and_an_import_read_the_same_of_any_session(lines: list[Any]) -> None:
     entries = [json.dumps(each) + "\n" if isinstance(each, dict) else each for each in lines]
     data = "".join(entries).encode()
-    read = claude_code.parts(io.BytesIO(data), "s1.jsonl", 0, len(data), Filing(scope="user/default"))
+    read = chats.claude_code_parts(io.BytesIO(data), "s1.jsonl", 0, len(data), Filing(scope="user/default"))
     imported = [said.id for part in read if getattr(part, "conversation", None) for said in part.conversation.messages]  # type: ignore[union-attr]
     file = io.BytesIO(data)
     read_lines = list(reading._lines(file, 0, 0, len(data)))

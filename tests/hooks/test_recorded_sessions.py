@@ -8,7 +8,7 @@ import pytest
 
 from hooks.conftest import Computer, Recording
 from secret_examples import token
-from steeltrap.surfaces.project import project_of
+from steeltrap.project import project_of
 
 ANSWER = "5544"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.surfaces import project
-from steeltrap.surfaces.project import Project, project_of
+from steeltrap import project
+from steeltrap.project import Project, project_of
 from steeltrap.text.limits import check_scope
 
 REMOTE = "https://git.example/acme/widgets.git"
@@ -259,14 +259,14 @@ def test_a_folder_whose_name_is_not_text_is_a_project_too(tmp_path: Path) -> Non
 
 
 def test_nothing_but_the_standard_library_is_imported() -> None:
-    code = "import sys; before = set(sys.modules); import steeltrap.surfaces.project; print(*set(sys.modules) - before)"
+    code = "import sys; before = set(sys.modules); import steeltrap.project; print(*set(sys.modules) - before)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     assert {name for name in said.split() if name.partition(".")[0] not in sys.stdlib_module_names} == {
         "steeltrap",
         "steeltrap.text",
         "steeltrap.text.remotes",
         "steeltrap.surfaces",
-        "steeltrap.surfaces.project",
-        "steeltrap.surfaces.regular_files",
+        "steeltrap.project",
+        "steeltrap.regular_files",
         "steeltrap.version",
     }

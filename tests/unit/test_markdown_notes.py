@@ -10,10 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.surfaces.imports.filing import Filing
-from steeltrap.surfaces.imports.formats import markdown
-from steeltrap.surfaces.imports.formats.markdown import front_matter, parts, pieces, sections
-from steeltrap.surfaces.imports.parts import Item
+from steeltrap.importers import markdown
+from steeltrap.importers.items import Filing, Item
+from steeltrap.importers.markdown import front_matter, markdown_parts, pieces, sections
 
 FILING = Filing(scope="user/default", zone=UTC)
 LONG = "\n\nA sentence that makes the note longer than a chunk." * 15
@@ -21,7 +20,7 @@ LONG = "\n\nA sentence that makes the note longer than a chunk." * 15
 
 def drafts(text: str, name: str = "note.md") -> list[Any]:
     found = []
-    for part in parts(text, name, 0, len(text), FILING):
+    for part in markdown_parts(text, name, 0, len(text), FILING):
         assert isinstance(part, Item), part
         found.append(part.draft)
     return found

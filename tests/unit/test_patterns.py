@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import steeltrap
 from steeltrap import settings
+from steeltrap.importers import chats, markdown
 from steeltrap.ranking import choosing
 from steeltrap.surfaces.cli import configuration
 from steeltrap.surfaces.console import diffs
-from steeltrap.surfaces.imports.formats import chatgpt, markdown
 from support.backtracking import superlinear
 
 ROOT = Path(steeltrap.__file__).parent
@@ -213,7 +213,7 @@ def test_what_was_replaced_by_a_linear_pattern_is_found_as_before(text: str) -> 
     asked = any(choosing._asks_before(part) for part in re.split(choosing._SENTENCE_END, lowered))
     assert asked == (re.search(before, lowered) is not None)
 
-    cited = chatgpt._CITATION.sub(lambda found: "" if found[1] else found[0], text)
+    cited = chats._CITATION.sub(lambda found: "" if found[1] else found[0], text)
     assert cited == re.sub("\ue200.*?\ue201", "", text)
 
     hidden = configuration._CREDENTIALS.sub("://*@", text)

@@ -17,7 +17,7 @@ from .showing import Reader, field_line, short
 
 if TYPE_CHECKING:
     from ...engine.call import Call
-    from ..imports.running import Tally
+    from ...importers.running import Tally
 
 Split = Literal["sections", "bullets", "lines"]
 
@@ -88,8 +88,8 @@ def import_(
     the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
     after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
     """
-    from .. import imports
-    from ..imports import running
+    from ... import importers
+    from ...importers import running
     from .progress import shown
 
     if undo is not None:
@@ -104,7 +104,7 @@ def import_(
 
     told = 0
 
-    def report(flaw: imports.Flaw) -> None:
+    def report(flaw: importers.Flaw) -> None:
         nonlocal told
         if len(listed) < _SHOWN_FLAWS:
             told += flaw.count
@@ -112,15 +112,15 @@ def import_(
             complain(f"{flaw.where}: {flaw.sentence}")
 
     with opened(data=data, user=user, agent=agent) as memory:
-        filing = imports.Filing(
+        filing = importers.Filing(
             scope=scope or DEFAULT_SCOPE,
             by_project=scope is None,
             tags=tuple(tag or ()),
             zone=memory.settings.zone,
-            columns=imports.checked_columns(columns or ()),
+            columns=importers.checked_columns(columns or ()),
             split=split,
         )
-        surveyed = imports.survey(path, filing, format)
+        surveyed = importers.survey(path, filing, format)
 
         if dry_run:
             preview = running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing)
@@ -136,7 +136,7 @@ def import_(
                 with shown(f"Importing {path.name}", surveyed.size) as advance:
                     running.run(
                         call_of_import,
-                        imports.parts(surveyed, filing),
+                        importers.parts(surveyed, filing),
                         tally=tally,
                         look_around=look_around,
                         report=report,

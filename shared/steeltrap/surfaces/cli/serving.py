@@ -96,7 +96,7 @@ def _scope_of_project(named: str) -> str | None:
     import os
     from pathlib import Path
 
-    from ..project import folder_of_client, project_of
+    from ...project import folder_of_client, project_of
 
     if named == "none":
         return None

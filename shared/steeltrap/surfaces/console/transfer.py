@@ -13,14 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from ... import telemetry
 from ...errors import SteeltrapError, Unavailable
+from ...importers import Filing, Flaw, parts, survey
+from ...importers.running import Tally, close, recorded, run
 from ...invoke import refusal
 from ...model import DEFAULT_SCOPE, Caller
 from ...ports import Deadline
 from ...text.dates import day_text
 from ..asgi.admission import Admission
 from ..http.reply import FAULT, compact
-from ..imports import Filing, Flaw, parts, survey
-from ..imports.running import Tally, close, recorded, run
 from .answering import SECURITY, Console, check_origin, refused, respond, timezone_of
 from .asked import Asked, Page
 from .uploads import Upload, receive

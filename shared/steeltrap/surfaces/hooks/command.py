@@ -14,7 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ..regular_files import append_line
+from ...regular_files import append_line
 from .asking import Answer, GaveUp, NoServer, ask
 from .log import FOLDER, log
 

@@ -4,7 +4,7 @@ import os
 import time
 from contextlib import suppress
 
-from ..regular_files import append_line
+from ...regular_files import append_line
 
 FOLDER = "hooks"
 NAME = "hooks.log"

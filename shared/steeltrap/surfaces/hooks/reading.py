@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import BinaryIO, Final
 
+from ...regular_files import open_regular
 from ...text.schemas import has_more_values
 from ...text.transcripts import claude_code, codex, cursor
 from ...text.transcripts.messages import Said
-from ..regular_files import open_regular
 from .session_file import Session
 
 MESSAGES: Final = 400

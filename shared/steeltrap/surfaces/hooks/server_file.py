@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import NamedTuple
 
-from ..regular_files import open_regular
+from ...regular_files import open_regular
 
 NAME = "server.json"
 CHALLENGE = "challenge"

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from ..project import project_of
-from ..regular_files import append_line, read_regular
+from ...project import project_of
+from ...regular_files import append_line, read_regular
 from .clients import Asked
 from .log import FOLDER
 

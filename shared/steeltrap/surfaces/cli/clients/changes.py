@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Final
 
 from ....errors import Conflict, InvalidInput
-from ...regular_files import read_regular
+from ....regular_files import read_regular
 from . import json_text, toml_text
 from .entries import Part
 

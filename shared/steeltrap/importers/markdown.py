@@ -14,14 +14,12 @@ from typing import Any, Final
 
 import yaml
 
-from ....errors import InvalidInput, SteeltrapError
-from ....model import Draft, JsonObject, When
-from ....text.dates import day_of_name
-from ....text.limits import check_json
-from ....text.sentences import CHUNK_CHARACTERS
-from ..filing import Filing, Split
-from ..parts import Flaw, Item, Part
-from ..times import moment
+from ..errors import InvalidInput, SteeltrapError
+from ..model import Draft, JsonObject, When
+from ..text.dates import day_of_name
+from ..text.limits import check_json
+from ..text.sentences import CHUNK_CHARACTERS
+from .items import Filing, Flaw, Item, Part, Split, moment
 
 SUFFIXES: Final = (".md", ".markdown")
 SECTION_CHARACTERS: Final = 4000
@@ -52,7 +50,7 @@ class Section:
     line: int
 
 
-def parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[Part]:
+def markdown_parts(text: str, name: str, at: int, size: int, filing: Filing) -> Iterator[Part]:
     """The memories of one note. `name` is its path below the imported folder."""
     front, body, line = front_matter(text)
     title = _text(front.get("title"))

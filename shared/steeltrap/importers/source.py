@@ -1,39 +1,135 @@
-"""From a path to its parts: which documents there are, which format each of them has, and what is in it."""
+"""From a path to its parts: which documents there are, which format each of them has, and what is in it.
+
+A document's content decides its format; the name only tells plain texts apart.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ...errors import InvalidInput, SteeltrapError, Unavailable
-from ...text.limits import check_json
-from . import recognition
+from ..errors import InvalidInput, SteeltrapError, Unavailable
+from ..model import JsonObject
+from ..model.frozen import frozen
+from ..text.limits import check_json
+from . import chats, json_values, markdown, memories, tables
+from .chats import Transcript
 from .documents import Document, documents
-from .filing import Filing
-from .formats import (
-    chatgpt,
-    claude_ai,
-    claude_code,
-    knowledge_graph,
-    lines,
-    markdown,
-    mem0,
-    memory_service,
-    objects,
-    table,
-)
-from .formats.transcript import Transcript
-from .parts import Flaw, Item, LeftOut, Part
-from .recognition import FORMATS, TEXTS, Format
+from .items import Filing, Flaw, Item, LeftOut, Part
+from .json_values import Damage, Value
+
+HEAD: Final = 256 * 1024
+_FIRST: Final = 20
+"""How many values are looked at: the first ones may be damaged, or of a kind that several formats have."""
+_LINES: Final = (".jsonl", ".ndjson")
+_MARKDOWN: Final = (".md", ".markdown")
+_BY_SUFFIX: Final = {".csv": "csv", ".tsv": "csv", ".txt": "text"} | dict.fromkeys(_MARKDOWN, "markdown")
+
+
+@frozen
+class Format:
+    """A format by what it is called in `--format` and in sentences, and how its JSON values are told."""
+
+    name: str
+    title: str
+    is_value: Callable[[JsonObject], bool] | None = None
+
+
+FORMATS: Final = {
+    format.name: format
+    for format in (
+        Format(name="chatgpt", title="a ChatGPT export", is_value=chats.is_chatgpt),
+        Format(name="claude-ai", title="a Claude.ai export", is_value=chats.is_claude_ai),
+        Format(name="mem0", title="memories of mem0", is_value=memories.is_mem0),
+        Format(name="server-memory", title="a knowledge graph of server-memory", is_value=memories.is_knowledge_graph),
+        Format(name="claude-code", title="a Claude Code transcript", is_value=chats.is_claude_code),
+        Format(name="messages", title="messages, or a steeltrap export", is_value=chats.is_transcript),
+        Format(name="json", title="memories as JSON", is_value=memories.is_object),
+        Format(name="mcp-memory-service", title="a database of mcp-memory-service"),
+        Format(name="markdown", title="Markdown"),
+        Format(name="csv", title="a table (CSV)"),
+        Format(name="text", title="plain text"),
+    )
+}
+"""In the order in which values are tried: a memory of mem0 has a `role` too."""
+TEXTS: Final = ("markdown", "csv", "text")
+
+
+def recognised(document: Document) -> Format | None:
+    """The format of a document, None if it has none of them. Raises InvalidInput if it can't be read."""
+    with document.text() as file:
+        head = file.read(HEAD)
+    if head.startswith(memories.SIGNATURE):
+        there = not document.member and memories.is_file(document.path, document.name)
+        return FORMATS["mcp-memory-service"] if there else None
+    if b"\x00" in head:
+        if document.suffix in _BY_SUFFIX:
+            raise InvalidInput("the file is no text.")
+        return None
+    if (
+        (is_json(head) or document.suffix in _LINES)
+        and document.suffix not in _MARKDOWN
+        and (found := _of_values(document))
+    ):
+        return found
+    by_suffix = _BY_SUFFIX.get(document.suffix)
+    return FORMATS[by_suffix] if by_suffix else None
+
+
+def is_json(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
+
+
+def values(document: Document) -> Iterator[Value | Damage]:
+    """The JSON values of a document: each line on its own where lines are what it has."""
+    with document.text() as file:
+        read = json_values.read_lines if _has_lines(document) else json_values.read_document
+        yield from read(file)
+        if getattr(getattr(file, "raw", None), "damaged", False):
+            yield Damage(line=0, at=document.size, sentence="the archive is damaged here; what follows is missing.")
+
+
+def _has_lines(document: Document) -> bool:
+    """Whether its first line is a whole object and another one comes behind it."""
+    if document.suffix in _LINES:
+        return True
+    with document.text() as file:
+        head = file.read(HEAD)
+    lines = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n")
+    if len(lines) < 2 or not lines[0].startswith(b"{"):
+        return False
+    # The last of so many lines may be cut, and one of the others damaged.
+    first = [next(json_values.read_lines(BytesIO(line)), None) for line in lines[:_FIRST]]
+    whole = [isinstance(each, Value) and isinstance(each.value, dict) for each in first if each is not None]
+    return len(whole) > 1 and (whole[0] or 2 * sum(whole) >= len(whole))
+
+
+def _of_values(document: Document) -> Format | None:
+    damage: Damage | None = None
+    for value in islice(values(document), _FIRST):
+        if isinstance(value, Damage):
+            damage = damage or value
+            continue
+        body = value.value
+        if isinstance(body, dict):
+            for format in FORMATS.values():
+                if format.is_value is not None and format.is_value(body):
+                    return format
+    if damage is not None and document.suffix not in _BY_SUFFIX:
+        raise InvalidInput(f"{document.name}:{damage.line}: {damage.sentence}")
+    return None
+
 
 _MAX_NOTE_BYTES: Final = 64 * 1024 * 1024
 _CHATS: Final = {
-    "chatgpt": chatgpt.parts,
-    "claude-ai": claude_ai.parts,
-    "server-memory": knowledge_graph.parts,
-    "mem0": mem0.parts,
-    "json": objects.parts,
+    "chatgpt": chats.chatgpt_parts,
+    "claude-ai": chats.claude_ai_parts,
+    "server-memory": memories.knowledge_graph_parts,
+    "mem0": memories.mem0_parts,
+    "json": memories.object_parts,
 }
 
 
@@ -113,7 +209,7 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
 def _chosen(document: Document, filing: Filing, wanted: str | None, *, alone: bool) -> Format | None:
     if document.size == 0:
         raise InvalidInput(f"{document.name} is empty.")
-    found = recognition.recognised(document)
+    found = recognised(document)
     is_text = found is None or found.name in TEXTS
     if wanted is not None and wanted not in FORMATS:
         raise InvalidInput(f"No format is called {wanted!r}; there are {', '.join(FORMATS)}.")
@@ -135,7 +231,7 @@ def _chosen(document: Document, filing: Filing, wanted: str | None, *, alone: bo
 
 def _is_text(document: Document) -> bool:
     with document.text() as file:
-        return b"\x00" not in file.read(recognition.HEAD)
+        return b"\x00" not in file.read(HEAD)
 
 
 def _of_document(
@@ -143,21 +239,21 @@ def _of_document(
 ) -> Iterator[Part]:
     name = document.name
     if format.name in _CHATS:
-        yield from _CHATS[format.name](recognition.values(document), name, before, filing)
+        yield from _CHATS[format.name](values(document), name, before, filing)
     elif format.name == "messages":
-        yield from _transcript(document, before, filing).parts(recognition.values(document))
+        yield from _transcript(document, before, filing).parts(values(document))
     elif format.name == "mcp-memory-service":
-        yield from memory_service.parts(document.path, name, before, document.size, filing, going_on)
+        yield from memories.memory_service_parts(document.path, name, before, document.size, filing, going_on)
     elif format.name == "markdown":
-        yield from markdown.parts(_text(document), name, before + document.size, document.size, filing)
+        yield from markdown.markdown_parts(_text(document), name, before + document.size, document.size, filing)
     else:
         with document.text() as file:
             if format.name == "claude-code":
-                yield from claude_code.parts(file, name, before, document.size, filing)
+                yield from chats.claude_code_parts(file, name, before, document.size, filing)
             elif format.name == "csv":
-                yield from table.parts(file, name, before, filing)
+                yield from tables.table_parts(file, name, before, filing)
             else:
-                yield from lines.parts(file, name, before, filing)
+                yield from tables.line_parts(file, name, before, filing)
 
 
 def _text(document: Document) -> str:
@@ -167,7 +263,7 @@ def _text(document: Document) -> str:
         try:
             return file.read().decode("utf-8")
         except UnicodeDecodeError:
-            raise InvalidInput(table.NOT_UTF_8) from None
+            raise InvalidInput(tables.NOT_UTF_8) from None
 
 
 def _transcript(document: Document, before: int, filing: Filing) -> Transcript:

@@ -12,8 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from ..text import remotes
 from .regular_files import read_regular
+from .text import remotes
 
 _MAX_BYTES: Final = 1 << 20
 _NAME: Final = 64

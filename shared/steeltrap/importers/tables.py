@@ -1,4 +1,4 @@
-"""Tables: CSV, and texts whose columns are separated by tabs, semicolons or bars. One memory per row.
+"""Tables and plain texts: one memory per row or per line. Columns are separated by commas, tabs, semicolons or bars.
 
 Which column holds which field is told by the caller (`content=Note`, a header's name or a column's number from 1 on),
 else by common names in the header.
@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import BinaryIO, Final, Self
 
-from ....errors import InvalidInput
-from ....model import Draft, JsonObject
-from ....model.frozen import frozen
-from ..filing import Filing
-from ..parts import Flaw, Item, Kept, LeftOut, Part
-from ..times import moment
+from ..errors import InvalidInput
+from ..model import Draft, JsonObject
+from ..model.frozen import frozen
+from .items import Filing, Flaw, Item, Kept, LeftOut, Part, moment
 
 FIELDS: Final = ("content", "occurred_at", "tags", "context", "category", "scope")
 _METADATA: Final = "metadata."
@@ -49,7 +47,7 @@ def checked_columns(given: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
+def table_parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
     """A memory per row; a column without a field is metadata. Raises InvalidInput if no column is the text."""
     listed = more = end = 0
     for part in _all_parts(file, name, before, filing):
@@ -297,3 +295,22 @@ class _Lines:
         while (rest := self._file.readline(_LONGEST)) and not rest.endswith(b"\n"):
             self.at += len(rest)
         self.at += len(rest)
+
+
+MAX_LINE_BYTES: Final = 1024 * 1024
+
+
+def line_parts(file: BinaryIO, name: str, before: int, filing: Filing) -> Iterator[Part]:
+    """A memory per line that isn't blank."""
+    number = at = 0
+    while line := file.readline(MAX_LINE_BYTES):
+        number, at = number + 1, at + len(line)
+        where = f"{name}:{number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError:
+            yield Flaw(where=where, at=before + at, sentence=NOT_UTF_8)
+            continue
+        if text:
+            draft = Draft(content=text, scope=filing.scope, tags=filing.tags)
+            yield Item(where=where, at=before + at, size=len(line), draft=draft)

@@ -6,19 +6,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ... import record
-from ...engine import importing
-from ...engine.call import Call
-from ...engine.conversations import close_conversation
-from ...engine.importing import import_conversations
-from ...engine.saving import compose
-from ...engine.secrets import redacted_text
-from ...errors import SteeltrapError
-from ...model import Import, JsonObject
-from ...ports import TextKey
-from ...processes import this_process
-from .filing import Filing
-from .parts import Flaw, Item, Kept, LeftOut, Part
+from .. import record
+from ..engine import importing
+from ..engine.call import Call
+from ..engine.conversations import close_conversation
+from ..engine.importing import import_conversations
+from ..engine.saving import compose
+from ..engine.secrets import redacted_text
+from ..errors import SteeltrapError
+from ..model import Import, JsonObject
+from ..ports import TextKey
+from ..processes import this_process
+from .items import Filing, Flaw, Item, Kept, LeftOut, Part
 from .source import Survey, parts
 
 _PREVIEWED: Final = 5
