@@ -56,7 +56,7 @@ _REMOTE: Final = {
 }
 
 _SEARCH: Final = """\
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
 
 handler = tool_handler("search")
 """

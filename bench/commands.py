@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from steeltrap.surfaces.cli import options
+from steeltrap.cli import terminal
 
 from .stores import Store
 
@@ -60,7 +60,7 @@ def quality(
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots.")] = None,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure how well search finds the answers to questions.
 
@@ -84,7 +84,7 @@ def languages(
     ] = None,
     store: Where = Store.SQLITE,
     embedder: Embedder = None,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure how well search finds facts that are asked for in other words, by language.
 
@@ -98,7 +98,7 @@ def languages(
 
 
 def locomo(
-    path: LoCoMo, limit_conversations: First = None, store: Where = Store.SQLITE, as_json: options.Json = False
+    path: LoCoMo, limit_conversations: First = None, store: Where = Store.SQLITE, as_json: terminal.Json = False
 ) -> None:
     """Measure recall on LoCoMo's questions.
 
@@ -112,7 +112,7 @@ def locomo(
     show(measure(path.expanduser(), limit_conversations, store), as_json, TITLES)
 
 
-def surprise(path: LoCoMo, limit_conversations: First = None, as_json: options.Json = False) -> None:
+def surprise(path: LoCoMo, limit_conversations: First = None, as_json: terminal.Json = False) -> None:
     """Measure the surprise of LoCoMo's turns.
 
     It is also measured for texts that repeat an earlier one in other words. Turns are saved in order with the save tool
@@ -132,7 +132,7 @@ def speed(
         str | None, typer.Option("--against", metavar="PEER", help="Also measure a peer in the same run: langgraph.")
     ] = None,
     store: Where = Store.SQLITE,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure search, save and import.
 
@@ -152,7 +152,7 @@ def http(
     seconds: Annotated[
         float, typer.Option("--seconds", metavar="N", min=0.01, help="How long each number of clients is measured.")
     ] = 2,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure calls over HTTP and MCP.
 
@@ -172,7 +172,7 @@ def workers(
     clients: Annotated[int, typer.Option("--clients", metavar="N", min=1, help="Number of connections.")] = 64,
     seconds: Annotated[float, typer.Option("--seconds", metavar="N", min=1, help="How long each round lasts.")] = 5,
     rounds: Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds of each, in turn.")] = 5,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure how many searches several workers of `steeltrap serve` answer, against one.
 
@@ -188,7 +188,7 @@ def workers(
 def hooks(
     size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 1000,
     prompts: Annotated[int, typer.Option("--prompts", metavar="N", min=1, help="Number of prompts of each kind.")] = 40,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure how long a prompt waits for its hook.
 
@@ -205,7 +205,7 @@ def cold(
     starts: Annotated[
         int, typer.Option("--starts", metavar="N", min=1, help="Number of starts of each function.")
     ] = 11,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure cold starts of functions.
 
@@ -221,7 +221,7 @@ def cold(
 
 def warm(
     calls: Annotated[int, typer.Option("--calls", metavar="N", min=1, help="Number of searches each way.")] = 500,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure what a warm function adds to a call.
 
@@ -235,7 +235,7 @@ def warm(
 
 def backup(
     size: Annotated[int, typer.Option("--size", metavar="N", min=1, help="Number of memories.")] = 100_000,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure a backup of a served folder.
 
@@ -256,7 +256,7 @@ def attacks(
         float, typer.Option("--seconds", metavar="N", min=1, help="How long each may go on before it is left.")
     ] = 20,
     workers: Annotated[int, typer.Option("--workers", metavar="N", min=1, help="Workers of the server.")] = 1,
-    as_json: options.Json = False,
+    as_json: terminal.Json = False,
 ) -> None:
     """Measure how long everybody waits beside one user who asks the most, or attacks.
 

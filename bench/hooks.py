@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from steeltrap.errors import Unavailable
 from steeltrap.model import Caller, Draft, JsonObject, UserRef
 from steeltrap.project import project_of
+from steeltrap.servers.hooks import command as hooks_log
 from steeltrap.settings import PREFIX
-from steeltrap.surfaces.hooks import log as hooks_log
 
 from .corpus import Corpus
 from .place import fill, opened
@@ -34,7 +34,7 @@ TITLES: Final = {
     "waits_ms": "milliseconds per prompt (p95 < 150 beside a server, < 700 without one is good)",
 }
 _CALLER: Final = Caller(UserRef("bench"), "claude-code")
-_HOOK: Final = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()", "hook", "prompt")
+_HOOK: Final = (sys.executable, "-c", "from steeltrap.cli import main; main()", "hook", "prompt")
 _BARE: Final = (sys.executable, "-c", "pass")
 _CONFIG: Final = '[remote "origin"]\n\turl = https://example.com/bench/hooks.git\n'
 

@@ -17,10 +17,10 @@ from steeltrap.ports import Document, TextKey, Tombstone
 from steeltrap.runtime import aws
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.servers.process.logs import log_to_stderr
 from steeltrap.settings import Settings, read_settings
 from steeltrap.stores.dynamodb.client import READ_SECONDS, translate
 from steeltrap.stores.opensearch import Indices
-from steeltrap.surfaces.cli.logs import log_to_stderr
 
 from .index_baseline import IndexBaseline
 from .stores import Store

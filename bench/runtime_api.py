@@ -20,7 +20,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from steeltrap.errors import Unavailable
-from steeltrap.surfaces.aws_lambda import ENVIRONMENT
+from steeltrap.servers.aws_lambda import ENVIRONMENT
 
 _SECONDS: Final = 60.0
 _REGION: Final = "us-east-1"

@@ -15,7 +15,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.model import Caller
 from steeltrap.settings import PREFIX
 
-COMMAND: Final = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
+COMMAND: Final = (sys.executable, "-c", "from steeltrap.cli import main; main()")
 _HELLO: Final = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
 _STOP_SECONDS: Final = 10
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.cli.terminal import progress_bar
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.runtime.local import open_embedder
-from steeltrap.surfaces.cli.progress import shown
-from steeltrap.surfaces.cli.server import raise_descriptor_limit
+from steeltrap.servers.process.server import raise_descriptor_limit
 
 from .corpus import Corpus
 from .peer import LangGraph
@@ -181,7 +181,7 @@ def _load(door: Door, callers: list[Caller], shares: list[list[str]]) -> float:
     door.embedder.embed(["so that the model is loaded"], purpose="document", timeout=60)
     done = 0
     began = time.perf_counter()
-    with shown("Importing", sum(map(len, shares))) as advance:
+    with progress_bar("Importing", sum(map(len, shares))) as advance:
         for caller, share in zip(callers, shares, strict=True):
 
             def more(written: int, before: int = done) -> None:

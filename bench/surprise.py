@@ -8,11 +8,9 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.cli.terminal import Opened, opened, progress_bar, say, write_json
 from steeltrap.model import Caller, UserRef
 from steeltrap.ranking.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
-from steeltrap.surfaces.cli.opening import Opened, opened
-from steeltrap.surfaces.cli.output import say, write_json
-from steeltrap.surfaces.cli.progress import shown
 
 from .locomo import memories, read
 from .paraphrases import PARAPHRASES
@@ -74,7 +72,7 @@ def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
 def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
     """The surprise of each turn, every conversation in a space of its own."""
     found: list[list[float]] = []
-    with shown(f"LoCoMo, {user}", len(spoken)) as advance:
+    with progress_bar(f"LoCoMo, {user}", len(spoken)) as advance:
         for number, turns in enumerate(spoken, 1):
             found.append(_saved(own, f"{user} {number}", turns))
             advance(number, sum(map(len, found)))

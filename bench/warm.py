@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from steeltrap.model import Caller, Draft, JsonObject, UserRef
-from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.telemetry import Telemetry
+from steeltrap.servers.aws_lambda.tools import tool_handler
 
 from .corpus import Corpus
 from .place import fill, opened

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from steeltrap.servers import schemas
 from steeltrap.settings import PREFIX, Settings
-from steeltrap.surfaces import schemas
 from steeltrap.text.schemas import describe, plain_schema
 from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE

@@ -1,6 +1,7 @@
-"""The types of `surfaces/python.py`: its own, and each tool as a method, from the tools' input and answer models.
+"""The types of `client/in_process.py`: its own, and each tool as a method, from the tools' input and answer models.
 
-A type checker reads `python.pyi` in place of the module, so what the module declares by hand is copied here as it is.
+A type checker reads `in_process.pyi` in place of the module, so what the module declares by hand is copied there as it
+is.
 """
 
 import ast
@@ -15,7 +16,7 @@ from typing import Any, Final
 from steeltrap.model import JsonObject
 from steeltrap.tools import Catalogue, Tool, Toolset
 
-MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "surfaces" / "python.py"
+MODULE: Final = Path(__file__).parents[1] / "shared" / "steeltrap" / "client" / "in_process.py"
 STUB: Final = MODULE.with_suffix(".pyi")
 
 _INDENT: Final = "    "
@@ -36,7 +37,7 @@ _NAMES: Final = {"string": "str", "integer": "int", "number": "float", "boolean"
 
 
 def stub(catalogue: Catalogue) -> str:
-    """The text of `python.pyi`."""
+    """The text of `in_process.pyi`."""
     toolsets = catalogue.toolsets.values()
     head = f'"""Written by docs/generate.py from the tools and `{MODULE.name}`: change those, then run `make docs`."""'
     parts = [head, _IMPORTS, *_declared(toolsets), *(part for each in toolsets for part in _Types(each).parts())]

@@ -5,7 +5,7 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from steeltrap.surfaces import schemas
+from steeltrap.servers import schemas
 from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
 

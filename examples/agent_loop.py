@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from steeltrap import open_memory
+from steeltrap.client.in_process import Memory
 from steeltrap.errors import SteeltrapError
-from steeltrap.surfaces.python import Memory
-from steeltrap.surfaces.schemas import schemas
+from steeltrap.servers.schemas import schemas
 from steeltrap.toolsets import CATALOGUE
 
 TOOLSET = CATALOGUE.toolset("notes")

@@ -10,9 +10,9 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from steeltrap.model import JsonObject
-from steeltrap.surfaces import aws_schemas
-from steeltrap.surfaces.auth.identity import ClaimNames
-from steeltrap.surfaces.aws_lambda.agentcore import CALLER_HEADER
+from steeltrap.servers import schemas
+from steeltrap.servers.auth.identity import ClaimNames
+from steeltrap.servers.aws_lambda.agents import CALLER_HEADER
 from steeltrap.tools import Catalogue, Toolset
 
 from . import grants
@@ -141,7 +141,7 @@ class Agents(Construct):
 
     def _target(self, gateway: agentcore.CfnGateway, function: lambda_.IFunction, toolset: Toolset) -> None:
         make = agentcore.CfnGatewayTarget
-        tools = [_definition(aws_schemas.agentcore(tool)) for tool in toolset.tools.values()]
+        tools = [_definition(schemas.agentcore(tool)) for tool in toolset.tools.values()]
         make(
             self,
             "Target",

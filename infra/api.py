@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from steeltrap.surfaces.http.routes import paths
+from steeltrap.servers.http import paths
 
 from .functions import RETENTION
 from .plan import FunctionPlan, construct_id

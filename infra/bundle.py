@@ -116,7 +116,7 @@ def pack_code(interpreter: str, embedder: bool) -> Path:
     """
     code = BUILT / "code"
     shutil.rmtree(code, ignore_errors=True)
-    local = ("__pycache__", "cli", "console", "sqlite", "folder")
+    local = ("__pycache__", "cli", "process", "console", "importers", "sqlite", "folder")
     leave = shutil.ignore_patterns(*local, *([] if embedder else [FOLDER.name]))
     shutil.copytree(ROOT / "shared" / "steeltrap", code / "steeltrap", ignore=leave)
     shutil.copytree(ROOT / "functions", code / "functions", ignore=leave)

@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from steeltrap.surfaces.aws_lambda import ENVIRONMENT
+from steeltrap.servers.aws_lambda import ENVIRONMENT
 
 from .bundle import Bundle, build_code
 from .grants import Grant

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from steeltrap.surfaces.http.routes import mcp_paths, paths
+from steeltrap.servers.http import mcp_paths, paths
 from steeltrap.tools import Access, Catalogue, Tool
 
 BundleName = Literal["tools", "mcp", "http"]

@@ -10,8 +10,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from steeltrap.model import JsonObject
+from steeltrap.servers.auth.identity import WELL_KNOWN
 from steeltrap.stores.dynamodb import keys
-from steeltrap.surfaces.auth.oauth_metadata import WELL_KNOWN
 from steeltrap.tools import Catalogue
 
 from . import grants

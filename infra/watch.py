@@ -15,7 +15,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from steeltrap import telemetry
-from steeltrap.surfaces.aws_lambda.telemetry import NAMESPACE
+from steeltrap.servers.aws_lambda.telemetry import NAMESPACE
 
 from .api import Api
 from .search import Search

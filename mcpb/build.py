@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import Any, Final
 
-from steeltrap.surfaces.mcp import TOOLSET
+from steeltrap.servers.mcp import TOOLSET
 from steeltrap.toolsets import CATALOGUE
 from steeltrap.version import VERSION
 

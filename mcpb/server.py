@@ -2,7 +2,7 @@
 
 import sys
 
-from steeltrap.surfaces.cli import main
+from steeltrap.cli import main
 
 sys.argv[1:] = ["mcp"]
 main()

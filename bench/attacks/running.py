@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import Any, Final
 
+from steeltrap.cli.terminal import say
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.cli.output import say
 
 from ..servers import COMMAND, HttpServer, http_server
 from .attack import Attack, nothing

@@ -8,13 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from steeltrap.cli.terminal import Opened, progress_bar
 from steeltrap.engine import saving
 from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef
 from steeltrap.ranking.budget import estimate_tokens
 from steeltrap.ranking.weights import WEIGHTS, Weights
-from steeltrap.surfaces.cli.opening import Opened
-from steeltrap.surfaces.cli.progress import shown
 
 from ..place import Place, fill, opened
 from ..stores import Store
@@ -66,7 +65,7 @@ def ask(
     with (
         TemporaryDirectory(prefix="steeltrap-bench-") as folder,
         opened(Path(folder), store, embedder=embedder) as there,
-        shown(questions.name, len(questions.spaces)) as advance,
+        progress_bar(questions.name, len(questions.spaces)) as advance,
     ):
         place = replace(there, door=replace(there.door, rules=replace(there.door.rules, ranking=weights)))
         asked = Asked(answers=[], embedder=place.door.embedder.name)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from steeltrap.surfaces.cli.output import say, write_json
+from steeltrap.cli.terminal import say, write_json
 
 from .scoring import BUDGETS, SHARES, WITHIN_SHARES
 

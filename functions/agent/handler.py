@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.agent import agent_handler
+from steeltrap.servers.aws_lambda.agents import agent_handler
 
 handler = agent_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.asgi import app_handler
+from steeltrap.servers.aws_lambda.asgi import app_handler
 
 handler = app_handler()

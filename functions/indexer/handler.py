@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.stream import stream_handler
+from steeltrap.servers.aws_lambda.stream import stream_handler
 
 handler = stream_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.interceptor import interceptor_handler
+from steeltrap.servers.aws_lambda.interceptor import interceptor_handler
 
 handler = interceptor_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
+from steeltrap.servers.aws_lambda.upkeep import maintenance_handler
 
 handler = maintenance_handler()

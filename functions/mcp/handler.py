@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.asgi import mcp_handler
+from steeltrap.servers.aws_lambda.asgi import mcp_handler
 
 handler = mcp_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.metadata import metadata_handler
+from steeltrap.servers.aws_lambda.metadata import metadata_handler
 
 handler = metadata_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.index import index_handler
+from steeltrap.servers.aws_lambda.upkeep import index_handler
 
 handler = index_handler()

@@ -1,3 +1,3 @@
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
 
 handler = tool_handler("search")

@@ -6,8 +6,8 @@
     >>> memory.call("core.search", query="what theme does the user like?")
 
 What lives where: `model` nouns, `engine` verbs, `text` and `ranking` pure rules, `toolsets` names and wording, `stores`
-and `embedders` technologies, `surfaces` protocols. `invoke` is the one door, `runtime` the one place that wires the
-parts together.
+and `embedders` technologies, `servers` protocols, `cli` a terminal, `client` calls of Python, `importers` files of
+other products. `invoke` is the one door, `runtime` the one place that wires the parts together.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from .surfaces.python import Memory as Memory
-    from .surfaces.python import open_memory as open_memory
+    from .client.in_process import Memory as Memory
+    from .client.in_process import open_memory as open_memory
 
 __version__ = VERSION
 __all__ = ["__version__", "open_memory"]
@@ -25,7 +25,7 @@ __all__ = ["__version__", "open_memory"]
 def __getattr__(name: str) -> Any:
     # Importing the catalogue must need no adapter, so the wiring is loaded when it is asked for.
     if name == "open_memory":
-        from .surfaces.python import open_memory
+        from .client.in_process import open_memory
 
         return open_memory
     raise AttributeError(f"module 'steeltrap' has no attribute {name!r}")

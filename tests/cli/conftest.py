@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from embedding import HashedWords
+from steeltrap.cli.app import app
 from steeltrap.runtime import local as runtime
-from steeltrap.surfaces.cli.app import app
 
 Run = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.surfaces.cli.clients.entries import Machine, parts_of
+from steeltrap.cli.installing import Machine, parts_of
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugins" / "claude-code"

@@ -7,7 +7,7 @@ from threading import Event, get_native_id
 
 import pytest
 
-from steeltrap.surfaces.cli.aside import aside
+from steeltrap.cli.upkeep import aside
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread has no priority of its own")

@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from steeltrap.model import UserRef
+from steeltrap.servers.auth.api_keys import ApiKeys
 from steeltrap.stores.files.folder import FolderFiles
-from steeltrap.surfaces.auth.api_keys import ApiKeys
 
 MANIFEST = "steeltrap-backup.json"
 

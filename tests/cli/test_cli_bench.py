@@ -20,7 +20,7 @@ from steeltrap.runtime import local as runtime
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 
-COMMAND = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()")
+COMMAND = (sys.executable, "-c", "from steeltrap.cli import main; main()")
 
 
 ROOT = Path(__file__).parents[2]

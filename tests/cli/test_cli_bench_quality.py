@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from bench.quality.formats import read
 
+from steeltrap.cli.terminal import Opened
 from steeltrap.errors import InvalidInput, NotFound
-from steeltrap.surfaces.cli.opening import Opened
 
 KEYS = {
     *("top1", "r5", "r10", "session_r10", "session_r10_of_turns", "precision", "f1", "none_far_recall"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from steeltrap.surfaces.cli.showing import folded
+from steeltrap.cli.terminal import folded
 
 
 @pytest.fixture

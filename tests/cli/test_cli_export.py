@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steeltrap.surfaces.cli import exporting
-from steeltrap.surfaces.cli.exits import Exit
+from steeltrap.cli.terminal import Exit
+from steeltrap.engine import exporting
 
 ID = "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b"
 RECORD = {"id": ID, "content": "x", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
@@ -129,7 +129,7 @@ def test_the_same_record_twice_in_a_file_is_one_memory(run, tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_an_export_to_a_full_disk_by_stdout_says_so(tmp_path):
     environment = {**os.environ, "STEELTRAP_DATA": str(tmp_path / "data"), "STEELTRAP_EMBEDDER": "static-256"}
-    code = "from steeltrap.surfaces.cli import main; main()"
+    code = "from steeltrap.cli import main; main()"
     subprocess.run([sys.executable, "-c", code, "remember", "The otter swims."], env=environment, check=True)
     command = [sys.executable, "-c", code, "export", "-"]
     with open("/dev/full", "w") as full:

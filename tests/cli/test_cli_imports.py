@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 import exports
 import pytest
 
+from steeltrap.cli import transfer
 from steeltrap.engine import importing
 from steeltrap.errors import Unavailable
 from steeltrap.importers import running
 from steeltrap.processes import has_died
-from steeltrap.surfaces.cli import undoing
 
 SHARED = Path(__file__).parents[2] / "shared"
 TALK = ("I moved to Lisbon in March.", "How do you like it?", "The light is wonderful.", "Enjoy it!")
@@ -173,7 +173,7 @@ def test_a_running_import_is_not_taken_back(run, load, listed, undo, monkeypatch
 
 KILLED = """
 import os
-from steeltrap.surfaces.cli import main
+from steeltrap.cli import main
 from steeltrap.importers import running
 running.importing.import_texts = lambda *given, **more: os.kill(os.getpid(), 9)
 main()
@@ -185,7 +185,7 @@ main()
 def test_an_import_whose_process_was_killed_is_taken_back_at_once(data, tmp_path):
     environment = {**os.environ, "STEELTRAP_DATA": str(data), "PYTHONPATH": str(SHARED)}
 
-    def command(*arguments, code="from steeltrap.surfaces.cli import main; main()"):
+    def command(*arguments, code="from steeltrap.cli import main; main()"):
         return subprocess.run(
             [sys.executable, "-c", code, *map(str, arguments)], env=environment, capture_output=True, check=False
         )
@@ -238,7 +238,7 @@ def test_an_undo_of_several_calls_lists_what_each_of_them_left(run, load, monkey
             {**rest, "removed": 4, "left": [{"id": "b", "content": "The newt hides."}]},
         ]
     )
-    monkeypatch.setattr(undoing, "_undone", lambda *_: next(calls))
+    monkeypatch.setattr(transfer, "_undone", lambda *_: next(calls))
     shown = run("import", "--undo", id).stdout
     assert "7 memories and messages erased" in shown
     assert "Changed since, and left (2):\n  a  The owl sleeps.\n  b  The newt hides.\n" in shown
@@ -283,7 +283,7 @@ def test_an_undo_that_fails_halfway_says_how_much_is_erased_and_how_to_go_on(run
             raise Unavailable("The call took too long.", part="deadline")
         return answer
 
-    monkeypatch.setattr(undoing, "_undone", undone)
+    monkeypatch.setattr(transfer, "_undone", undone)
     result = run("import", "--undo", id)
     assert result.exit_code == 5
     assert "Stopped with 3 erased. Run the same command again to continue." in result.stderr

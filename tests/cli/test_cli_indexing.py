@@ -12,7 +12,7 @@ import pytest
 from components import dynamodb_url, opensearch_url
 from contracts.named_parts import named_parts, own_upkeep
 from steeltrap.model import UserRef
-from steeltrap.surfaces.aws_lambda.index import index_handler
+from steeltrap.servers.aws_lambda.upkeep import index_handler
 
 Run = Callable[..., Any]
 

@@ -8,10 +8,10 @@ import tomllib
 
 import pytest
 
+from steeltrap.cli import installing
+from steeltrap.cli.installing import CLIENTS, Machine, parts_of
 from steeltrap.errors import Unavailable
-from steeltrap.surfaces.cli import installing
-from steeltrap.surfaces.cli.clients.entries import CLIENTS, Machine, parts_of
-from steeltrap.surfaces.hooks.command import EVENTS
+from steeltrap.servers.hooks.command import EVENTS
 
 COMMAND = "/opt/my tools/steeltrap"
 WITH_HOOKS = ("claude-code", "codex", "cursor")

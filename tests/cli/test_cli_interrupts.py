@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-MAIN = "from steeltrap.surfaces.cli import main; main()"
+MAIN = "from steeltrap.cli import main; main()"
 AT_IMPORT = """
 import os, signal, sys
 

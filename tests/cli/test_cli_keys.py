@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steeltrap.model import Caller, Permissions, UserRef
-from steeltrap.surfaces.auth.api_keys import ApiKeys
+from steeltrap.servers.auth.api_keys import ApiKeys
 
 ROOT = Path(__file__).parents[2]
 
@@ -171,7 +171,7 @@ def test_a_server_admits_a_key_that_is_made_while_it_runs_until_it_is_revoked(ru
         "PYTHONPATH": os.pathsep.join((str(ROOT / "shared"), os.environ.get("PYTHONPATH", ""))),
         "STEELTRAP_DATA": str(data),
     }
-    command = [sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()", "serve", "--auth", "keys"]
+    command = [sys.executable, "-c", "from steeltrap.cli import main; main()", "serve", "--auth", "keys"]
     command += ["--port", "0", "--host", "0.0.0.0"]
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 

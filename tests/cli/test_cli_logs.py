@@ -11,11 +11,11 @@ import pytest
 from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.invoke import Door
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.asgi.telemetry import RequestLog
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.process.logs import log_to_stderr
 from steeltrap.stores.sqlite import SqliteStore
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.request_log import RequestLog
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.cli.logs import log_to_stderr
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 from worker_server import worker_server

@@ -10,7 +10,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-MAIN = "from steeltrap.surfaces.cli import main; main()"
+MAIN = "from steeltrap.cli import main; main()"
 SECRET = "s3cret-t0ken-of-ana"
 
 

@@ -24,7 +24,7 @@ def step(*given, **more):
         os.kill(os.getpid(), signal.SIGKILL)
     return real(*given, **more)
 setattr(importing, {step!r}, step)
-from steeltrap.surfaces.cli import main
+from steeltrap.cli import main
 main()
 """
 
@@ -41,7 +41,7 @@ def test_an_import_that_was_killed_goes_on_and_loses_and_doubles_nothing(tmp_pat
 
     killed = started("-c", KILLED.format(step=step), "import", str(path))
     assert killed.returncode == -signal.SIGKILL
-    cli = "from steeltrap.surfaces.cli import main; main()"
+    cli = "from steeltrap.cli import main; main()"
     done = json.loads(started("-c", cli, "import", str(path), "--json").stdout)
     assert (done["written"] + done["skipped"], done["failed"]) == (36, 0)
     assert done["skipped"] > 0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from steeltrap.cli.terminal import Exit
 from steeltrap.errors import Unavailable
 from steeltrap.importers import documents, source
-from steeltrap.surfaces.cli.exits import Exit
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_a_temporary_folder_that_fills_in_the_middle_ends_the_import_and_costs_n
 
     path = tmp_path / "notes.txt"
     path.write_text("The heron fishes.\n")
-    monkeypatch.setattr(source.lines, "parts", parts)
+    monkeypatch.setattr(source.tables, "line_parts", parts)
     result = run("import", path)
     assert result.exit_code == Exit.UNAVAILABLE
     assert "notes.txt" not in result.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from steeltrap.version import VERSION
 
-MAIN = "from steeltrap.surfaces.cli import main; main()"
+MAIN = "from steeltrap.cli import main; main()"
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,7 +35,7 @@ def test_help_imports_nothing_heavy_and_documents_the_exit_codes(environment):
     code = (
         "import sys\n"
         "try:\n"
-        "    from steeltrap.surfaces.cli import main; main()\n"
+        "    from steeltrap.cli import main; main()\n"
         "finally:\n"
         "    heavy = {'numpy', 'pydantic', 'fastapi', 'mcp', 'rich', 'uvicorn', 'apsw'} & set(sys.modules)\n"
         "    print(sorted(heavy), file=sys.stderr)\n"
@@ -146,7 +146,7 @@ def test_wrong_usage_has_its_code(run):
 
 def test_a_missing_package_is_named_with_how_to_install_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    monkeypatch.delitem(sys.modules, "steeltrap.surfaces.cli.connections", raising=False)
+    monkeypatch.delitem(sys.modules, "steeltrap.servers.process.connections", raising=False)
     result = run("serve", "--port", "0")
     assert result.exit_code == 5
     assert 'pip install "steeltrap"' in result.stderr

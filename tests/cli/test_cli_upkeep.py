@@ -13,11 +13,11 @@ import apsw
 import pytest
 
 from embedding import HashedWords
+from steeltrap.cli import upkeep
 from steeltrap.engine import entries
 from steeltrap.engine.saving import embed_memories
 from steeltrap.runtime import local as runtime
-from steeltrap.surfaces.cli import progress
-from steeltrap.surfaces.cli.logs import log_to_stderr
+from steeltrap.servers.process.logs import log_to_stderr
 
 
 def checks(result):
@@ -142,7 +142,7 @@ def test_reembed_shows_how_many_memories_are_done_while_it_works(run, ask, monke
     def watched(title, total):
         yield lambda reached, count: seen.append((reached, count))
 
-    monkeypatch.setattr(progress, "shown", watched)
+    monkeypatch.setattr(upkeep, "progress_bar", watched)
     monkeypatch.setattr(runtime, "open_embedder", lambda settings: HashedWords(dimension=32))
     run("reembed")
     assert seen == [(256 / 300, 256), (1, 300), (1, 300)]
@@ -169,7 +169,7 @@ def test_reembed_that_goes_on_shows_what_was_made_before_and_makes_only_the_rest
     def watched(title, total):
         yield lambda reached, count: seen.append((reached, count))
 
-    monkeypatch.setattr(progress, "shown", watched)
+    monkeypatch.setattr(upkeep, "progress_bar", watched)
     assert json.loads(run("reembed", "--json").stdout)["memories"] == 600
     # 256 were made before: this run makes 344, and shows them as the rest of 600.
     assert seen[:2] == [(512 / 600, 256), (1, 344)]

@@ -29,7 +29,7 @@ def test_the_package_alone_remembers_and_recalls(tmp_path: Path) -> None:
     memories = ("--data", tmp_path / "memories")
     _run(steeltrap, "remember", "The staging deploy key rotates every 90 days.", *memories)
     assert "90 days" in _run(steeltrap, "recall", "when do we change the deploy key?", *memories)
-    _run(python, "-c", "import steeltrap.surfaces.asgi.app, steeltrap.surfaces.mcp, uvicorn")
+    _run(python, "-c", "import steeltrap.servers.asgi.app, steeltrap.servers.mcp, uvicorn")
 
 
 def _run(*command: str | Path) -> str:

@@ -12,8 +12,8 @@ import pytest
 
 from docs import generate
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys
 from surfaces.callers import door_on
 from surfaces.serving import served
 

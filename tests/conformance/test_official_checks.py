@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from mcpb import build
 
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import door_on
 from surfaces.serving import served

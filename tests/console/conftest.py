@@ -13,12 +13,12 @@ import pytest
 from clock import SettableClock
 from console import seeding
 from console.sites import Site
+from steeltrap.client.in_process import Memory
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
-from steeltrap.surfaces.python import Memory
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.console import Console, Sessions, console_routes, open_secret
 from surfaces.callers import door_on
 from surfaces.serving import served
 

@@ -14,13 +14,13 @@ from playwright.sync_api import Browser, sync_playwright
 from clock import SettableClock
 from console import seeding
 from console.conftest import chromium
+from steeltrap.client.in_process import Memory
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.console import Console, console_routes
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.console import Console, console_routes
-from steeltrap.surfaces.python import Memory
 from surfaces.serving import served
 
 START = datetime(2026, 10, 28, 8, 23, tzinfo=UTC)

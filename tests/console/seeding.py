@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from clock import SettableClock
-from steeltrap.surfaces.python import Memory
+from steeltrap.client.in_process import Memory
 
 MANY = 10_000
 

@@ -1,7 +1,7 @@
 """A served console, as the tests see it."""
 
 from clock import SettableClock
-from steeltrap.surfaces.python import Memory
+from steeltrap.client.in_process import Memory
 
 
 class Site:

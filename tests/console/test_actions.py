@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from console.sites import Site
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.auth.api_keys import ApiKeys
+from steeltrap.servers.auth.api_keys import ApiKeys
 
 
 def test_results_come_as_one_types_and_are_announced(page: Any, site: Site) -> None:

@@ -15,7 +15,7 @@ from clock import SettableClock
 from steeltrap.engine.call import Rules
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Candidates, UserRef
-from steeltrap.surfaces import schemas
+from steeltrap.servers import schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.scenarios import shown_id
 

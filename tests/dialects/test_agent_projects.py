@@ -9,7 +9,7 @@ import pytest
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces import schemas
+from steeltrap.servers import schemas
 from steeltrap.toolsets import CATALOGUE
 
 Ask = Callable[..., str]

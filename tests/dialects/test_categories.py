@@ -13,7 +13,7 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, Matches, Query, UserRef
 from steeltrap.ports import Deadline
-from steeltrap.surfaces.schemas import schemas
+from steeltrap.servers.schemas import schemas
 from steeltrap.toolsets import CATALOGUE
 
 CATEGORIES = CATALOGUE.toolset("categories")

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.hooks.answering import answer
-from steeltrap.surfaces.hooks.recalling import WHAT
+from steeltrap.servers.hooks.answering import WHAT, answer
 from steeltrap.text.frames import without_marks
 from steeltrap.toolsets.agent.lines import CLOSE, OPEN
 

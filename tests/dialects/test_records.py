@@ -25,7 +25,7 @@ from steeltrap.errors import (
     Unavailable,
 )
 from steeltrap.invoke import Door
-from steeltrap.surfaces import schemas
+from steeltrap.servers import schemas
 from steeltrap.toolsets import CATALOGUE
 
 RECORDS = CATALOGUE.toolset("records")

@@ -11,7 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from docs import generate, registry, stub, tokens
-from steeltrap.surfaces.cli.app import app
+from steeltrap.cli.app import app
 from steeltrap.tools import Toolset
 from steeltrap.toolsets import CATALOGUE
 
@@ -88,8 +88,8 @@ def test_links_within_the_project_lead_somewhere(page: Path) -> None:
 
 
 ROOMS = (
-    "arguments embedders engine functions invoke maintenance model ports ranking runtime settings stores surfaces "
-    "tests text toolsets"
+    "arguments cli client embedders engine functions importers invoke maintenance model ports ranking runtime servers "
+    "settings stores tests text toolsets"
 )
 
 

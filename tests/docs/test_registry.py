@@ -11,8 +11,8 @@ from jsonschema import Draft7Validator
 from typer.testing import CliRunner
 
 from docs import registry
+from steeltrap.cli.app import app
 from steeltrap.settings import PREFIX, Settings
-from steeltrap.surfaces.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 ENTRY = json.loads(registry.SERVER.read_text())

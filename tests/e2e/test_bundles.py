@@ -24,7 +24,7 @@ def test_a_tool_s_bundle_is_small_and_for_its_processor(embedder: bool, most: in
     assert all(name.endswith("aarch64-linux-gnu.so") for name in libraries)
 
     code = build_code("3.13", embedder)
-    assert not (code / "steeltrap" / "surfaces" / "cli").exists()
+    assert not (code / "steeltrap" / "cli").exists()
     assert (code / "steeltrap" / "embedders" / "static_256" / "model.npz").exists() == embedder
     assert _zipped(layer, tmp_path) + _zipped(code, tmp_path) < most
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import uvicorn
 
-from steeltrap.surfaces.cli.connections import Limits, Server, create_server
-from steeltrap.surfaces.cli.server import listen
+from steeltrap.servers.process.connections import Limits, Server, create_server
+from steeltrap.servers.process.server import listen
 
 HEAD = b"POST /first HTTP/1.1\r\nHost: a\r\n"
 SECOND = b"GET /second HTTP/1.1\r\nHost: a\r\nX-User: bob\r\n\r\n"

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-MAIN = "from steeltrap.surfaces.cli import main; main()"
+MAIN = "from steeltrap.cli import main; main()"
 
 
 class RealServer:

@@ -11,8 +11,8 @@ from starlette.types import Message
 
 from faults.doors import open_door
 from steeltrap.invoke import Door
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
 from surfaces.asgi import Request
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stats", "arguments": {}}}'

@@ -17,11 +17,11 @@ from faults.doors import open_door
 from steeltrap import arguments, invoke
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.bodies import Bodies
-from steeltrap.surfaces.auth.identity import Identity, TrustedHeaders
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.http.reply import answer
+from steeltrap.servers.asgi.admission import Bodies
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import Identity, TrustedHeaders
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.http import answer
 from steeltrap.text import schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request

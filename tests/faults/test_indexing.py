@@ -20,8 +20,8 @@ from steeltrap.engine.upkeep import mend
 from steeltrap.model import UserRef
 from steeltrap.ports import DeadLetter
 from steeltrap.runtime import aws as runtime_aws
+from steeltrap.servers.aws_lambda.stream import stream_handler
 from steeltrap.stores.sqs import DeadLetterQueue
-from steeltrap.surfaces.aws_lambda.stream import stream_handler
 
 
 def _shuffled(records: Records) -> Records:

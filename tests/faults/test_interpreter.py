@@ -10,8 +10,8 @@ import pytest
 
 from steeltrap import arguments
 from steeltrap.errors import InvalidInput, MalformedBody
-from steeltrap.surfaces.cli.server import share_interpreter
-from steeltrap.surfaces.http import reply
+from steeltrap.servers import http
+from steeltrap.servers.process.server import share_interpreter
 from steeltrap.text.json_pieces import PIECE
 
 
@@ -56,7 +56,7 @@ def test_a_large_body_with_a_wrong_end_is_refused(end: str) -> None:
 
 def test_an_answer_of_many_items_is_written_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    encode = reply._encoder.encode
+    encode = http._encoder.encode
 
     class Counting:
         def encode(self, value: Any) -> str:
@@ -64,8 +64,8 @@ def test_an_answer_of_many_items_is_written_one_by_one(monkeypatch: pytest.Monke
             written.append(len(text))
             return text
 
-    monkeypatch.setattr(reply, "_encoder", Counting())
-    reply.compact({"memories": [{"content": "x" * 1000}] * 4000, "total": 4000})
+    monkeypatch.setattr(http, "_encoder", Counting())
+    http.compact({"memories": [{"content": "x" * 1000}] * 4000, "total": 4000})
     assert max(written) < 2000
 
 
@@ -82,7 +82,7 @@ def test_an_answer_of_many_items_is_written_one_by_one(monkeypatch: pytest.Monke
     ],
 )
 def test_an_answer_in_pieces_is_the_same_json(body: Any) -> None:
-    assert reply.compact(body) == json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    assert http.compact(body) == json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
 @pytest.mark.usefixtures("restored")

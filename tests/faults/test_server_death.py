@@ -26,8 +26,8 @@ import os, socket, sys
 from pathlib import Path
 import uvicorn
 from faults.doors import open_door
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
 
 # A process a round, forked from one that has imported everything.
 for line in sys.stdin:

@@ -3,7 +3,7 @@
 import pytest
 
 from faults.connecting import HEAD, SECOND, App, connections, everything, serving, statuses
-from steeltrap.surfaces.cli.connections import Limits
+from steeltrap.servers.process.connections import Limits
 
 FEW = Limits(connections=4, probe_connections=2)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from steeltrap.errors import Unavailable
-from steeltrap.surfaces.cli.workers import supervise
+from steeltrap.servers.process.workers import supervise
 from worker_server import Connection, WorkerServer, is_alive, worker_server
 
 pytestmark = [

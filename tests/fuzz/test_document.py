@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faults.real_server import serving
-from steeltrap.surfaces.schemas import openapi
+from steeltrap.servers.schemas import openapi
 from steeltrap.toolsets import CATALOGUE
 
 HERE = Path(__file__).parent

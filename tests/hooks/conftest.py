@@ -12,15 +12,15 @@ from uuid import NAMESPACE_URL, uuid5
 
 import pytest
 
-from steeltrap.surfaces.hooks import server_file
-from steeltrap.surfaces.python import Memory, open_memory
+from steeltrap.client.in_process import Memory, open_memory
+from steeltrap.servers.hooks import server_file
 
 ROOT = Path(__file__).parents[2]
 RECORDED = Path(__file__).parent / "sessions"
 HOOK = (
-    "from steeltrap.surfaces.hooks import asking, command; asking.SERVER_SECONDS = {seconds}; "
+    "from steeltrap.servers.hooks import command, server_file; server_file.SERVER_SECONDS = {seconds}; "
     "command.ALL_SECONDS = {all_seconds}; "
-    "from steeltrap.surfaces.cli import main; main()"
+    "from steeltrap.cli import main; main()"
 )
 """A busy machine is no reason to give up here."""
 

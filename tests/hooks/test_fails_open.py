@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from hooks.conftest import Computer, recording
-from steeltrap.surfaces.hooks import server_file
-from steeltrap.surfaces.hooks.log import log
+from steeltrap.servers.hooks import server_file
+from steeltrap.servers.hooks.command import log
 
 PROMPT = {
     "session_id": "s1",
@@ -127,7 +127,7 @@ def _prove_and_hang(listener: socket.socket, server: server_file.RunningServer) 
 
 END = """
 import os, re, sys
-from steeltrap.surfaces.hooks import command
+from steeltrap.servers.hooks import command
 command.ALL_SECONDS = 0.5
 def hold(event, client, folder, out):
     if event == "prompt":
@@ -226,7 +226,7 @@ def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) 
         "    raise SystemExit\n"
         "os._exit = end\n"
         "sys.argv[1:] = ['hook', 'prompt']\n"
-        "from steeltrap.surfaces.cli import main\n"
+        "from steeltrap.cli import main\n"
         "main()\n"
     )
     subprocess.run(
@@ -238,20 +238,15 @@ def test_beside_a_server_nothing_of_the_product_is_imported(computer: Computer) 
         capture_output=True,
     )
     imported = (computer.home / "imported").read_text().split()
-    allowed = {"", ".version", ".surfaces", ".surfaces.cli", ".surfaces.hooks", ".surfaces.hooks.command"}
-    allowed |= {
-        ".surfaces.hooks.asking",
-        ".surfaces.hooks.server_file",
-        ".surfaces.hooks.log",
-        ".regular_files",
-    }
+    allowed = {"", ".version", ".regular_files", ".cli", ".servers", ".servers.hooks"}
+    allowed |= {".servers.hooks.command", ".servers.hooks.server_file"}
     assert {*imported} == {f"steeltrap{name}" for name in allowed} | {"False"}
 
 
 def test_where_the_system_has_no_fork_a_hook_works_by_a_process_of_its_own(computer: Computer, shop: Path) -> None:
     with computer.memory() as memory:
         memory.core.save(content="The staging database listens on port 5544.")
-    code = "import os; del os.fork\nfrom steeltrap.surfaces.hooks import command\ncommand.run('prompt')"
+    code = "import os; del os.fork\nfrom steeltrap.servers.hooks import command\ncommand.run('prompt')"
     given = json.dumps(PROMPT | {"cwd": str(shop)}).encode()
     done = subprocess.run(
         [sys.executable, "-c", code], input=given, env=computer.environ(), capture_output=True, check=False

@@ -12,10 +12,9 @@ import pytest
 from hooks.conftest import Computer, Recording
 from hooks.test_recorded_sessions import context, turns
 from steeltrap.project import project_of
-from steeltrap.surfaces.hooks import keeping, session_file
-from steeltrap.surfaces.hooks.answering import answer
-from steeltrap.surfaces.hooks.reading import Block
-from steeltrap.surfaces.hooks.session_file import Session
+from steeltrap.servers.hooks import answering, sessions
+from steeltrap.servers.hooks.answering import answer
+from steeltrap.servers.hooks.sessions import Block, Session
 
 
 class Killed(BaseException):
@@ -38,7 +37,7 @@ def test_a_hook_that_dies_between_two_steps_loses_and_doubles_nothing(
     computer: Computer, recorded: Recording, shop: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They die before they begin or behind a step, and are not run again: the next one, or session, makes up for it."""
-    append, note = keeping._append, Session.note
+    append, note = answering._append, Session.note
 
     def dies_behind_append(*arguments: object) -> None:
         append(*arguments)  # type: ignore[arg-type]
@@ -57,9 +56,9 @@ def test_a_hook_that_dies_between_two_steps_loses_and_doubles_nothing(
                 continue
             with monkeypatch.context() as patch:
                 if where == "appended":
-                    patch.setattr(keeping, "_append", dies_behind_append)
+                    patch.setattr(answering, "_append", dies_behind_append)
                 elif where == "noted":
-                    patch.setattr(session_file.Session, "note", dies_behind_note)
+                    patch.setattr(sessions.Session, "note", dies_behind_note)
                 try:
                     answer(door, "local", computer.data, event, asked)
                 except Killed:
@@ -115,7 +114,7 @@ def test_an_earlier_session_that_ends_every_hook_is_passed_over_after_some(
                 raise Killed
             return iter(())
 
-        monkeypatch.setattr(keeping, "blocks", dies)
+        monkeypatch.setattr(answering, "blocks", dies)
         ends = 0
         for number in range(5):
             given = {"session_id": f"s{number}", "cwd": str(shop)}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hooks.conftest import Computer
 from steeltrap.importers import Filing, chats
-from steeltrap.surfaces.hooks import reading
-from steeltrap.surfaces.hooks.session_file import Session
+from steeltrap.servers.hooks import sessions as reading
+from steeltrap.servers.hooks.sessions import Session
 
 MIB = 1024 * 1024
 

@@ -18,10 +18,10 @@ from faults.doors import open_door
 from hooks.conftest import Computer
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.hooks import hook_routes
-from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.hooks import asking, server_file
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.asgi.hooks import hook_routes
+from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.servers.hooks import server_file
 from surfaces.asgi import Request
 
 RUNNING = server_file.RunningServer("127.0.0.1", 8765, 1, "local", "a-made-up-token-of-43-characters")
@@ -173,8 +173,8 @@ def test_whoever_took_the_port_of_a_killed_server_gets_neither_token_nor_prompt(
     with socket.create_server(("127.0.0.1", 0)) as listener, Stranger(listener, answer) as stranger:
         left = RUNNING._replace(port=listener.getsockname()[1], process=os.getpid())
         server_file.write(str(tmp_path), left)
-        with pytest.raises(asking.NoServer):
-            asking.ask(str(tmp_path), "prompt", EVENT)
+        with pytest.raises(server_file.NoServer):
+            server_file.ask(str(tmp_path), "prompt", EVENT)
     assert stranger.received.startswith(b"GET /hooks/challenge/")
     assert RUNNING.token.encode() not in stranger.received
     assert b"Tea or coffee" not in stranger.received
@@ -186,8 +186,8 @@ def test_every_challenge_is_another_one(tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener, Stranger(listener, echo) as stranger:
             left = RUNNING._replace(port=listener.getsockname()[1], process=os.getpid())
             server_file.write(str(tmp_path), left)
-            with pytest.raises(asking.NoServer):
-                asking.ask(str(tmp_path), "prompt", EVENT)
+            with pytest.raises(server_file.NoServer):
+                server_file.ask(str(tmp_path), "prompt", EVENT)
         asked.add(stranger.received.split()[1])
     assert len(asked) == 2
 

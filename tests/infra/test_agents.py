@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from synthesised import STAGES, Template, synthesise, template, told
 
 from steeltrap.errors import InvalidInput
-from steeltrap.surfaces.schemas import schemas
+from steeltrap.servers.schemas import schemas
 from steeltrap.toolsets import CATALOGUE
 
 AGENT = "arn:aws:bedrock:eu-west-1:123456789012:agent/8ZXY0W8P1H"

@@ -20,7 +20,7 @@ from botocore.validate import ParamValidator
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from steeltrap.errors import InvalidInput
-from steeltrap.surfaces.aws_schemas import action_group, action_groups, agentcore
+from steeltrap.servers.schemas import action_group, action_groups, agentcore
 from steeltrap.tools import Tool, Toolset
 from steeltrap.toolsets import CATALOGUE
 

@@ -11,8 +11,8 @@ from synthesised import template
 from contracts.named_parts import named_parts, own_upkeep
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local as runtime
+from steeltrap.servers.aws_lambda.upkeep import index_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda.index import index_handler
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from synthesised import STAGES, synthesise, template, told
 from function_telemetry import telemetry_of
 from steeltrap import telemetry
 from steeltrap.errors import InvalidInput
+from steeltrap.servers.aws_lambda import ENVIRONMENT
+from steeltrap.servers.http import paths
 from steeltrap.stores.dynamodb.keys import memory_table, usage_table
-from steeltrap.surfaces.aws_lambda import ENVIRONMENT
-from steeltrap.surfaces.http.routes import paths
 from steeltrap.telemetry import Measure
 from steeltrap.toolsets import CATALOGUE
 

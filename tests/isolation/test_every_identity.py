@@ -13,14 +13,14 @@ from starlette.testclient import TestClient
 
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys, KeysOrTokens
+from steeltrap.servers.auth.identity import ClaimNames, Identity, TrustedHeaders
+from steeltrap.servers.auth.oidc import IssuerKeys, OidcTokens
+from steeltrap.servers.aws_lambda.agents import agent_handler
+from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
-from steeltrap.surfaces.auth.identity import ClaimNames, Identity, TrustedHeaders
-from steeltrap.surfaces.auth.oidc import IssuerKeys, OidcTokens
-from steeltrap.surfaces.aws_lambda.agent import agent_handler
-from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from steeltrap.tools import Tool
 from surfaces.callers import door_on
 from surfaces.events import GATEWAY, as_alb, as_gateway, as_messages, as_url, as_v1, as_v2

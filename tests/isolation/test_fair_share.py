@@ -17,13 +17,11 @@ from embedding import HashedWords
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.asgi.admission import Admission, CallThreads, FairShare
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.console import Console, console_routes, transfer
 from steeltrap.stores.sqlite import SqliteStore
-from steeltrap.surfaces.asgi.admission import Admission
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.call_threads import CallThreads
-from steeltrap.surfaces.asgi.fair_share import FairShare
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.console import Console, console_routes, transfer
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces.asgi import Request

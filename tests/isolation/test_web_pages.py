@@ -11,9 +11,9 @@ from clock import NOON
 from faults.doors import open_door
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.servers.auth.identity import LocalUser, TrustedHeaders
 from surfaces.asgi import Request
 
 PUBLIC = "https://memory.example"

@@ -7,7 +7,7 @@ from typing import IO
 
 import pytest
 
-from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
+from steeltrap.servers.aws_lambda.telemetry import Telemetry
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-_COMMAND = (sys.executable, "-c", "from steeltrap.surfaces.cli import main; main()", "serve", "--port", "0")
+_COMMAND = (sys.executable, "-c", "from steeltrap.cli import main; main()", "serve", "--port", "0")
 
 
 class Connection:

@@ -24,19 +24,19 @@ from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from embedding import HashedWords
+from steeltrap.cli.app import app as commands
+from steeltrap.client.in_process import Memory, open_memory
 from steeltrap.errors import SteeltrapError
 from steeltrap.invoke import Door
 from steeltrap.model import Caller
 from steeltrap.ports import Clock
 from steeltrap.runtime import local as runtime
 from steeltrap.runtime.local import open_door
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.aws_lambda.agents import agent_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.aws_lambda.agent import agent_handler
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.cli.app import app as commands
-from steeltrap.surfaces.python import Memory, open_memory
 from steeltrap.toolsets import CATALOGUE
 from surfaces.events import AGENT, GATEWAY, as_function, as_gateway, as_operation, as_v1, as_v2
 from surfaces.serving import served

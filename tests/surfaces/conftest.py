@@ -15,9 +15,9 @@ from function_telemetry import telemetry_of
 from steeltrap.invoke import Door
 from steeltrap.model import UserRef
 from steeltrap.ports import Deadline
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.aws_lambda.telemetry import Telemetry
 from surfaces.callers import opened
 from surfaces.serving import served
 

@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.mcp import create_server
+from steeltrap.servers.mcp import create_server
 
 ME = Caller(UserRef("ana"), "default")
 

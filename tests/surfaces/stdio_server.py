@@ -13,8 +13,8 @@ from pathlib import Path
 from embedding import HashedWords
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
+from steeltrap.servers.mcp import run_stdio
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.mcp import run_stdio
 
 folder, toolset, caller = sys.argv[1:]
 more = os.environ.get("TOOLS_OF_A_TEST")

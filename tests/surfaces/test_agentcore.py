@@ -11,10 +11,10 @@ import pytest
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.aws_lambda.agents import agent_handler
+from steeltrap.servers.aws_lambda.interceptor import interceptor_handler
+from steeltrap.servers.aws_lambda.telemetry import Handler, Telemetry
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda.agent import agent_handler
-from steeltrap.surfaces.aws_lambda.interceptor import interceptor_handler
-from steeltrap.surfaces.aws_lambda.telemetry import Handler, Telemetry
 from surfaces.conftest import Tell
 from surfaces.events import AGENT, GATEWAY, as_function, as_gateway, as_operation
 

@@ -16,10 +16,10 @@ from clock import SettableClock
 from steeltrap.errors import IdentityMissing, NotFound, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys, KeysOrTokens
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.http.routes import paths
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys, KeysOrTokens
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.http import paths
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served

@@ -16,8 +16,8 @@ from mcp_types import CallToolResult
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.bounded import MAX_TOKENS, bounded
-from steeltrap.surfaces.mcp import create_server, tool_result
+from steeltrap.servers.bounded import MAX_TOKENS, bounded
+from steeltrap.servers.mcp import create_server, tool_result
 from steeltrap.text.words import most_tokens
 from steeltrap.toolsets import CATALOGUE
 

@@ -12,11 +12,11 @@ import pytest
 from clock import SettableClock
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.aws_lambda import agentcore, bedrock, direct
-from steeltrap.surfaces.hooks import answering
-from steeltrap.surfaces.mcp import TIMEZONE
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.aws_lambda import agents, tools
+from steeltrap.servers.hooks import answering
+from steeltrap.servers.mcp import TIMEZONE
 from surfaces.callers import door_on
 from surfaces.mcp_client import ask
 from surfaces.serving import served
@@ -99,10 +99,10 @@ def test_over_mcp_meta_names_the_zone(door: Door) -> None:
 def test_an_event_of_a_function_names_the_zone(door: Door) -> None:
     arguments = {"query": QUESTION}
     invoked = {"toolset": "agent", "tool": "recall", "arguments": arguments, "caller": {"user_id": "ana"}}
-    body = direct.direct("search", lambda: door, {**invoked, "timezone": NEW_YORK})["body"]
+    body = tools.direct("search", lambda: door, {**invoked, "timezone": NEW_YORK})["body"]
     assert "Carla" in body
     assert "Bruno" not in body
-    wrong = direct.direct("search", lambda: door, {**invoked, "timezone": "Mars/Base"})
+    wrong = tools.direct("search", lambda: door, {**invoked, "timezone": "Mars/Base"})
     assert wrong["error"]["code"] == "invalid_input"
 
 
@@ -115,7 +115,7 @@ def test_a_bedrock_agents_session_names_the_zone(door: Door) -> None:
         "parameters": [{"name": "query", "type": "string", "value": QUESTION}],
         "sessionAttributes": {"user_id": "ana", "timezone": NEW_YORK},
     }
-    answer = json.dumps(bedrock.answer(lambda: door, "agent", ("A1",), event))
+    answer = json.dumps(agents.answer_agent(lambda: door, "agent", ("A1",), event))
     assert "Carla" in answer
     assert "Bruno" not in answer
 
@@ -127,8 +127,8 @@ def test_an_agentcore_gateways_header_names_the_zone(door: Door) -> None:
         "bedrockAgentCoreGatewayId": "G1",
         "bedrockAgentCorePropagatedHeaders": headers,
     }
-    assert agentcore.gateway_call(SimpleNamespace(client_context=SimpleNamespace(custom=said))) == said
-    answer = json.dumps(agentcore.answer(lambda: door, "agent", ("G1",), {"query": QUESTION}, said))
+    assert agents.gateway_call(SimpleNamespace(client_context=SimpleNamespace(custom=said))) == said
+    answer = json.dumps(agents.answer_gateway(lambda: door, "agent", ("G1",), {"query": QUESTION}, said))
     assert "Carla" in answer
     assert "Bruno" not in answer
 
@@ -145,7 +145,7 @@ def test_a_hook_sends_the_machines_zone(door: Door, tmp_path: Path) -> None:
 
 
 def test_the_console_shows_days_where_the_browser_is(door: Door) -> None:
-    from steeltrap.surfaces.console import Console, console_routes
+    from steeltrap.servers.console import Console, console_routes
 
     app = create_app(
         door,

@@ -18,12 +18,12 @@ import pytest
 from clock import SettableClock
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.auth.identity import LocalUser, TrustedHeaders
-from steeltrap.surfaces.console import Console, Sessions, console_routes, open_secret
-from steeltrap.surfaces.console.rows import when
-from steeltrap.surfaces.console.sessions import SignInNeeded
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.servers.auth.identity import LocalUser, TrustedHeaders
+from steeltrap.servers.console import Console, Sessions, console_routes, open_secret
+from steeltrap.servers.console.rendering import when
+from steeltrap.servers.console.sessions import SignInNeeded
 from steeltrap.version import VERSION
 from surfaces.asgi import Request
 from surfaces.callers import door_on

@@ -15,10 +15,10 @@ import pytest
 from steeltrap.engine.quota import Quotas
 from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
-from steeltrap.surfaces.asgi.admission import Admitted
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.api_keys import ApiKeys
-from steeltrap.surfaces.console import Console, Sessions, console_routes, uploads
+from steeltrap.servers.asgi.admission import Admitted
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.api_keys import ApiKeys
+from steeltrap.servers.console import Console, Sessions, console_routes, uploads
 from surfaces.callers import door_on
 from surfaces.serving import served
 from surfaces.test_console import Browser, clock, dropped, guarded, keys, sessions, sign_in

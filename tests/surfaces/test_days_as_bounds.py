@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from clock import SettableClock
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.mcp import TIMEZONE
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.mcp import TIMEZONE
 from steeltrap.text.dates import day_in, first_day, start_of
 from surfaces.callers import door_on
 from surfaces.mcp_client import ask

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from embedding import HashedWords
+from steeltrap.cli.app import app
 from steeltrap.embedders.calibration import CALIBRATION_TEXTS, CONVERSATION, JAPANESE_TEXTS
 from steeltrap.invoke import Door, Result
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime.local import open_door
 from steeltrap.settings import Settings
-from steeltrap.surfaces.cli.app import app
 
 ANA = Caller(UserRef("ana"), "default")
 

@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from secret_examples import token
+from steeltrap.cli.app import app
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.cli.app import app
-from steeltrap.surfaces.schemas import FORMATS, openapi, schemas
+from steeltrap.servers.schemas import FORMATS, openapi, schemas
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import SURFACES, Connected, direct
 from surfaces.refusals import BAD, MENDED, OWN_ID, UNKNOWN, Case

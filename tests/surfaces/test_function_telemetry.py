@@ -15,13 +15,12 @@ import pytest
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.servers.aws_lambda.stream import stream_handler
+from steeltrap.servers.aws_lambda.telemetry import Telemetry, level_of
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.upkeep import index_handler, maintenance_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
-from steeltrap.surfaces.aws_lambda.index import index_handler
-from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
-from steeltrap.surfaces.aws_lambda.stream import stream_handler
-from steeltrap.surfaces.aws_lambda.telemetry import Telemetry, level_of
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT
 from surfaces.conftest import FailingStore, Tell
 from surfaces.events import as_alb, as_messages, as_url, as_v1, as_v2
@@ -192,7 +191,7 @@ def test_what_the_whole_surfaces_refuse_is_told_of(door: Door, telemetry: Teleme
 _START = """
 import importlib.util, json, os, random, socket, sys
 from pathlib import Path
-import steeltrap.surfaces.aws_lambda.asgi, steeltrap.surfaces.asgi.app, steeltrap.surfaces.asgi.mcp_http
+import steeltrap.servers.aws_lambda.asgi, steeltrap.servers.asgi.app, steeltrap.servers.asgi.mcp_http
 
 def refuse(*_, **__):
     raise AssertionError("a function starts without connections and without chance")

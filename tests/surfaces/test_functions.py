@@ -25,7 +25,7 @@ def test_every_operation_has_a_function_and_every_function_an_operation() -> Non
 def test_a_function_says_only_which_operation_it_serves(operation: str) -> None:
     lines = (FUNCTIONS / operation / "handler.py").read_text().split("\n")
     assert [line for line in lines if line] == [
-        "from steeltrap.surfaces.aws_lambda.tools import tool_handler",
+        "from steeltrap.servers.aws_lambda.tools import tool_handler",
         f'handler = tool_handler("{operation}")',
     ]
 
@@ -45,7 +45,7 @@ def test_a_function_loads_without_a_store(name: str, monkeypatch: pytest.MonkeyP
     ("environment", "is_patient"), [({"AWS_LAMBDA_RUNTIME_API": "127.0.0.1:9001"}, True), ({}, False)]
 )
 def test_only_in_a_function_garbage_is_looked_for_seldom(environment: dict[str, str], is_patient: bool) -> None:
-    asked = "import gc; a = gc.get_threshold(); import steeltrap.surfaces.aws_lambda; print(gc.get_threshold() != a)"
+    asked = "import gc; a = gc.get_threshold(); import steeltrap.servers.aws_lambda; print(gc.get_threshold() != a)"
     told = subprocess.run(
         [sys.executable, "-c", asked], env=environment, cwd=ROOT / "shared", capture_output=True, text=True, check=True
     )

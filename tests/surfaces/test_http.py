@@ -16,13 +16,11 @@ from secret_examples import token
 from steeltrap.errors import Internal, SteeltrapError, Throttled, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Outcome, OutcomeKind, UserRef
-from steeltrap.surfaces.asgi.admission import MAX_IDENTIFIED_AT_ONCE
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.call_threads import CallThreads
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.http.problem import STATUS
-from steeltrap.surfaces.http.reply import error_reply, outcome_headers
-from steeltrap.surfaces.schemas import openapi
+from steeltrap.servers.asgi.admission import MAX_IDENTIFIED_AT_ONCE, CallThreads
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.http import STATUS, error_reply, outcome_headers
+from steeltrap.servers.schemas import openapi
 from steeltrap.tools import MAX_BODY_BYTES
 from steeltrap.toolsets import CATALOGUE
 from surfaces.conftest import FailingStore

@@ -8,8 +8,8 @@ import pytest
 
 from steeltrap.errors import IdentityMissing, InvalidInput
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import Authorizer, ClaimNames, LocalUser, TrustedHeaders
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import Authorizer, ClaimNames, LocalUser, TrustedHeaders
 from surfaces.callers import opened
 from surfaces.serving import served
 

@@ -17,8 +17,8 @@ from steeltrap.errors import Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Deadline
-from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
 from surfaces.callers import ROOT, opened
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2

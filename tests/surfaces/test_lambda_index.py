@@ -14,9 +14,9 @@ from contracts.named_parts import named_parts, own_upkeep
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, UserRef
 from steeltrap.runtime import local as runtime
+from steeltrap.servers.aws_lambda import upkeep as lambda_index
+from steeltrap.servers.aws_lambda.upkeep import index_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda import index as lambda_index
-from steeltrap.surfaces.aws_lambda.index import index_handler
 
 
 class Context:

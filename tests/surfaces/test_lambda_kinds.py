@@ -7,9 +7,9 @@ import pytest
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.aws_lambda.tools import tool_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
 from surfaces.events import ARN, as_alb, as_messages, as_url, as_v1, as_v2
 
 SAVE = "/v1/core/save"

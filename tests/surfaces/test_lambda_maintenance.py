@@ -14,8 +14,8 @@ from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.ports import Deadline
 from steeltrap.runtime.local import open_door
+from steeltrap.servers.aws_lambda.upkeep import maintenance_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
 
 
 @dataclass

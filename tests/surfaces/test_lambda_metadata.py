@@ -9,8 +9,8 @@ from mcp.shared.auth import ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed
 
 from steeltrap.errors import InvalidInput
+from steeltrap.servers.aws_lambda.metadata import metadata_handler
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.aws_lambda.metadata import metadata_handler
 from steeltrap.toolsets import CATALOGUE
 from surfaces.events import as_v2
 

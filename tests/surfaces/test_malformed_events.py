@@ -12,13 +12,12 @@ import pytest
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
-from steeltrap.surfaces.aws_lambda.index import index_handler
-from steeltrap.surfaces.aws_lambda.maintenance import maintenance_handler
-from steeltrap.surfaces.aws_lambda.stream import stream_handler
-from steeltrap.surfaces.aws_lambda.telemetry import Telemetry
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.servers.aws_lambda.stream import stream_handler
+from steeltrap.servers.aws_lambda.telemetry import Telemetry
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.aws_lambda.upkeep import index_handler, maintenance_handler
 from surfaces.conftest import Tell
 from surfaces.events import as_alb, as_url, as_v1, as_v2
 

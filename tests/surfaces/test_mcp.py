@@ -18,7 +18,7 @@ from mcp_types import INVALID_PARAMS
 from steeltrap.errors import NotFound
 from steeltrap.invoke import Door
 from steeltrap.ranking.budget import estimate_tokens
-from steeltrap.surfaces.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
+from steeltrap.servers.mcp import IDEMPOTENCY_KEY, OUTCOME, create_server
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 from surfaces.mcp_client import ME, ask
@@ -133,7 +133,7 @@ def test_what_is_no_message_is_a_bad_request(local: httpx.Client, body: bytes) -
 def test_only_protocol_reaches_stdout_and_noise_on_stdin_is_survived(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from surfaces.callers import door_on\n"
-        "from steeltrap.surfaces.mcp import run_stdio; from steeltrap.model import Caller, UserRef\n"
+        "from steeltrap.servers.mcp import run_stdio; from steeltrap.model import Caller, UserRef\n"
         "door = door_on(Path(sys.argv[1])); check = door.embedder.embed\n"
         "def loud(*a, **k): print('noise'); return check(*a, **k)\n"
         "door.embedder.embed = loud\n"

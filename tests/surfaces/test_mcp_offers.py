@@ -15,7 +15,7 @@ from mcp_types import INVALID_PARAMS, INVALID_REQUEST
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Permissions, UserRef
-from steeltrap.surfaces import mcp as surface
+from steeltrap.servers import mcp
 from surfaces.mcp_client import ME, ask
 
 OTHER = Caller(UserRef("ben"), "default")
@@ -174,7 +174,7 @@ def test_an_unknown_toolset_names_what_there_is(local: httpx.Client, path: str) 
 
 
 def test_a_slow_call_reports_progress_until_it_is_done(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surface, "_PROGRESS_SECONDS", 0.001)
+    monkeypatch.setattr(mcp, "_PROGRESS_SECONDS", 0.001)
     reported, embed = Event(), door.embedder.embed
 
     def slow(*given: Any, **named: Any) -> Any:

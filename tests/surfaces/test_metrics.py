@@ -11,11 +11,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.invoke import Door
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.asgi.telemetry import Metrics, RequestLog, metrics_route
+from steeltrap.servers.auth.identity import Identity, LocalUser, TrustedHeaders
 from steeltrap.stores.sqlite import SqliteStore
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.metrics import Metrics, metrics_route
-from steeltrap.surfaces.asgi.request_log import RequestLog
-from steeltrap.surfaces.auth.identity import Identity, LocalUser, TrustedHeaders
 from steeltrap.toolsets import CATALOGUE
 from surfaces.serving import served
 from worker_server import worker_server

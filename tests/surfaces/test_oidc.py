@@ -21,10 +21,10 @@ from mcp.shared.auth_utils import check_resource_allowed
 from steeltrap.errors import IdentityMissing, InvalidInput, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.asgi.protected_resource import ProtectedResource
-from steeltrap.surfaces.auth.identity import ClaimNames
-from steeltrap.surfaces.auth.oidc import KEYS_SECONDS, PAUSE_SECONDS, IssuerKeys, OidcTokens
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.asgi.protected_resource import ProtectedResource
+from steeltrap.servers.auth.identity import ClaimNames
+from steeltrap.servers.auth.oidc import KEYS_SECONDS, PAUSE_SECONDS, IssuerKeys, OidcTokens
 from surfaces.issuer import AUDIENCE, Issuer, issuing, private_key, public_jwk
 from surfaces.serving import served
 

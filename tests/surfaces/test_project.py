@@ -265,7 +265,6 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
         "steeltrap",
         "steeltrap.text",
         "steeltrap.text.remotes",
-        "steeltrap.surfaces",
         "steeltrap.project",
         "steeltrap.regular_files",
         "steeltrap.version",

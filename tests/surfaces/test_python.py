@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 import steeltrap
 from embedding import HashedWords
+from steeltrap.cli.app import app
+from steeltrap.client.in_process import open_memory
 from steeltrap.errors import InvalidInput, NotFound
 from steeltrap.model import OutcomeKind
 from steeltrap.runtime import local as runtime
-from steeltrap.surfaces.cli.app import app
-from steeltrap.surfaces.python import open_memory
 from steeltrap.toolsets import CATALOGUE
 
 

@@ -15,7 +15,7 @@ from docs.stub import STUB
 from pydantic import ConfigDict, TypeAdapter
 
 from embedding import HashedWords
-from steeltrap.surfaces.python import open_memory
+from steeltrap.client.in_process import open_memory
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import ROOT
 from surfaces.scenarios import SCENARIOS
@@ -69,14 +69,14 @@ def test_a_type_checker_takes_right_calls_and_refuses_each_wrong_one(tmp_path: P
 
 @pytest.mark.slow
 def test_the_module_beside_its_types_is_checked_too() -> None:
-    assert mypy("shared/steeltrap/surfaces/python.py") == ""
+    assert mypy("shared/steeltrap/client/in_process.py") == ""
 
 
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The types as a module, whose dictionaries may be validated: no key too few or too many, nothing converted."""
-    module = ModuleType("steeltrap.surfaces.python_types")
-    module.__package__ = "steeltrap.surfaces"
+    module = ModuleType("steeltrap.client.in_process_types")
+    module.__package__ = "steeltrap.client"
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile("from __future__ import annotations\n" + STUB.read_text(), str(STUB), "exec"), module.__dict__)
     for each in vars(module).values():
@@ -115,5 +115,5 @@ def test_the_wheel_brings_the_types(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        assert {"steeltrap/py.typed", "steeltrap/surfaces/python.pyi"} <= set(archive.namelist())
-        assert archive.read("steeltrap/surfaces/python.pyi") == STUB.read_bytes()
+        assert {"steeltrap/py.typed", "steeltrap/client/in_process.pyi"} <= set(archive.namelist())
+        assert archive.read("steeltrap/client/in_process.pyi") == STUB.read_bytes()

@@ -13,17 +13,17 @@ from mcp.client import Client
 
 from clock import SettableClock
 from embedding import HashedWords
+from steeltrap.client.in_process import Memory
 from steeltrap.engine.saving import save as engine_save
 from steeltrap.errors import InvalidInput, Throttled, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, Draft, UserRef
 from steeltrap.runtime.local import open_door
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.mcp import create_server
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.mcp import create_server
-from steeltrap.surfaces.python import Memory
 from surfaces.events import as_messages, as_v1, as_v2
 from surfaces.serving import served
 

@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 
 from steeltrap.errors import InvalidInput
 from steeltrap.model import Caller, OutcomeKind, UserRef
-from steeltrap.surfaces.http.reply import answer, refusal_reply
-from steeltrap.surfaces.schemas import FORMATS, openapi, schemas
+from steeltrap.servers.http import answer, refusal_reply
+from steeltrap.servers.schemas import FORMATS, openapi, schemas
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces.callers import door_on

@@ -11,10 +11,10 @@ from mcp.client import Client
 
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.surfaces.asgi.app import create_app
-from steeltrap.surfaces.auth.identity import LocalUser
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.mcp import create_server
+from steeltrap.servers.asgi.app import create_app
+from steeltrap.servers.auth.identity import LocalUser
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.mcp import create_server
 from surfaces.conftest import FailingStore
 from surfaces.events import as_v1, as_v2
 from surfaces.serving import served

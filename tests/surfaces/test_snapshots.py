@@ -24,7 +24,7 @@ import snapshot_restore_py
 for hook, arguments, named in reversed(snapshot_restore_py.get_before_snapshot()):
     hook(*arguments, **named)
 
-from steeltrap.surfaces.aws_lambda.opening import opened_door
+from steeltrap.servers.aws_lambda.tools import opened_door
 door = opened_door()
 assert door.embedder._model is not None
 clients = door.store.tables._clients

@@ -13,15 +13,15 @@ from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from docs import generate, stub
+from steeltrap.cli.app import app as commands
+from steeltrap.client.in_process import open_memory
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.servers.auth.identity import TrustedHeaders
+from steeltrap.servers.aws_lambda.asgi import app_handler, mcp_handler
+from steeltrap.servers.aws_lambda.tools import tool_handler
+from steeltrap.servers.schemas import FORMATS, GROUP_FORMATS
 from steeltrap.settings import read_settings
-from steeltrap.surfaces.auth.identity import TrustedHeaders
-from steeltrap.surfaces.aws_lambda.asgi import app_handler, mcp_handler
-from steeltrap.surfaces.aws_lambda.tools import tool_handler
-from steeltrap.surfaces.cli.app import app as commands
-from steeltrap.surfaces.python import open_memory
-from steeltrap.surfaces.schemas import FORMATS, GROUP_FORMATS
 from steeltrap.tools import Tool
 from steeltrap.toolsets import CATALOGUE
 from surfaces import throwaway

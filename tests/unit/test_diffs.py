@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steeltrap.surfaces.console import diffs
-from steeltrap.surfaces.console.diffs import STEPS, Budget, Piece, difference
+from steeltrap.servers.console import reading
+from steeltrap.servers.console.reading import STEPS, Budget, Piece, difference
 
 HAN = "".join(chr(0x4E00 + 7 * i % 4001) for i in range(10_900))
 texts = st.lists(st.sampled_from(["a", "b", " ", "\n", "我", "住", "12", ".", "x\n"]), max_size=40).map("".join)
@@ -73,7 +73,7 @@ def test_a_difference_makes_no_more_comparisons_than_it_may(
         made.append(Budget(steps))
         return made[-1]
 
-    monkeypatch.setattr(diffs, "Budget", budget)
+    monkeypatch.setattr(reading, "Budget", budget)
     pieces = difference(old, new, 20_000)
     assert made[0].left > -60_000, "one round goes on to its end: a step per diagonal and letter"
     assert joined(pieces, "same", "gone") == old

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import steeltrap
 from steeltrap import settings
+from steeltrap.cli import configuration
 from steeltrap.importers import chats, markdown
 from steeltrap.ranking import choosing
-from steeltrap.surfaces.cli import configuration
-from steeltrap.surfaces.console import diffs
+from steeltrap.servers.console import reading
 from support.backtracking import superlinear
 
 ROOT = Path(steeltrap.__file__).parent
@@ -34,8 +34,8 @@ class Use(NamedTuple):
 
 AT_RUN_TIME: dict[str, list[dict[str, Any]]] = {
     "ranking/choosing.py": [{"pattern": pattern} for pattern in choosing._PATTERNS.values()],
-    "surfaces/cli/clients/toml_text.py": [{"section": "mcp_servers", "name": "steeltrap"}],
-    "surfaces/console/text.py": [{"wanted": ["a", "aa", "ab", "字"]}],
+    "cli/client_files.py": [{"section": "mcp_servers", "name": "steeltrap"}],
+    "servers/console/rendering.py": [{"wanted": ["a", "aa", "ab", "字"]}],
 }
 """Values of the names that a pattern is made of when it is used, by module."""
 SHORT = {
@@ -228,7 +228,7 @@ def test_what_was_replaced_by_a_linear_pattern_is_found_as_before(text: str) -> 
 @given(spaced)
 def test_words_of_one_script_are_compared_as_before(text: str) -> None:
     before = re.compile(r"[^\W\d_]+(?<![\u3040-\u30ff\u4e00-\u9fff])|\d+|\s+|.", re.DOTALL)
-    assert diffs._WORD.findall(text) == before.findall(text)
+    assert reading._WORD.findall(text) == before.findall(text)
 
 
 @given(

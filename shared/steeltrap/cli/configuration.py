@@ -1,0 +1,277 @@
+"""config, keys and embedder: the settings that hold, the API keys that a server admits, a model's folder."""
+
+import re
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any, Final
+from unicodedata import category
+
+import typer
+
+from ..errors import InvalidInput
+from ..model import UserRef
+from . import terminal
+from .terminal import say, write_json
+
+if TYPE_CHECKING:
+    from datetime import datetime, tzinfo
+
+    from ..model import JsonObject
+    from ..ports import Embedder
+    from ..servers.auth.api_keys import ApiKey, ApiKeys
+    from ..settings import Settings
+
+_HIDDEN: Final = "********"
+_CREDENTIALS: Final = re.compile(r"://[^/?#]*@")
+_QUERY: Final = re.compile(r"[?#].*")
+
+
+def config(
+    data: terminal.Data = None, user: terminal.User = None, agent: terminal.Agent = None, as_json: terminal.Json = False
+) -> None:
+    """Print every setting that holds, and whether it is a default or comes from the environment or an option.
+
+    Secrets are masked. Set a variable of this name to change a setting.
+    """
+    from ..settings import PREFIX, read_settings
+
+    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
+    given = {"data": data, "user": user, "agent": agent}
+    rows = []
+    for name in type(settings).model_fields:
+        source = "default"
+        if name in settings.model_fields_set:
+            source = "environment" if given.get(name) is None else "option"
+        rows.append({"name": PREFIX + name.upper(), "value": _shown(settings, name), "source": source})
+    if as_json:
+        write_json(rows)
+        return
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        value = "" if row["value"] is None else str(row["value"])
+        line = f"{row['name']:{width}}  {row['source']:11}  {value}".rstrip()
+        say((line, "" if row["source"] == "default" else "bold"))
+
+
+def _shown(settings: "Settings", name: str) -> Any:
+    """A setting's value, without what only its reader may know."""
+    value = settings.model_dump(mode="json", include={name})[name]
+    if not isinstance(value, str):
+        return value
+    if "://" in value:  # an address may have a password, and a key in its query
+        return _QUERY.sub(f"?{_HIDDEN}", _CREDENTIALS.sub(f"://{_HIDDEN}@", value))
+    return _HIDDEN if value and not type(settings).model_fields[name].repr else value
+
+
+_UNSHOWN: Final = ("Cc", "Cs", "Zl", "Zp")
+
+
+def register_keys(app: typer.Typer) -> None:
+    keys = typer.Typer(help="API keys for `steeltrap serve --auth keys`.", no_args_is_help=True, rich_markup_mode=None)
+    for name, command in (("add", add_key), ("list", list_keys), ("revoke", revoke_key)):
+        keys.command(name)(command)
+    app.add_typer(keys, name="keys")
+
+
+def add_key(
+    user: Annotated[str, typer.Option("--user", metavar="ID", help="The user whose memories the key opens.")],
+    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant.")] = "",
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="ID", help="The agent's id in calls with this key.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="TEXT", help="What the key is for; shown by `keys list`.")
+    ] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow only tools that change nothing.")] = False,
+    untrusted: Annotated[
+        bool, typer.Option("--untrusted", help="Mark what is written with this key as untrusted.")
+    ] = False,
+    toolset: Annotated[
+        list[str] | None, typer.Option("--toolset", metavar="NAME", help="Allow only this toolset; can be repeated.")
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires", metavar="DATE", help="When the key expires: a date, at whose start it does, or a time in UTC."
+        ),
+    ] = None,
+    as_json: terminal.Json = False,
+    data: terminal.Data = None,
+) -> None:
+    """Create a key and print it.
+
+    The key is shown only once, because only a digest of it is stored. A running server accepts it at once.
+    """
+    from ..invoke import identified
+    from ..model import Caller, Permissions
+    from ..runtime.clock import SystemClock
+    from ..toolsets import CATALOGUE
+
+    for option, given in (("--user", user), ("--tenant", tenant), ("--agent", agent or ""), ("--name", name)):
+        if any(category(character) in _UNSHOWN for character in given):
+            raise InvalidInput(f"{option} contains a control character or line break; remove it.")
+    permissions = Permissions(read_only=read_only, toolsets=tuple(dict.fromkeys(toolset or ())), untrusted=untrusted)
+    for named in permissions.toolsets:
+        CATALOGUE.toolset(named)
+    now = SystemClock().now()
+    caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
+    key, secret = _keys(data).add(
+        caller, name, now, None if expires is None else _expiry(expires, now, _settings(data).zone)
+    )
+    if as_json:
+        write_json({"key": secret, **_key_shown(key)})
+        return
+    say(secret)
+    say(
+        f"It opens the memories of {user} and is not shown again. To revoke it: `steeltrap keys revoke {key.id}`.",
+        error=True,
+    )
+
+
+def list_keys(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
+    """List the keys, oldest first, with their users and permissions.
+
+    The keys themselves are not stored.
+    """
+    from ..runtime.clock import SystemClock
+
+    now = SystemClock().now()
+    zone, known = _settings(data).zone, _keys(data).all()
+    if as_json:
+        write_json([_key_shown(key) for key in known])
+        return
+    for key in known:
+        parts = [f"user {key.user_id}"]
+        parts += [f"tenant {key.tenant}"] if key.tenant else []
+        parts += [f"agent {key.agent_id}"] if key.agent_id else []
+        parts += [f"toolset {toolset}" for toolset in key.permissions.toolsets]
+        parts += ["read only"] if key.permissions.read_only else []
+        parts += ["untrusted"] if key.permissions.untrusted else []
+        if key.expires_at:
+            parts.append(f"{'expired' if key.has_expired(now) else 'expires'} {_time(key.expires_at, zone)}")
+        say((key.id, "bold"), f"  {_time(key.created_at, zone)}  {', '.join(parts)}  {key.name}".rstrip())
+    if not known:
+        say("No API keys. Create one with `steeltrap keys add --user ID`.", error=True)
+
+
+def revoke_key(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, from `keys list`.")],
+    data: terminal.Data = None,
+) -> None:
+    """Revoke a key: a running server refuses it from the next call on."""
+    _keys(data).revoke(id)
+    say(f"The key {id} is revoked.")
+
+
+def _key_shown(key: "ApiKey") -> "JsonObject":
+    return {
+        "id": key.id,
+        "user": key.user_id,
+        "tenant": key.tenant,
+        "agent": key.agent_id,
+        "name": key.name,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at or None,
+        "read_only": key.permissions.read_only,
+        "untrusted": key.permissions.untrusted,
+        "toolsets": list(key.permissions.toolsets) or None,
+    }
+
+
+def _expiry(given: str, now: "datetime", zone: "tzinfo | None") -> "datetime":
+    from ..record import read_time
+
+    try:
+        time = read_time(given, zone)
+    except ValueError as error:
+        raise InvalidInput(f"--expires {error}.") from None
+    if time <= now:
+        raise InvalidInput("--expires must be in the future; a date alone means the start of that day.")
+    return time
+
+
+def _time(written: str, zone: "tzinfo | None") -> str:
+    from ..text.dates import minute_text, read
+
+    return minute_text(read(written), zone)
+
+
+def _settings(data: terminal.Data) -> "Settings":
+    from ..settings import read_settings
+
+    return read_settings(data=data and data.expanduser())
+
+
+def _keys(data: terminal.Data) -> "ApiKeys":
+    from ..servers.process.authentication import api_keys
+
+    return api_keys(_settings(data))
+
+
+_SAMPLE_QUERY: Final = "Which city did my sister say that she wants to move to?"
+_TIMES: Final = 9
+
+
+def register_embedder(app: typer.Typer) -> None:
+    embedder = typer.Typer(help="Embedding models in folders.", no_args_is_help=True, rich_markup_mode=None)
+
+    @embedder.callback()
+    def _alone() -> None:
+        """Embedding models in folders."""  # Typer would make a lone command the whole group
+
+    embedder.command("add")(add_embedder)
+    app.add_typer(embedder, name="embedder")
+
+
+def add_embedder(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with model.onnx and tokenizer.json.")],
+    name: Annotated[str | None, typer.Option("--name", help="Name of the model. Default: the folder's.")] = None,
+    query_prefix: Annotated[
+        str | None, typer.Option("--query-prefix", metavar="TEXT", help='Prefix for queries, such as "query: ".')
+    ] = None,
+    document_prefix: Annotated[
+        str | None, typer.Option("--document-prefix", metavar="TEXT", help='Prefix for texts, such as "passage: ".')
+    ] = None,
+    pooling: Annotated[
+        str | None, typer.Option("--pooling", metavar="mean|first", help="How token vectors become one. Default: mean.")
+    ] = None,
+    longest_tokens: Annotated[
+        int | None, typer.Option("--longest-tokens", metavar="N", help="Longer texts are cut. Default: 256.")
+    ] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Check and calibrate a model, and write its embedder.json.
+
+    The model's card says which prefixes and which pooling it needs. Files that change later are rejected by their
+    checksums.
+    """
+    from ..runtime import local as runtime
+
+    folder = folder.expanduser().resolve()
+    given = {
+        "name": name,
+        "query_prefix": query_prefix,
+        "document_prefix": document_prefix,
+        "pooling": pooling,
+        "longest_tokens": longest_tokens,
+    }
+    embedder = runtime.add_embedder(folder, given)
+    query_ms = round(_query_ms(embedder), 1)
+    if as_json:
+        levels = {"unrelated": embedder.unrelated, "novel": embedder.novel, "slope": embedder.slope}
+        done = {"name": embedder.name, "dimension": embedder.dimension, **levels, "query_ms": query_ms}
+        write_json({**done, "folder": str(folder)})
+        return
+    say(f"Added {embedder.name}: {embedder.dimension} dimensions, {query_ms:g} ms per query.")
+    say(f"Use it with STEELTRAP_EMBEDDER=onnx STEELTRAP_EMBEDDER_MODEL={folder}", error=True)
+    say("If memories are stored already, run `steeltrap reembed` with these settings.", error=True)
+
+
+def _query_ms(embedder: "Embedder") -> float:
+    taken = []
+    for _ in range(_TIMES):
+        begun = time.perf_counter()
+        embedder.embed([_SAMPLE_QUERY], purpose="query", timeout=60)
+        taken.append(1000 * (time.perf_counter() - begun))
+    return median(taken)

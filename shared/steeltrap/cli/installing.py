@@ -1,0 +1,217 @@
+"""install: which entries each MCP client gets in which of its files, shown before they are written.
+
+Claude Code: code.claude.com/docs/en/mcp and /hooks. Codex: developers.openai.com/codex/mcp and /hooks. Cursor:
+cursor.com/docs/context/mcp and /docs/hooks. Gemini CLI: docs/tools/mcp-server.md in google-gemini/gemini-cli. VS Code:
+code.visualstudio.com/docs/copilot/reference/mcp-configuration.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from ..errors import Unavailable
+from . import terminal
+from .terminal import confirm, say
+
+Keys = tuple[str, ...]
+NAME: Final = "steeltrap"
+SECONDS: Final = 15
+"""How long a client waits for a hook. Hooks end sooner by themselves."""
+CLIENTS: Final = ("claude-code", "codex", "cursor", "claude-desktop", "vscode", "gemini")
+
+_EVENTS: Final = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "prompt",
+    "Stop": "stop",
+    "PreCompact": "pre-compact",
+}
+_HOOKS: Final[Mapping[str, Mapping[str, str]]] = {
+    "claude-code": {**_EVENTS, "SessionEnd": "session-end"},
+    "codex": _EVENTS,
+    "cursor": {
+        "sessionStart": "session-start",
+        "beforeSubmitPrompt": "prompt",
+        "stop": "stop",
+        "afterAgentResponse": "stop",
+        "preCompact": "pre-compact",
+        "sessionEnd": "session-end",
+    },
+}
+_HOOK: Final = re.compile(r"(?:^|[\s/\\\"'])steeltrap(?:\.exe)?[\"']?\s+hook\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a client's file that is ours: a server, or a hook for each event. `defaults` go into a new file."""
+
+    path: Path
+    server: tuple[Keys, dict[str, Any]] | None = None
+    hooks: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where clients keep their files."""
+
+    home: Path
+    environment: Mapping[str, str]
+    platform: str = sys.platform
+
+    def folder(self, variable: str, *otherwise: str) -> Path:
+        named = self.environment.get(variable)
+        return Path(named).expanduser() if named else self.home.joinpath(*otherwise)
+
+    def application(self, *names: str) -> Path:
+        """Where a desktop program keeps its settings."""
+        if self.platform == "darwin":
+            return self.home.joinpath("Library", "Application Support", *names)
+        if self.platform == "win32":
+            return self.folder("APPDATA", "AppData", "Roaming").joinpath(*names)
+        return self.folder("XDG_CONFIG_HOME", ".config").joinpath(*names)
+
+
+def parts_of(client: str, command: Sequence[str], machine: Machine, *, data: Path | None, hooks: bool) -> list[Part]:
+    """The parts of one of CLIENTS. `command` starts steeltrap; `data` is a folder of memories of the user's choice."""
+    beside = ["--data", str(data)] if data else []
+    program, *first = command
+    server: dict[str, Any] = {"command": program, "args": [*first, "mcp", *beside]}
+    if client == "claude-code":
+        own = machine.environment.get("CLAUDE_CONFIG_DIR")
+        servers = (Path(own).expanduser() if own else machine.home) / ".claude.json"
+        file = machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
+        parts = [
+            Part(servers, (("mcpServers", NAME), {"type": "stdio", **server})),
+            Part(file, hooks=_hooks(client, command, beside)),
+        ]
+    elif client == "codex":
+        folder = machine.folder("CODEX_HOME", ".codex")
+        parts = [
+            Part(folder / "config.toml", (("mcp_servers", NAME), server)),
+            Part(folder / "hooks.json", hooks=_hooks(client, command, beside)),
+        ]
+    elif client == "cursor":
+        # Cursor starts servers outside of the folder that it works in.
+        server["args"] += ["--project", "${workspaceFolder}"]
+        parts = [
+            Part(machine.home / ".cursor" / "mcp.json", (("mcpServers", NAME), server)),
+            Part(machine.home / ".cursor" / "hooks.json", None, _hooks(client, command, beside), {"version": 1}),
+        ]
+    elif client == "claude-desktop":
+        file = machine.application("Claude", "claude_desktop_config.json")
+        parts = [Part(file, (("mcpServers", NAME), server))]
+    elif client == "vscode":
+        file = machine.application("Code", "User", "mcp.json")
+        parts = [Part(file, (("servers", NAME), {"type": "stdio", **server}))]
+    else:
+        parts = [Part(machine.home / ".gemini" / "settings.json", (("mcpServers", NAME), server))]
+    return [part for part in parts if part.server or hooks]
+
+
+def _hooks(client: str, command: Sequence[str], beside: Sequence[str]) -> dict[str, dict[str, Any]]:
+    made = {}
+    for name, event in _HOOKS[client].items():
+        words = [*command, "hook", event, "--client", client, *beside]
+        text = subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+        hook = {"command": text, "timeout": SECONDS}
+        made[name] = hook if client == "cursor" else {"hooks": [{"type": "command", **hook}]}
+    return made
+
+
+def is_own_server(entry: Any) -> bool:
+    """Whether a server's entry starts `steeltrap mcp`."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("command"), str):
+        return False
+    words = [entry["command"], *(word for word in entry.get("args") or () if isinstance(word, str))]
+    names = [re.split(r"[/\\]", word)[-1].removesuffix(".exe") for word in words]
+    return "mcp" in names and NAME in names[: names.index("mcp")]
+
+
+def without_own_hooks(entries: Sequence[Any]) -> list[Any]:
+    """The hooks of an event without those that start `steeltrap hook`, and without the groups that held only those."""
+    kept = []
+    for entry in entries:
+        group = entry.get("hooks") if isinstance(entry, dict) else None
+        if isinstance(group, list):
+            others = [hook for hook in group if not _is_own_hook(hook)]
+            if len(others) == len(group):
+                kept.append(entry)
+            elif others:
+                kept.append({**entry, "hooks": others})
+        elif not _is_own_hook(entry):
+            kept.append(entry)
+    return kept
+
+
+def _is_own_hook(hook: Any) -> bool:
+    return isinstance(hook, dict) and isinstance(hook.get("command"), str) and bool(_HOOK.search(hook["command"]))
+
+
+Client = StrEnum("Client", {name: name for name in CLIENTS})  # type: ignore[misc]
+_AFTERWARDS: Final = {
+    "claude-code": "Start Claude Code again.",
+    "codex": "Start Codex again. It asks you to trust the hooks: run /hooks.",
+    "cursor": "Start Cursor again.",
+    "claude-desktop": "Quit Claude Desktop and start it again.",
+    "vscode": "VS Code asks you to trust the server when it first starts it.",
+    "gemini": "Start Gemini CLI again.",
+}
+
+
+def install(
+    client: Annotated[Client, typer.Argument(help="The client to connect.")],
+    undo: Annotated[bool, typer.Option("--undo", help="Take out what install put in.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the change and write nothing.")] = False,
+    hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Also the hooks, where the client has any.")] = True,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    data: terminal.Data = None,
+) -> None:
+    """Connect a client: its MCP server, and hooks for Claude Code, Codex and Cursor.
+
+    Shows the change to the client's own settings and asks before it writes. The file as it was is kept beside it, with
+    the ending .before-steeltrap.
+    """
+    from . import client_files
+
+    machine = Machine(Path.home(), os.environ)
+    folder = None if data is None else Path(os.path.abspath(data.expanduser()))
+    parts = parts_of(client, _command(), machine, data=folder, hooks=hooks or undo)
+    planned = client_files.to_undo(parts) if undo else client_files.to_install(parts)
+    if not planned:
+        say(f"Nothing to change: {client} has {'nothing' if undo else 'everything'} of steeltrap.")
+        return
+    for change in planned:
+        say(change.diff())
+    if dry_run:
+        return
+    if not yes:
+        confirm("Write it?", otherwise="Nothing was changed")
+    client_files.write(planned)
+    for change in planned:
+        kept = f" {change.backup} has it as it was." if change.backup else ""
+        say(f"{'Removed' if change.new is None else 'Written'}: {change.path}.{kept}")
+    if not undo:
+        say(f"{_AFTERWARDS[client]} `steeltrap install {client} --undo` takes it back.")
+
+
+def _command() -> list[str]:
+    """The command that starts steeltrap from any folder, without a shell's PATH. Raises Unavailable."""
+    here = Path(sys.executable).parent
+    if "archive-v0" in here.parts or "builds-v0" in here.parts:  # `uvx` made it, and its cache may be emptied
+        uvx = shutil.which("uvx")
+        if uvx:
+            return [uvx, "steeltrap"]
+    found = shutil.which("steeltrap", path=str(here)) or shutil.which("steeltrap")
+    if found is None:
+        raise Unavailable("The command `steeltrap` is not installed: run `pip install steeltrap` or `uv tool install`.")
+    return [os.path.abspath(found)]

@@ -1,0 +1,338 @@
+"""Commands on memories: remember, revise, recall, history, undo, forget; list, get, delete, trash, stats."""
+
+import sys
+from typing import Annotated, Any, Final
+
+import typer
+
+from . import terminal
+from .terminal import (
+    Opened,
+    Reader,
+    complain,
+    confirm_forgetting,
+    indented,
+    on_memory,
+    say,
+    say_about,
+    say_short,
+    say_whole,
+    short,
+    write_json,
+)
+
+
+@on_memory("data", "user", "agent", "conversation")
+def remember(
+    memory: Opened,
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="The text to save; `-` reads it from stdin.")],
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for it; can be repeated.")] = None,
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="The scope to file it under, such as work/project-x.")
+    ] = None,
+    as_json: terminal.Json = False,
+) -> None:
+    """Save one memory."""
+    content = _stdin() if content == "-" else content
+    saved = memory.ask("core.save", content=content, tags=tag, scope=scope)
+    if as_json:
+        return write_json(saved)
+    say(f"Remembered as {saved['id']} in {saved['scope']}.")
+    suggested = saved.get("probably_supersedes")
+    if suggested or saved.get("similarity", 0) >= 0.7:
+        near = memory.ask("core.get", id=suggested[0] if suggested else saved["nearest_id"])
+        say((f"Similar to {near['id']}: {near['content']}", "dim"))
+    if suggested:
+        say(("If it corrects that: forget the new one, then `steeltrap revise ID TEXT` with the older id.", "dim"))
+    return None
+
+
+@on_memory("data", "user", "agent", "conversation")
+def revise(
+    memory: Opened,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the memory that is no longer right.")],
+    content: Annotated[str, typer.Argument(metavar="TEXT", help="What is right now; `-` reads it from stdin.")],
+    as_json: terminal.Json = False,
+) -> None:
+    """Save a memory in place of another, with the same scope, tags and category.
+
+    The older one stays in the history and comes up no more. `undo` with the new id takes the revision back.
+    """
+    content = _stdin() if content == "-" else content
+    old = memory.ask("core.get", id=id)
+    kept = {name: old[name] for name in ("scope", "tags", "category") if name in old}
+    saved = memory.ask("core.save", content=content, supersedes=[old["id"]], **kept)
+    if as_json:
+        return write_json(saved)
+    say(f"Remembered as {saved['id']} in {saved['scope']}, in place of {old['id']}.")
+    say((f"Superseded: {old['content']}", "dim"))
+    return None
+
+
+@on_memory("data", "user", "agent", "conversation")
+def recall(
+    memory: Opened,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
+    why: Annotated[bool, typer.Option("--why", help="Explain why each memory was found.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories.")] = 5,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only memories with this tag; can be repeated.")
+    ] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and the scopes below it.")] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also show memories that another one superseded.")
+    ] = False,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="TIME",
+            help="Search what was known then, such as 2026-01-31. Local time.",
+        ),
+    ] = None,
+    turns: Annotated[bool, typer.Option("--turns", help="Also search the messages of conversations.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also show memories that are much less relevant than the best one.")
+    ] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Search memories by meaning and keywords."""
+    reader, unseen = Reader.of(memory), 0
+    found = memory.ask(
+        "core.search",
+        query=query,
+        limit=limit,
+        why=why,
+        tags=tag,
+        scope=scope,
+        include_conversation=turns,
+        include_superseded=superseded or None,
+        as_of=as_of and reader.utc(as_of),
+        related_only=True,
+        precision="all" if everything else "relevant",
+    )
+    if found["outcome"]["kind"] == "nothing_stored" and not turns:
+        unseen = memory.ask("core.stats")["turns"]
+    if as_json:
+        return write_json(found)
+    for hit in found["results"]:
+        _print_hit(hit, reader)
+    if unseen:
+        complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
+    elif not found["results"] or found["outcome"]["kind"] == "degraded":
+        complain(found["outcome"]["message"])
+    return None
+
+
+@on_memory("data", "user", "agent")
+def history(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+    """Show all versions of a memory, oldest first."""
+    images = memory.ask("core.history", id=id)
+    while "next" in images:
+        page = memory.ask("core.history", id=id, after=images.pop("next"))
+        images |= {**page, "revisions": images["revisions"] + page["revisions"]}
+    reader = Reader.of(memory)
+    if as_json:
+        return write_json(images)
+    for image in images["revisions"]:
+        version = image["memory"]
+        state = f"replaced {reader.when(image['replaced_at'])}" if "replaced_at" in image else "current"
+        if "deleted_at" in version:
+            state = f"deleted {reader.when(version['deleted_at'])}"
+        elif "superseded_by" in version and state == "current":
+            state = f"superseded by {version['superseded_by']}"
+        say((f"version {version['version']}  {reader.when(version['updated_at'])}  {state}", "dim"))
+        say(indented("  " + version["content"], 2))
+    return None
+
+
+@on_memory("data", "user", "agent")
+def undo(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+    """Undo the last change to a memory, or its deletion."""
+    restored = memory.ask("core.undo", id=id)
+    if as_json:
+        return write_json(restored)
+    if "deleted_at" in restored:
+        say(f"Undone. Deleted again, and what it superseded is back: {restored['content']}")
+    else:
+        say(f"Undone. Version {restored['version']} restores: {restored['content']}")
+    return None
+
+
+@on_memory("data", "user", "agent")
+def forget(
+    memory: Opened,
+    id: terminal.Id,
+    merged: Annotated[bool, typer.Option("--merged", help="Also forget memories that were merged from it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Erase a memory and its history permanently. This can't be undone.
+
+    An episode takes its messages along. A forgotten message is taken out of its episode. The answer lists other
+    memories and exported files that still hold the text.
+    """
+    from ..text.limits import MAX_VERSION
+
+    if not yes:
+        content = memory.ask("core.history", id=id, after=MAX_VERSION)["revisions"][-1]["memory"]["content"]
+        confirm_forgetting(short(content))
+    receipt = memory.ask("core.forget", id=id, merged=merged)
+    if as_json:
+        return write_json(receipt)
+    along = len(receipt["forgotten"]) - 1
+    say(f"Forgotten: {receipt['id']}{f' and {along:,} that belonged to it' if along else ''}. {receipt['message']}")
+    for line in _receipt_lines(receipt):
+        say((line, "dim"))
+    say(receipt["outside"])
+    return None
+
+
+def _receipt_lines(receipt: dict[str, Any]) -> list[str]:
+    lines = [f"still there, {left['why']}: {left['id']}" for left in receipt.get("left", ())]
+    if (more := receipt.get("left_count", 0) - len(lines)) > 0:
+        lines.append(f"still there: {more:,} more")
+    lines += [f"rewritten without it: {each['was']}, now {each['id']}" for each in receipt.get("rewritten", ())]
+    lines += [f"found again, no longer superseded: {id}" for id in receipt.get("back", ())]
+    lines += [f"exported file that holds it: {name}" for name in receipt.get("exports", ())]
+    lines += [f"exported file that could not be read: {name}" for name in receipt.get("unread_exports", ())]
+    return lines + [f"import that brought it: {each['id'][:8]}, {each['name']}" for each in receipt.get("imports", ())]
+
+
+def _print_hit(hit: dict[str, Any], reader: Reader) -> None:
+    say((f"{hit['score']:.2f}  ", "green"), indented(hit["content"], 6))
+    say_about(hit, reader, 6)
+    if "why" in hit:
+        say(("      " + _explained(hit["why"]), "cyan"))
+
+
+def _explained(why: dict[str, Any]) -> str:
+    parts = []
+    if "similarity" in why:
+        parts.append(f"meaning {why['semantic']:.2f} (cosine {why['similarity']:.2f})")
+    parts.append(f"words {why['keyword']:.2f} (BM25 {why['bm25']:.2f})" if why.get("bm25") else "no shared words")
+    parts += [f"{rule} {boost:+.2f}" for rule, boost in (why.get("boosts") or {}).items()]
+    return "because: " + ", ".join(parts)
+
+
+def _stdin() -> str:
+    """The text that is piped in, without the newlines at its end, as a shell's `$(...)` has it."""
+    from ..errors import InvalidInput
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InvalidInput("The text is not valid UTF-8; send it encoded as UTF-8.") from None
+
+
+_COUNTED: Final = {
+    "memories": "memories",
+    "superseded": "superseded memories",
+    "turns": "messages of conversations",
+    "deleted": "deleted or expired memories, not purged yet",
+    "chunks": "searchable pieces of text",
+    "bytes": "bytes on disk",
+    "record_bytes": "bytes that count towards a quota",
+}
+"""The words for what each number of core.stats counts."""
+
+Limit = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories, at most 1000.")]
+Offset = Annotated[int, typer.Option("--offset", metavar="N", help="Number of memories to skip.")]
+
+
+@on_memory("data", "user", "agent")
+def list_(
+    memory: Opened,
+    limit: Limit = 20,
+    offset: Offset = 0,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="Only memories with this tag; can be repeated.")
+    ] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Only this scope and the scopes below it.")] = None,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Also list memories that another one superseded.")
+    ] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """List memories, newest first.
+
+    Long texts are cut; `get` shows the whole memory. To find something, use `recall`.
+    """
+    page = memory.ask("core.list", limit=limit, offset=offset, tags=tag, scope=scope, include_superseded=superseded)
+    reader = Reader.of(memory)
+    if as_json:
+        return write_json(page)
+    for listed in page["memories"]:
+        say_short(listed, reader)
+    _say_rest(page, offset, none="There are no such memories." if tag or scope else "Nothing is stored yet.")
+    return None
+
+
+@on_memory("data", "user", "agent")
+def get(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+    """Show one memory with all its fields."""
+    found = memory.ask("core.get", id=id)
+    reader = Reader.of(memory)
+    if as_json:
+        return write_json(found)
+    say_whole(found, reader)
+    return None
+
+
+@on_memory("data", "user", "agent")
+def delete(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+    """Delete a memory. `undo ID` restores it for STEELTRAP_RETENTION_DAYS.
+
+    `trash` lists the deleted memories. `forget` erases a memory permanently.
+    """
+    content = memory.ask("core.get", id=id)["content"]
+    done = memory.ask("core.delete", id=id)
+    days = memory.settings.retention_days
+    if as_json:
+        return write_json(done)
+    say(f"Deleted: {short(content)}")
+    if days:
+        say((f"To restore it within {days:g} days: `steeltrap undo {id}`.", "dim"))
+    else:
+        say(("It can't be restored, because STEELTRAP_RETENTION_DAYS is 0.", "dim"))
+    return None
+
+
+@on_memory("data", "user", "agent")
+def trash(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
+    """List the deleted memories that can be restored, latest deletion first.
+
+    `steeltrap undo ID` restores one. (`steeltrap restore` is for backups.)
+    """
+    page = memory.ask("core.list", deleted=True, limit=limit, offset=offset)
+    reader = Reader.of(memory)
+    if as_json:
+        return write_json(page)
+    for listed in page["memories"]:
+        say_short(listed, reader)
+    if page["memories"]:
+        complain("To restore one: `steeltrap undo ID`.")
+    _say_rest(page, offset, none="The trash is empty.")
+    return None
+
+
+@on_memory("data", "user", "agent")
+def stats(memory: Opened, as_json: terminal.Json = False) -> None:
+    """Count what is stored for a user: memories, messages, bytes."""
+    counted = memory.ask("core.stats")
+    if as_json:
+        return write_json(counted)
+    for name, number in counted.items():
+        say(f"{number:>14,}  {_COUNTED[name]}")
+    return None
+
+
+def _say_rest(page: dict[str, Any], offset: int, *, none: str) -> None:
+    """Say on stderr what the page doesn't show."""
+    shown, total = len(page["memories"]), page["total"]
+    if not total:
+        complain(none)
+    elif not shown:
+        complain(f"There are only {total:,}; use a smaller --offset.")
+    elif offset + shown < total:
+        complain(f"{offset + 1:,} to {offset + shown:,} of {total:,}; `--offset {offset + shown}` shows the next.")

@@ -1,0 +1,371 @@
+"""The parts that commands share: their options, opening a door, words and tables on a terminal, exit codes."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from enum import IntEnum
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ..errors import OverQuota, SteeltrapError
+from ..model import UserRef
+from ..servers.process.logs import log_to_stderr
+from ..text.dates import age, from_zone, in_zone, minute_text, read
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..engine.call import Call
+    from ..invoke import Door
+    from ..model import Caller
+    from ..settings import Settings
+
+
+class Exit(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    OTHER = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    CONFLICT = 4
+    UNAVAILABLE = 5
+    PARTIAL = 6
+    QUOTA = 7
+    INTERRUPTED = 130
+
+
+_CODES: Final = {
+    "invalid_input": Exit.USAGE,
+    "too_large": Exit.USAGE,
+    "identity_missing": Exit.USAGE,
+    "not_found": Exit.NOT_FOUND,
+    "conflict": Exit.CONFLICT,
+    "unavailable": Exit.UNAVAILABLE,
+    "throttled": Exit.UNAVAILABLE,
+}
+
+EPILOG: Final = (
+    "Exit codes: 0 success; 1 other failure (also: doctor found a fault, or you answered no); 2 wrong usage or "
+    "invalid input; 3 not found; 4 conflict; 5 store or embedder unavailable, try again; 6 import incomplete, the"
+    " failed items are listed; 7 over the quota of memories or bytes; 130 interrupted. Settings come from "
+    "STEELTRAP_* variables (STEELTRAP_DATA, STEELTRAP_USER, ...); options override them."
+)
+
+
+def exit_code(error: SteeltrapError) -> Exit:
+    """The exit code that stands for an error."""
+    return Exit.QUOTA if isinstance(error, OverQuota) else _CODES.get(error.code, Exit.OTHER)
+
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="FOLDER", help="Folder where memories are stored (STEELTRAP_DATA, else ~/.steeltrap)."
+    ),
+]
+User = Annotated[str | None, typer.Option("--user", metavar="ID", help="The user's id (STEELTRAP_USER, else local).")]
+Agent = Annotated[
+    str | None, typer.Option("--agent", metavar="ID", help="The agent's id (STEELTRAP_AGENT, else default).")
+]
+Conversation = Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The conversation's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Toolset = Annotated[
+    str | None, typer.Option("--toolset", metavar="NAME", help="Only this toolset, such as core or notes.")
+]
+
+
+Styled = tuple[str, str]
+"""Words and the style that rich prints them in."""
+
+
+def write_json(value: Any) -> None:
+    """One line of JSON on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def complain(sentence: str) -> None:
+    """One sentence on stderr."""
+    sys.stderr.write(printable(sentence) + "\n")
+
+
+def say(*parts: str | Styled, error: bool = False) -> None:
+    """A line for people, printed as it is: no markup in it has a meaning, no control sequence gets through."""
+    stream = sys.stderr if error else sys.stdout
+    styled = [(part, "") if isinstance(part, str) else part for part in parts]
+    if not stream.isatty():
+        # Nobody sees styles in a pipe, and loading rich would cost a tenth of the time a command may take.
+        stream.write("".join(printable(words) for words, _ in styled) + "\n")
+        return
+    from rich.text import Text
+
+    rich_console(error=error).print(Text.assemble(*((printable(words), style) for words, style in styled)))
+
+
+@cache
+def rich_console(*, error: bool = False) -> "Console":
+    """The terminal that stdout, or stderr, is."""
+    from rich.console import Console
+
+    return Console(stderr=error, highlight=False, markup=False, emoji=False)
+
+
+_CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)), "�")
+
+
+def printable(content: str) -> str:
+    """Without control characters: a stored escape sequence must not drive the reader's terminal."""
+    return content.translate(_CONTROLS)
+
+
+def confirm(question: str, *, otherwise: str) -> None:
+    """Ask; leaves the command unless the answer is yes. `otherwise` says what a no means, without the full stop."""
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        complain(f"\n{otherwise}: there was no answer. Pass --yes to skip the question.")
+        raise typer.Exit(Exit.OTHER) from None
+    if not agreed:
+        complain(f"{otherwise}.")
+        raise typer.Exit(Exit.OTHER)
+
+
+def confirm_forgetting(what: str) -> None:
+    """Ask before something is erased for good; leaves the command unless the answer is yes."""
+    complain(f"This permanently erases: {what}")
+    confirm("Forget it?", otherwise="Nothing was forgotten")
+
+
+Advance = Callable[[float, int], None]
+"""Says how far the work is (in the bar's own unit) and how many memories, or other units, are done."""
+
+
+@contextmanager
+def progress_bar(title: str, total: float | None, *, unit: str = "memories") -> Iterator[Advance]:
+    """A bar of this length while the block runs, with a count of what is done; None shows the count only."""
+    if not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Column
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            count, seconds = task.fields["count"], task.elapsed or 0
+            return Text(f"{count:,} {unit}, {count / seconds:,.0f}/s" if seconds else f"{count:,} {unit}")
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        Rate(Column(no_wrap=True)),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=rich_console(error=True), transient=True) as progress:
+        bar = progress.add_task(title, total=total, count=0)
+        yield lambda reached, count: progress.update(bar, completed=reached, count=count)
+
+
+def _silent(reached: float, count: int) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A door, who asks through it, and the settings that opened it."""
+
+    door: "Door"
+    caller: "Caller"
+    settings: "Settings"
+
+    def ask(self, tool: str, **arguments: Any) -> Any:
+        """The body that a tool answers; arguments that are None are left out. Raises its SteeltrapError.
+
+        Secrets in what a command saves are replaced, whatever the tool does for programs.
+        """
+        given = {name: value for name, value in arguments.items() if value is not None}
+        result = self.door.invoke(tool, given, self.caller, secrets="redact")
+        if result.error is not None:
+            raise result.error
+        if result.outcome is not None and result.outcome.kind == "redacted":
+            complain(result.outcome.message)
+        return result.body
+
+    def call(self, seconds: float) -> "Call":
+        """A call of the engine's verbs that has this long."""
+        return self.door.call_for(self.caller, seconds=seconds)
+
+
+@contextmanager
+def opened(
+    *,
+    data: Path | None = None,
+    user: str | None = None,
+    agent: str | None = None,
+    conversation: str | None = None,
+) -> Iterator[Opened]:
+    """A door over the data folder, closed at the end. Raises SteeltrapError."""
+    from ..model import Caller
+    from ..runtime import local as runtime
+    from ..settings import read_settings
+
+    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
+    log_to_stderr(settings.log, format=settings.log_format)
+    door = runtime.open_door(settings)
+    try:
+        yield Opened(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
+    finally:
+        door.store.close()
+
+
+_SHORT = 200
+"""Characters of a memory's text where one line shows it."""
+
+
+_OPTIONS: Final = {"data": Data, "user": User, "agent": Agent, "conversation": Conversation}
+
+
+def on_memory(*options: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a command of a function, whose first argument becomes the memory that these options open."""
+
+    def command(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def run(**given: Any) -> None:
+            with opened(**{name: given.pop(name) for name in options}) as memory:
+                function(memory, **given)
+
+        _, *own = signature(function).parameters.values()
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        shared = [Parameter(name, kind, default=None, annotation=_OPTIONS[name]) for name in options]
+        run.__signature__ = Signature([*own, *shared])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in (*own, *shared)}
+        return run
+
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """When somebody reads, and in which time zone; None is the machine's own."""
+
+    now: datetime
+    zone: tzinfo | None
+
+    @classmethod
+    def of(cls, memory: Opened) -> "Reader":
+        return cls(memory.door.clock.now(), memory.settings.zone)
+
+    def time(self, moment: str) -> str:
+        """A time with its zone, to the minute; a date without a time as it is."""
+        at = read(moment)
+        shown = minute_text(at, self.zone)
+        return f"{shown} {in_zone(at, self.zone):%Z}" if isinstance(at, datetime) else shown
+
+    def age(self, moment: str) -> str:
+        """How long ago it was, in words; empty for what is yet to come."""
+        return age(read(moment), self.now, self.zone)
+
+    def when(self, moment: str) -> str:
+        """A time, and how long ago it was."""
+        age = self.age(moment)
+        return f"{self.time(moment)}, {age}" if age else self.time(moment)
+
+    def utc(self, typed: str) -> str:
+        """A time that was typed, which is local unless it names a zone; what is no time stays as it is."""
+        try:
+            then = datetime.fromisoformat(typed.strip())
+            if then.tzinfo is None and not typed.strip().isdigit():
+                return from_zone(then, self.zone).astimezone(UTC).isoformat()
+        except (ValueError, OverflowError, OSError):
+            pass
+        return typed
+
+
+def say_about(memory: Mapping[str, Any], reader: Reader, indent: int) -> None:
+    """The line under a memory's text: its id, scope, age and tags, and what became of it."""
+    width = rich_console().width if sys.stdout.isatty() else None
+    say((folded(_about(memory, reader), indent, width), "dim"))
+
+
+def folded(parts: list[str], indent: int, width: int | None) -> str:
+    """The parts on one line, or on as many as a terminal of this width needs to break none of them."""
+    lines = [" " * indent + parts[0]]
+    for part in parts[1:]:
+        if width is None or len(lines[-1]) + 2 + len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(" " * indent + part)
+    return "\n".join(lines)
+
+
+def _about(memory: Mapping[str, Any], reader: Reader) -> list[str]:
+    parts = [memory["id"], memory["scope"], reader.when(memory.get("occurred_at") or memory["created_at"])]
+    if "superseded_by" in memory:
+        age = reader.age(memory.get("superseded_at") or memory["updated_at"])
+        parts.append(f"superseded by {memory['superseded_by']} {age}".rstrip())
+    elif "deleted_at" in memory:
+        parts.append(f"deleted {reader.when(memory['deleted_at'])}")
+    elif (age := reader.age(memory["updated_at"])) != reader.age(memory["created_at"]):
+        parts.append(f"updated {age}".rstrip())
+    parts += ["pinned"] if memory.get("pinned") else []
+    parts += [f"#{tag}" for tag in memory.get("tags", ())]
+    return parts
+
+
+def say_short(memory: Mapping[str, Any], reader: Reader) -> None:
+    """A memory in two lines: the beginning of its text, and about it."""
+    say(short(memory["content"]))
+    say_about(memory, reader, 2)
+
+
+def say_whole(memory: Mapping[str, Any], reader: Reader) -> None:
+    """Everything that a memory has: its text, then each field by its name."""
+    say(memory["content"])
+    for name, value in memory.items():
+        if name not in ("content", "messages"):
+            say((f"  {name:16}", "dim"), _field(name, value, reader))
+    for message in memory.get("messages", ()):
+        say((f"  {message.get('speaker') or message['role']}: ", "dim"), indented(message["content"], 4))
+
+
+def short(content: str) -> str:
+    """The text on one line, cut where it is long."""
+    line = " ".join(content.split())
+    return line if len(line) <= _SHORT else line[:_SHORT] + "..."
+
+
+def indented(content: str, columns: int) -> str:
+    """The text with its further lines this far to the right."""
+    return content.replace("\n", "\n" + " " * columns)
+
+
+def field_line(name: str, value: Any, reader: Reader) -> str:
+    """A field by its name, with its value as people read it."""
+    return f"{name}: {_field(name, value, reader)}"
+
+
+def _field(name: str, value: Any, reader: Reader) -> str:
+    if name.endswith(("_at", "_until")):
+        return reader.when(value)
+    if name == "links":
+        return ", ".join(f"{link['target_id']} ({link['strength']:.2f})" for link in value)
+    if isinstance(value, list):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,377 @@
+"""import and export, and imports: the imports that were made, and taking one back (`import --undo`).
+
+An export is a file that is whole, or not there.
+"""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+
+import typer
+
+from ..errors import InvalidInput, SteeltrapError, Unavailable
+from ..full_disks import is_full
+from ..model import DEFAULT_SCOPE
+from . import terminal
+from .memories import Limit, Offset
+from .terminal import (
+    Exit,
+    Opened,
+    Reader,
+    complain,
+    field_line,
+    on_memory,
+    opened,
+    progress_bar,
+    say,
+    short,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from ..engine.call import Call
+    from ..importers.running import Tally
+
+
+def _export(call: "Call", path: str, *, turns: bool, advance: Callable[[float, int], None]) -> int:
+    """Write every memory as lines of JSON; how many there were. `-` is stdout."""
+    from ..engine.exporting import export_all
+
+    written = 0
+    with _opened(path) as file:
+        for record in export_all(call, turns=turns):
+            file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
+            written += "content" in record  # others go on with the history of the one before
+            if written % 100 == 0:
+                advance(written, written)
+    return written
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[TextIO]:
+    if path == "-":
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except OSError as error:
+            if not is_full(error):
+                raise  # whoever read the output has gone
+            sentence = "The disk that the output goes to is full: free some space there, or export to another disk."
+            raise Unavailable(sentence, part="export") from error
+        return
+    with _replacing(Path(path).expanduser()) as file:
+        yield file
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    """A file beside `path` that takes its place when all is on disk, and is removed when anything fails."""
+    try:
+        descriptor, part = mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise _failed(error, path.parent) from error
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise _failed(error, path) from error
+    finally:
+        Path(part).unlink(missing_ok=True)
+
+
+def _failed(error: OSError, path: Path) -> SteeltrapError:
+    if is_full(error):
+        sentence = f"The disk of {path} is full: free some space there, or export to another disk."
+        return Unavailable(sentence, part="export")
+    return InvalidInput(f"{path} can't be written ({error.strerror}).")
+
+
+@on_memory("data", "user", "agent")
+def imports(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
+    """List the imports, the latest first: when, from which file, and what each wrote.
+
+    `import --undo ID` takes one back. An unfinished import was stopped or killed; the same command again goes on.
+    """
+    page = memory.ask("core.list_imports", limit=limit, offset=offset)
+    reader = Reader.of(memory)
+    if as_json:
+        return write_json(page)
+    for run in page["imports"]:
+        say(f"{run['id'][:8]}  {reader.time(run['started_at'])}  {run['name']}")
+        say((f"          {_what(run, reader)}", "dim"))
+    shown = len(page["imports"])
+    if not page["total"]:
+        say("Nothing was imported yet.")
+    elif offset + shown < page["total"]:
+        say((f"{shown} of {page['total']:,}. More: --offset {offset + shown}", "dim"))
+    return None
+
+
+def undo_import(memory: Opened, id: str, *, as_json: bool) -> None:
+    """Take an import back, in as many calls as it takes, and say what was left."""
+    undone = _undone(memory, id)
+    while undone.get("more"):
+        try:
+            further = _undone(memory, id)
+        except (KeyboardInterrupt, SteeltrapError):
+            complain(f"Stopped with {undone['removed']:,} erased. Run the same command again to continue.")
+            raise
+        undone = _both(undone, further)
+    if as_json:
+        return write_json(undone)
+    say(f"Import {undone['id'][:8]} is undone: {undone['removed']:,} memories and messages erased.")
+    if undone["restored"]:
+        say(f"{undone['restored']:,} memories have their earlier text again.")
+    if undone["left_total"]:
+        say(f"Changed since, and left ({undone['left_total']:,}):")
+        for left in undone["left"]:
+            say(f"  {left['id']}  {short(left['content'])}")
+    return None
+
+
+def _both(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """The answers of two calls of one undo as one. The second one may have met what the first left, and counted it."""
+    counts = {name: first[name] + second[name] for name in ("removed", "restored")}
+    left = list({each["id"]: each for each in (*first["left"], *second["left"])}.values())
+    return {**second, **counts, "left": left, "left_total": max(len(left), first["left_total"], second["left_total"])}
+
+
+def _undone(memory: Opened, id: str) -> dict[str, Any]:
+    result = memory.door.invoke("core.undo_import", {"id": id}, memory.caller)
+    if result.error is not None:
+        raise result.error
+    body: dict[str, Any] = result.body
+    return body
+
+
+def _what(run: dict[str, Any], reader: Reader) -> str:
+    counts = [f"{run['written']:,} written", f"{run['skipped']:,} were there already", f"{run['failed']:,} failed"]
+    counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
+    counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
+    counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
+    state = "" if run["state"] == "complete" else run["state"]
+    if "undone_at" in run:
+        state = f"undone {reader.time(run['undone_at'])}" + ("" if run.get("kept") else ": nothing of it is left")
+    words = [", ".join(run.get("formats", ())), state, ", ".join(counts)]
+    return "; ".join(word for word in words if word)
+
+
+Split = Literal["sections", "bullets", "lines"]
+
+_SHOWN_FLAWS = 200
+_PREVIEWED = ("occurred_at", "occurred_until", "expires_at", "scope", "context", "category", "tags", "metadata")
+_BLOCK_SECONDS = 600.0
+_EXPORT_SECONDS = 24 * 3600.0
+
+
+def import_(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="A file, a ZIP archive as downloaded, or a folder.")
+    ] = None,
+    undo: Annotated[
+        str | None,
+        typer.Option("--undo", metavar="ID", help="Take back the import of this id, as `steeltrap imports` shows it."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="What the file is, if it isn't recognised.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FIELD=COLUMN",
+            help="The column of a table (CSV, or text with tabs) that holds a field: content, occurred_at, tags, "
+            "context, category, scope or metadata.NAME. COLUMN is its name in the header, or its number; can be "
+            "repeated.",
+        ),
+    ] = None,
+    split: Annotated[
+        Split | None,
+        typer.Option(
+            "--split", help="What becomes one memory of a Markdown file. Default: a section, or a short file."
+        ),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            "--scope",
+            help="The scope to file it under. Default: user/default, and for transcripts from a git repository the "
+            "repository's own. An export of steeltrap keeps its own scopes.",
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="A tag for everything imported; can be repeated.")
+    ] = None,
+    look_around: Annotated[
+        bool, typer.Option("--look-around", help="Compute links and surprise for imported memories; slower.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing: show the first five as they would be stored.")
+    ] = False,
+    as_json: terminal.Json = False,
+    data: terminal.Data = None,
+    user: terminal.User = None,
+    agent: terminal.Agent = None,
+) -> None:
+    """Import what other tools remember: chats, notes, memories, tables.
+
+    Takes exports of ChatGPT and Claude.ai, Claude Code's transcripts, memories of mem0, server-memory and
+    mcp-memory-service, Markdown, CSV, text, messages as JSON, and `steeltrap export`. The format is recognised by
+    the content. Chats become episodes at once, which recall finds. Re-running is safe: it adds only what is new, also
+    after an interruption. What can't be imported is listed by line, and the exit code is 6; nothing else is affected.
+    """
+    from .. import importers
+    from ..importers import running
+
+    if undo is not None:
+        with opened(data=data, user=user, agent=agent) as memory:
+            return undo_import(memory, undo, as_json=as_json)
+    if path is None:
+        raise InvalidInput("Name the file to import: `steeltrap import PATH`. `--undo ID` takes an import back.")
+    path = path.expanduser()
+    tally = running.Tally()
+    listed: list[dict[str, str]] = []
+    secrets: set[tuple[str, int]] = set()
+
+    told = 0
+
+    def report(flaw: importers.Flaw) -> None:
+        nonlocal told
+        if len(listed) < _SHOWN_FLAWS:
+            told += flaw.count
+            listed.append({"where": flaw.where, "message": flaw.sentence})
+            complain(f"{flaw.where}: {flaw.sentence}")
+
+    with opened(data=data, user=user, agent=agent) as memory:
+        filing = importers.Filing(
+            scope=scope or DEFAULT_SCOPE,
+            by_project=scope is None,
+            tags=tuple(tag or ()),
+            zone=memory.settings.zone,
+            columns=importers.checked_columns(columns or ()),
+            split=split,
+        )
+        surveyed = importers.survey(path, filing, format)
+
+        if dry_run:
+            preview = running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing)
+            return write_json(preview) if as_json else _say_preview(preview, Reader.of(memory))
+
+        def new_call() -> "Call":
+            call = memory.call(_BLOCK_SECONDS)
+            call.redacted = secrets
+            return call
+
+        try:
+            with running.recorded(new_call, path.name, surveyed.formats, tally) as call_of_import:
+                with progress_bar(f"Importing {path.name}", surveyed.size) as advance:
+                    running.run(
+                        call_of_import,
+                        importers.parts(surveyed, filing),
+                        tally=tally,
+                        look_around=look_around,
+                        report=report,
+                        advance=advance,
+                    )
+                with progress_bar("Summarising conversations", len(tally.conversations)) as advance:
+                    running.close(call_of_import, tally=tally, advance=advance)
+        except (KeyboardInterrupt, SteeltrapError):
+            if tally.seen:
+                complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
+            raise
+    if tally.failed > told:
+        complain(f"... and {tally.failed - told:,} more that could not be imported.")
+    if as_json:
+        write_json(_as_json(tally, surveyed.formats, listed, secrets))
+    else:
+        _tell(tally, secrets)
+    if tally.failed:
+        raise typer.Exit(Exit.PARTIAL)
+    return None
+
+
+def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
+    """Print what an import would write, and what it would leave out."""
+    say(f"{preview['found']:,} would be written, {preview['failed']:,} can't be. Nothing was written.")
+    for item in preview["first"]:
+        whole = item["content"] if "content" in item else " / ".join(item["begins"])
+        say(short(whole))
+        about = [item["where"], *(f"{item['messages']} messages" for _ in item.get("begins", ())[:1])]
+        about += [field_line(name, item[name], reader) for name in _PREVIEWED if item.get(name)]
+        say((f"      {'  '.join(about)}", "dim"))
+    if (more := preview["found"] - len(preview["first"])) > 0:
+        say((f"... and {more:,} more like these.", "dim"))
+    if preview["kept_as_metadata"]:
+        say((f"Kept as metadata: {', '.join(preview['kept_as_metadata'])}.", "dim"))
+    _say_left_out(preview["left_out"])
+    for flaw in preview["errors"]:
+        complain(f"{flaw['where']}: {flaw['message']}")
+    if (more := preview["failed"] - len(preview["errors"])) > 0:
+        complain(f"... and {more:,} more that could not be imported.")
+
+
+def _say_left_out(left_out: Mapping[str, int]) -> None:
+    if left_out:
+        say((f"Left out: {', '.join(f'{count:,} {what}' for what, count in sorted(left_out.items()))}.", "dim"))
+
+
+def _as_json(
+    tally: "Tally", formats: list[str], listed: list[dict[str, str]], secrets: set[tuple[str, int]]
+) -> dict[str, Any]:
+    return {
+        "import": tally.import_id,
+        "formats": formats,
+        "written": tally.written,
+        "skipped": tally.skipped,
+        "failed": tally.failed,
+        "episodes": tally.episodes,
+        "left_out": dict(sorted(tally.left_out.items())),
+        "kept_as_metadata": list(tally.kept),
+        "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
+        "errors": listed,
+    }
+
+
+def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
+    from ..engine.secrets import told
+
+    say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
+    if tally.episodes:
+        say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
+    if replaced := told(secrets):
+        say(replaced)
+    if tally.kept:
+        say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
+    _say_left_out(tally.left_out)
+    if tally.written:
+        say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
+
+
+@on_memory("data", "user", "agent")
+def export(
+    memory: Opened,
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The file to write, one record per line; `-` is stdout.")],
+    turns: Annotated[bool, typer.Option("--turns/--no-turns", help="Include conversation turns.")] = True,
+) -> None:
+    """Export all memories, with their history, to a file.
+
+    `import` restores them from it without loss.
+    """
+    from ..engine.reading import statistics
+
+    call = memory.call(_EXPORT_SECONDS)
+    counts = statistics(call)
+    total = counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
+    with progress_bar("Exporting", total) as advance:
+        written = _export(call, path, turns=turns, advance=advance)
+    if path != "-":
+        say(f"{written:,} memories are in {path}.")

@@ -1,0 +1,445 @@
+"""Commands for who looks after a data folder, and after the tables and the search index of STEELTRAP_STORE=aws.
+
+reembed, sweep, users, forget-user, doctor; backup and restore; setup, index, reindex, verify.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from threading import Event, get_native_id
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+
+import typer
+
+from ..servers.process.logs import log_to_stderr
+from . import terminal
+from .terminal import Exit, Opened, complain, confirm_forgetting, on_memory, progress_bar, say, write_json
+
+if TYPE_CHECKING:
+    from ..errors import SteeltrapError
+    from ..maintenance import Run
+    from ..model import UserRef
+    from ..runtime.aws import Upkeep
+    from ..settings import Settings
+    from .diagnosis import Finding
+
+T = TypeVar("T")
+
+_NICENESS: Final = 5
+"""With 10 and more, work takes many times as long beside a busy server."""
+
+
+def aside(work: Callable[[Callable[[], None]], T]) -> T:
+    """The result of work in a thread of lower priority, on Linux; elsewhere a thread has no priority of its own.
+
+    The work gets a function to call now and then: it raises KeyboardInterrupt once the caller was interrupted.
+    """
+    interrupted = Event()
+
+    def check() -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(max_workers=1, initializer=_yield_to_others) as thread:
+        try:
+            return thread.submit(work, check).result()
+        except BaseException:
+            interrupted.set()
+            raise
+
+
+def _yield_to_others() -> None:
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS)
+
+
+@on_memory("data")
+def reembed(
+    memory: Opened,
+    all_users: Annotated[
+        bool, typer.Option("--all", help="Also re-embed users who already have this embedder's vectors.")
+    ] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Re-embed all memories of all users with the current embedder.
+
+    Run it after changing the embedder. A user's vectors are replaced together, once all are computed. Until then a
+    server with the new embedder compares words only, and says so. If the command was interrupted, run it again: it
+    continues where it stopped.
+    """
+    run = _run(memory)
+    users = run.everyone()
+    try:
+        with progress_bar("Embedding", len(users)) as advance:
+            run.reembed(users, again=all_users, advance=advance)
+    except KeyboardInterrupt:
+        ready = run.users + run.already
+        complain(
+            f"Stopped: {ready:,} of {len(users):,} users have the new vectors, the others still have their old "
+            "ones. Run the same command again: it continues where it stopped."
+        )
+        raise
+    said = f"{run.memories:,} memories of {run.users:,} users have new vectors."
+    if run.already:
+        said += f" {run.already:,} users had them already; --all re-embeds them."
+    done = {"users": run.users, "memories": run.memories, "already": run.already, "failed": run.failed}
+    _finish(done, as_json, said)
+
+
+@on_memory("data")
+def sweep(memory: Opened, as_json: terminal.Json = False) -> None:
+    """Purge expired and old deleted memories, and close idle conversations.
+
+    Memories that were saved without the search index get their links and surprise. A deleted memory is purged after
+    STEELTRAP_RETENTION_DAYS. With STEELTRAP_STORE=aws, tombstones of memories gone for 15 days are also removed from
+    the search index.
+    """
+    said = ""
+    run = _run(memory)
+    run.sweep(run.everyone())
+    done = {"users": run.users, "memories": run.memories, "failed": run.failed}
+    if memory.settings.store == "aws":
+        _sweep_index(memory, done)
+        said = f" {done['tombstones']:,} tombstones were removed from the search index."
+    _finish(done, as_json, f"{done['memories']:,} memories of {done['users']:,} users were purged.{said}")
+
+
+@on_memory("data")
+def users(memory: Opened, as_json: terminal.Json = False) -> None:
+    """List the users who have data, by id.
+
+    A file that can't be read is named on stderr, and the exit code is 1.
+    """
+    run = _run(memory)
+    known = sorted((whose.user_id, whose.tenant) for whose in run.everyone())
+    if as_json:
+        write_json([{"user": user, "tenant": tenant} for user, tenant in known])
+    else:
+        for user, tenant in known:
+            say(user, (f"  tenant {tenant}" if tenant else "", "dim"))
+    if run.failed:
+        raise typer.Exit(Exit.OTHER)
+    if not known:
+        complain("Nothing is stored for any user yet.")
+
+
+@on_memory("data")
+def forget_user(
+    memory: Opened,
+    user: Annotated[str, typer.Argument(metavar="USER", help="The user's id.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+    tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
+) -> None:
+    """Erase all data of a user permanently.
+
+    This includes exported files and the bytes on disk. It can't be undone.
+    """
+    from .. import maintenance
+    from ..model import UserRef
+
+    if memory.door.files is None:
+        complain("STEELTRAP_EXPORT_BUCKET is not set: the user's exported files, if any, are kept.")
+    if not yes:
+        confirm_forgetting(f"all memories of the user {user}")
+    whose = UserRef(user, tenant)
+    there = maintenance.forget_user(whose, memory.door.store, memory.door.files)
+    if not there:
+        complain(f"Nothing is stored for {user}.")
+        raise typer.Exit(Exit.NOT_FOUND)
+    say(f"Forgotten: all data of {user}. Backups and exports made before may still contain it.")
+
+
+def doctor(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
+    """Check the installation, and say how to fix what is broken."""
+    from ..settings import read_settings
+    from . import diagnosis
+
+    settings = read_settings(data=data and data.expanduser())
+    findings = diagnosis.examine(settings)
+    broken = any(finding.state == "broken" for finding in findings)
+    if as_json:
+        write_json({"healthy": not broken, "checks": [finding.as_json() for finding in findings]})
+    else:
+        _print_findings(findings)
+    if broken:
+        raise typer.Exit(Exit.OTHER)
+
+
+def _run(memory: Opened) -> "Run":
+    """A run over everyone that names each failure on stderr."""
+    from ..maintenance import Run
+
+    return Run(store=memory.door.store, call_for=memory.door.call_for, report=_complain_of)
+
+
+def _complain_of(whose: "UserRef | None", error: "SteeltrapError") -> None:
+    complain(error.message if whose is None else f"user {whose.user_id}: {error.message}")
+
+
+def _sweep_index(memory: Opened, done: dict[str, int]) -> None:
+    from .. import maintenance
+    from ..errors import SteeltrapError
+    from ..runtime import local as runtime
+
+    done["tombstones"] = 0
+    upkeep = runtime.open_upkeep(memory.settings, memory.door.embedder)
+    try:
+        done["tombstones"] = maintenance.sweep_index(upkeep.truth, upkeep.index, memory.door.clock)
+    except SteeltrapError as error:
+        done["failed"] += 1
+        complain(error.message)
+    finally:
+        upkeep.close()
+
+
+def _finish(done: dict[str, int], as_json: bool, said: str) -> None:
+    if as_json:
+        write_json(done)
+    else:
+        say(said)
+    if done["failed"]:
+        raise typer.Exit(Exit.OTHER)
+
+
+def _print_findings(findings: "Sequence[Finding]") -> None:
+    styles = {"fine": "green", "warning": "yellow", "broken": "red"}
+    for finding in findings:
+        say((f"{finding.state:8}", styles[finding.state]), f"{finding.check}: {finding.found}")
+        if finding.mend:
+            say(f"        fix: {finding.mend}")
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new folder; it must not exist yet.")],
+    as_json: terminal.Json = False,
+    data: terminal.Data = None,
+) -> None:
+    """Back up the data folder, also while it is served: memories, exported files, keys.
+
+    TARGET is there only once the backup is complete. The exit code is 1 if a damaged file had to be left out.
+    """
+    from ..runtime import local as runtime
+    from ..servers.hooks.server_file import NAME as SERVER_FILE
+    from ..settings import read_settings
+
+    settings = read_settings(data=data and data.expanduser())
+    with progress_bar("Backing up", 1, unit="users") as advance:
+
+        def advanced(check: Callable[[], None], done: int, of: int) -> None:
+            check()
+            advance(done / of, done)
+
+        made = aside(
+            lambda check: runtime.back_up(
+                settings, target.expanduser(), skip=(SERVER_FILE,), advance=partial(advanced, check)
+            )
+        )
+    for each in made.left_out:
+        complain(f"Left out: {each.path}. {each.reason}")
+    for missing in _elsewhere(settings):
+        complain(missing)
+    if as_json:
+        left_out = [each.path for each in made.left_out]
+        write_json({"users": made.users, "files": len(made.files), "bytes": made.size, "left_out": left_out})
+    else:
+        say(f"Backed up {_users(made.users)} ({_megabytes(made.size)}) to {target}.")
+    if made.left_out:
+        raise typer.Exit(Exit.OTHER)
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A folder that `steeltrap backup` made.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Restore over a folder that is not empty; the old one is kept beside it.")
+    ] = False,
+    as_json: terminal.Json = False,
+    data: terminal.Data = None,
+) -> None:
+    """Restore a backup into a new or empty data folder.
+
+    Every file is compared with its checksum, and every user's file is looked into, before anything changes. Stop the
+    server first. To restore a deleted memory, use `undo`.
+    """
+    from ..runtime import local as runtime
+    from ..servers.hooks.server_file import NAME as SERVER_FILE
+    from ..settings import read_settings
+
+    settings = read_settings(data=data and data.expanduser())
+    with progress_bar("Restoring", 1, unit="bytes") as advance:
+        done = runtime.restore(
+            settings,
+            source.expanduser(),
+            skip=(SERVER_FILE,),
+            replace=replace,
+            advance=lambda copied, of: advance(copied / of if of else 1, copied),
+        )
+    made = done.manifest
+    if made.left_out:
+        complain(f"The backup lacks {len(made.left_out):,} files that could not be copied when it was made.")
+    if as_json:
+        kept = {} if done.kept is None else {"kept": str(done.kept)}
+        return write_json({"users": made.users, "files": len(made.files), "bytes": made.size, **kept})
+    say(f"Restored {_users(made.users)} ({_megabytes(made.size)}) of {made.began_at[:19]}Z to {settings.data}.")
+    if done.kept is not None:
+        say(f"The folder that was there before is kept: {done.kept}.")
+    return None
+
+
+def _elsewhere(settings: "Settings") -> list[str]:
+    """Names of the data that is not in its folder."""
+    said = []
+    if settings.keys_folder is not None and not settings.keys_folder.expanduser().is_relative_to(settings.data):
+        said.append(f"The API keys in {settings.keys_folder} are not in the backup.")
+    if settings.export_bucket:
+        said.append(f"The exported files in the bucket {settings.export_bucket} are not in the backup.")
+    return said
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB"
+
+
+def _users(count: int) -> str:
+    return "1 user" if count == 1 else f"{count:,} users"
+
+
+Whose = Annotated[str | None, typer.Option("--user", metavar="ID", help="Only this user.")]
+Tenant = Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")]
+
+
+def setup(as_json: terminal.Json = False) -> None:
+    """Create the tables and the first search index if missing.
+
+    This needs STEELTRAP_STORE=aws.
+    """
+    from ..runtime import local as runtime
+
+    made = runtime.set_up(_aws_settings())
+    if as_json:
+        write_json({"made": made})
+    else:
+        say(f"Created: {', '.join(made)}." if made else "Everything already exists.")
+
+
+def index(
+    once: Annotated[bool, typer.Option("--once", help="Stop when everything in the stream is indexed.")] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Update the search index from the table's stream.
+
+    It runs until stopped. Use it if no Lambda function does this.
+    """
+    from threading import Event
+
+    from ..runtime import local as runtime
+
+    following = runtime.open_indexer(_aws_settings())
+    try:
+        if not once:
+            complain("Following the table's stream; Ctrl-C stops it.")
+            following.follow(Event())
+        taken = following.drain()
+    finally:
+        following.close()
+    if as_json:
+        write_json({"records": taken})
+    else:
+        say(f"{taken:,} records of the stream were processed.")
+
+
+def reindex(
+    user: Whose = None,
+    tenant: Tenant = "",
+    accept_refused: Annotated[
+        bool, typer.Option("--accept-refused", help="Switch even if the new index rejects some memories.")
+    ] = False,
+    as_json: terminal.Json = False,
+) -> None:
+    """Rebuild the search index from the table, then switch to it.
+
+    Searches use the old index while the new one is built; writes go on. If the command was interrupted, run it again:
+    it continues. With --user, the user's memories are written to the current index, and documents that the table
+    doesn't have are removed from it.
+    """
+    from .. import maintenance
+
+    with _upkeep() as upkeep, progress_bar("Indexing", None) as advance:
+        if user is not None:
+            done = maintenance.mend_index(upkeep.truth, upkeep.index, _named(user, tenant))
+        else:
+            done = maintenance.rebuild_index(
+                upkeep.truth,
+                upkeep.index,
+                accept_refused=accept_refused,
+                advance=lambda written: advance(written, written),
+            )
+    if as_json:
+        write_json({"written": done.written, "refused": done.refused, "switched": done.switched})
+    else:
+        searched = ", and the new index is in use" if done.switched else ""
+        say(f"{done.written:,} memories and tombstones were written{searched}.")
+    if done.refused:
+        kept = (
+            ""
+            if done.switched or user is not None
+            else " The old index stays in use; --accept-refused switches anyway."
+        )
+        complain(f"{done.refused:,} were refused ({done.why}).{kept}")
+        raise typer.Exit(Exit.OTHER)
+
+
+def verify(user: Whose = None, tenant: Tenant = "", as_json: terminal.Json = False) -> None:
+    """Compare the table and the search index, and list differences.
+
+    The exit code is 1 if there are any.
+    """
+    from .. import maintenance
+    from ..runtime.clock import SystemClock
+
+    whose = None if user is None else _named(user, tenant)
+    with _upkeep() as upkeep:
+        found = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=whose)
+    if as_json:
+        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in found.differences]
+        write_json({**found.counts, "strays": found.strays, "differences": listed})
+    else:
+        for one in found.differences:
+            of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
+            say(f"{one.kind:11} {one.id} of {of}")
+        if found.strays:
+            say(f"{found.strays:,} documents of the index belong to no known user.")
+        if not found.differences and not found.strays:
+            say("The index matches the table.")
+    if found.differences or found.strays:
+        raise typer.Exit(Exit.OTHER)
+
+
+@contextmanager
+def _upkeep() -> "Iterator[Upkeep]":
+    """Table and index, closed at the end."""
+    from ..runtime import local as runtime
+
+    upkeep = runtime.open_upkeep(_aws_settings())
+    try:
+        yield upkeep
+    finally:
+        upkeep.close()
+
+
+def _aws_settings() -> "Settings":
+    from ..settings import read_settings
+
+    settings = read_settings()
+    log_to_stderr(settings.log, format=settings.log_format)
+    return settings
+
+
+def _named(user: str, tenant: str) -> "UserRef":
+    from ..model import UserRef
+
+    return UserRef(user, tenant)

@@ -1,0 +1,238 @@
+"""Pages that change memories: write, edit, pin, delete, restore, undo, forget, merge, and take an import back.
+
+Every change but undo names what it wants and may come twice: a double click does it once. A form that was opened
+before somebody else's change never overwrites that: it shows both texts.
+"""
+
+from secrets import token_urlsafe
+from typing import Any, Final
+from urllib.parse import quote
+
+from ...errors import InvalidInput, SteeltrapError
+from ...model import JsonObject
+from .reading import difference
+from .rendering import Asked, Page, Redirect, Reply, first, memory_url, own_path, row, url, when
+
+_TEXTS: Final = ("content", "tags", "scope", "category", "context")
+
+
+def new_form(asked: Asked) -> Page:
+    values = {"kept": _kept(asked), "once": token_urlsafe(16), "error": "", "id": "", "version": 1}
+    return Page(template="edit.html", values=values)
+
+
+def create(asked: Asked) -> Reply:
+    """Save what the form says; the same form twice is one memory."""
+    given = {name: value for name, value in _given(asked).items() if value not in ("", [])}
+    try:
+        saved = asked.ask("save", once=first(asked.form, "once") or None, **given)
+    except SteeltrapError as error:
+        if not error.fixable:
+            raise
+        values = {**new_form(asked).values, "error": error.message}
+        return Page(template="edit.html", values=values, status=400)
+    return Redirect(url(memory_url(saved["id"]), said="saved"))
+
+
+def edit_form(asked: Asked) -> Page:
+    """The form with what is stored, or with what somebody typed before they had to sign in again."""
+    memory = asked.ask("get", id=asked.id)
+    kept = _kept(asked) if asked.form else _stored(memory)
+    version = _version(asked) or memory["version"]
+    values = {"kept": kept, "id": memory["id"], "version": version, "error": "", "once": ""}
+    return Page(template="edit.html", values=values)
+
+
+def edit(asked: Asked) -> Reply:
+    """Write what differs from what is stored, if nobody else changed the memory since the form was opened."""
+    version = _version(asked)
+    if version is None:
+        raise InvalidInput("The form has no version; open the memory again.")
+    memory = asked.ask("get", id=asked.id)
+    wanted = _given(asked)
+    changes = {name: value for name, value in wanted.items() if value != _comparable(memory)[name]}
+    if not changes:
+        return Redirect(url(memory_url(memory["id"]), said="saved"))
+    if memory["version"] != version:
+        return _both_texts(asked, memory)
+    try:
+        asked.ask("update", id=memory["id"], version=version, **changes)
+    except SteeltrapError as error:
+        if error.code == "conflict":
+            return _both_texts(asked, asked.ask("get", id=asked.id))
+        if not error.fixable or error.code == "not_found":
+            raise
+        values = {"kept": _kept(asked), "id": memory["id"], "version": version, "error": error.message, "once": ""}
+        return Page(template="edit.html", values=values, status=400)
+    return Redirect(url(memory_url(memory["id"]), said="saved"))
+
+
+def pin(asked: Asked) -> Reply:
+    """Pin or unpin, as the form wants it."""
+    asked.ask("update", id=asked.id, pinned=first(asked.form, "pinned") == "true")
+    return Redirect(_back(asked, memory_url(asked.id)))
+
+
+def delete(asked: Asked) -> Reply:
+    """Put a memory in the trash, if it is still what the page showed."""
+    memory = asked.find("get", id=asked.id)
+    if memory is None:
+        asked.ask("history", id=asked.id, limit=1)  # NotFound where it isn't in the trash either
+        return _deleted(asked)
+    try:
+        asked.ask("delete", id=asked.id, version=_version(asked))
+    except SteeltrapError as error:
+        if error.code != "conflict":
+            raise
+        return Redirect(url(memory_url(asked.id), said="changed-meanwhile"))
+    return _deleted(asked)
+
+
+def restore(asked: Asked) -> Reply:
+    """Take a memory out of the trash; one that is out already stays as it is."""
+    if asked.find("get", id=asked.id) is None:
+        _undo(asked, _version(asked))
+    return Redirect(url(memory_url(asked.id), said="restored"))
+
+
+def undo(asked: Asked) -> Reply:
+    """Undo the last change, of the version that the page showed: a second click doesn't go back one more."""
+    done = _undo(asked, _version(asked))
+    return Redirect(url(memory_url(asked.id), said="undone" if done else "changed-meanwhile"))
+
+
+def forget_form(asked: Asked) -> Page:
+    memory = asked.find("get", id=asked.id)
+    if memory is None:
+        memory = asked.ask("history", id=asked.id, limit=1000)["revisions"][-1]["memory"]
+    return Page(template="forget.html", values={"memory": memory})
+
+
+def forget(asked: Asked) -> Reply:
+    """Erase a memory for good, and show the receipt."""
+    receipt = asked.ask("forget", id=asked.id)
+    values = {"receipt": receipt, "time": when(receipt["forgotten_at"], asked.zone)}
+    return Page(template="receipt.html", values=values)
+
+
+def _undo(asked: Asked, version: int | None) -> bool:
+    try:
+        asked.ask("undo", id=asked.id, version=version)
+    except SteeltrapError as error:
+        if error.code != "conflict" or "version" not in error.details:
+            raise
+        return False
+    return True
+
+
+def _both_texts(asked: Asked, memory: JsonObject) -> Page:
+    """The text that is stored by now, that of the form, and a form that may overwrite it knowingly."""
+    kept = _kept(asked)
+    values = {
+        "memory": memory,
+        "kept": kept,
+        "id": memory["id"],
+        "version": memory["version"],
+        "error": "",
+        "once": "",
+        "by": memory.get("updated_by") or memory.get("agent_id") or "",
+        "time": when(memory["updated_at"], asked.zone),
+        "pieces": difference(memory["content"], kept["content"]),
+    }
+    return Page(template="conflict.html", values=values, status=409)
+
+
+def _given(asked: Asked) -> dict[str, Any]:
+    kept = _kept(asked)
+    tags = [tag for part in kept.pop("tags").split(",") if (tag := part.strip())]
+    return {**kept, "tags": tags}
+
+
+def _kept(asked: Asked) -> dict[str, str]:
+    """The text of the form, with line ends as they are stored: a browser sends others."""
+    return {name: first(asked.form, name).replace("\r\n", "\n") for name in _TEXTS}
+
+
+def _stored(memory: JsonObject) -> dict[str, str]:
+    stored = {name: memory.get(name) or "" for name in _TEXTS}
+    return {**stored, "tags": ", ".join(memory.get("tags", ()))}
+
+
+def _comparable(memory: JsonObject) -> dict[str, Any]:
+    """The stored text as a form that changes nothing sends it."""
+    stored = {name: value.replace("\r\n", "\n") for name, value in _stored(memory).items()}
+    return {**stored, "tags": memory.get("tags", [])}
+
+
+def _version(asked: Asked) -> int | None:
+    version = first(asked.form, "version")
+    return int(version) if version.isascii() and version.isdigit() and len(version) <= 9 else None
+
+
+def _deleted(asked: Asked) -> Redirect:
+    return Redirect(url("/", said="deleted", about=asked.id))
+
+
+def _back(asked: Asked, usually: str) -> str:
+    back = first(asked.form, "back")
+    return own_path(back) if back else usually
+
+
+def merge_form(asked: Asked) -> Page:
+    """The memories that were chosen, to be looked at before they are merged."""
+    ids = list(dict.fromkeys(asked.query.get("id", ())))[:50]
+    if len(ids) < 2:
+        raise InvalidInput("Choose at least two memories to merge.")
+    rows = [row(asked.ask("get", id=id), asked.zone) for id in ids]
+    return Page(template="merge.html", values={"rows": rows, "once": token_urlsafe(16)})
+
+
+def merge(asked: Asked) -> Reply:
+    """Merge them; the same form twice makes one memory."""
+    merged = asked.ask(
+        "consolidate",
+        once=first(asked.form, "once") or None,
+        ids=asked.form.get("id", []),
+        preserve_originals=first(asked.form, "originals") == "keep",
+    )
+    return Redirect(url(memory_url(merged["id"]), said="merged"))
+
+
+_RUNS: Final = 20
+"""Imports on a page."""
+
+
+def imports_page(asked: Asked) -> Page:
+    """The imports, the latest first, a page at a time."""
+    given = first(asked.query, "offset")
+    offset = int(given) if given.isascii() and given.isdigit() and len(given) <= 9 else 0
+    page = asked.ask("list_imports", limit=_RUNS, offset=offset)
+    following = offset + _RUNS
+    values = {
+        "runs": [_import_shown(asked, run) for run in page["imports"]],
+        "total": page["total"],
+        "more": url("/console/imports", offset=following) if following < page["total"] else "",
+    }
+    return Page(template="imports.html", values=values)
+
+
+def undo_import_form(asked: Asked) -> Page:
+    """The page that says what an undo takes back, and the button that does it."""
+    return Page(template="undo_import.html", values={"id": asked.id, "undone": None})
+
+
+def undo_import(asked: Asked) -> Page:
+    """Take an import back, and show what was left because it was changed since."""
+    undone: JsonObject = asked.ask("undo_import", id=asked.id)
+    return Page(template="undo_import.html", values={"id": asked.id, "undone": {"more": False, **undone}})
+
+
+def _import_shown(asked: Asked, run: JsonObject) -> dict[str, Any]:
+    ended = run.get("undone_at") or run.get("finished_at")
+    return {
+        **{"formats": [], "episodes": 0, "kept": 0},
+        **run,
+        "began": when(run["started_at"], asked.zone),
+        "ended": when(ended, asked.zone) if ended else "",
+        "path": f"/console/imports/{quote(run['id'], safe='')}/undo",
+    }

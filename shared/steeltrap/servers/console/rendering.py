@@ -1,0 +1,362 @@
+"""Pages: requests and answers as plain values that need no framework, templates, and how values are shown.
+
+Stored text on a page is always text: what would hide in it or turn it around is shown by name. Numbers are bars of SVG
+with attributes alone, as the content security policy wants it. Templates and static files are read once; a static
+file's address names its content, so that browsers may keep it for good.
+"""
+
+import gzip
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.responses import Response
+
+from ...errors import SteeltrapError
+from ...invoke import Door
+from ...model import Caller, JsonObject
+from ...model.frozen import frozen
+from ...text.dates import day_text, minute_text, read, zone_of
+from ...version import VERSION
+
+Fields = Mapping[str, list[str]]
+"""The fields of a query or a form; each may come several times."""
+
+
+@frozen
+class Asked:
+    """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page. `timezone` is a
+    zone that there is, which the browser named."""
+
+    door: Door
+    caller: Caller
+    id: str = ""
+    query: Fields = field(default_factory=dict)
+    form: Fields = field(default_factory=dict)
+    fragment: bool = False
+    timezone: str | None = None
+
+    def ask(self, tool: str, *, once: str | None = None, **arguments: Any) -> Any:
+        """The answer of a tool of `core`; arguments that are None are left out. `once` makes a repeated call count
+        once. Raises the SteeltrapError that the call met."""
+        given = {name: value for name, value in arguments.items() if value is not None}
+        result = self.door.invoke(f"core.{tool}", given, self.caller, idempotency_key=once, timezone=self.timezone)
+        if result.error is not None:
+            raise result.error
+        return result.body
+
+    def find(self, tool: str, **arguments: Any) -> Any | None:
+        """The same, None for what isn't there."""
+        try:
+            return self.ask(tool, **arguments)
+        except SteeltrapError as error:
+            if error.code != "not_found":
+                raise
+            return None
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """The zone of the dates that are shown: the browser's, else the setting's, None for the machine's own."""
+        return self.door.rules.zone if self.timezone is None else zone_of(self.timezone)
+
+    @property
+    def now(self) -> datetime:
+        return self.door.clock.now()
+
+    @property
+    def writes(self) -> bool:
+        return not self.caller.permissions.read_only
+
+
+def first(fields: Fields, name: str) -> str:
+    """The first value of a field, "" without one."""
+    return fields.get(name, [""])[0]
+
+
+@frozen
+class Page:
+    """A page, or for htmx the template `part` of it."""
+
+    template: str
+    values: JsonObject
+    part: str | None = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """Where a browser goes after a change, so that reloading doesn't repeat it."""
+
+    to: str
+
+
+Reply = Page | Redirect
+
+
+def url(path: str, **query: str | int | list[str] | None) -> str:
+    """A path of this server with a query; what is None or empty is left out."""
+    given = {name: value for name, value in query.items() if value not in (None, "", [])}
+    return path + (f"?{urlencode(given, doseq=True)}" if given else "")
+
+
+def memory_url(id: str, action: str = "") -> str:
+    return f"/console/memories/{quote(id, safe='')}" + (f"/{action}" if action else "")
+
+
+def own_path(text: str) -> str:
+    """A path of this server as a form names it, "/" for anything that a browser could take for another site."""
+    fine = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isprintable() and "\\" not in text
+    return text if fine else "/"
+
+
+_WIDTH: Final = 100
+
+
+def bar(share: float, kind: str, most: float = 1.0) -> Markup:
+    """A bar that is filled to a share of `most`. What it says is written beside it, so it is hidden from readers."""
+    width = round(_WIDTH * max(0.0, min(1.0, share / most if most else 0.0)), 1)
+    return Markup(
+        '<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+        '<rect class="bar-track" width="100" height="6" rx="3"/><rect class="bar-{}" width="{}" height="6" rx="3"/>'
+        "</svg>"
+    ).format(kind, width)
+
+
+def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a hit's score: meaning and words from 0 to 1, then what ranking rules added or took."""
+    told = hit["why"]
+    parts = [
+        {"name": "Meaning", "kind": "meaning", "share": told["semantic"], "value": f"{told['semantic']:.2f}"},
+        {"name": "Words", "kind": "words", "share": told["keyword"], "value": f"{told['keyword']:.2f}"},
+    ]
+    for name, added in sorted((told.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
+        if abs(added) >= 0.005:
+            shown = name.replace("_", " ").capitalize()
+            kind = "gain" if added > 0 else "loss"
+            parts.append({"name": shown, "kind": kind, "share": abs(added), "value": f"{added:+.2f}"})
+    return parts
+
+
+# Controls but tab and line ends; what turns the direction of text; what can't be seen; lone surrogates. The joiners
+# U+200C and U+200D stay: Persian and emoji need them.
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffc\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_WORD: Final = re.compile(r"\w+")
+_LEAST: Final = 3
+"""Characters of a Latin word of the query that is marked in a result: shorter ones begin too many others."""
+
+
+def shown(value: object) -> Markup:
+    """Text as HTML in a direction of its own, with a visible mark for each hidden character."""
+    return Markup("<bdi>{}</bdi>").format(_marked(str(value).replace("\r\n", "\n")))
+
+
+def plain(value: object) -> str:
+    """Text for an attribute or a title: without hidden characters."""
+    return _HIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))
+
+
+def lit(value: str, words: Sequence[str]) -> Markup:
+    """Text as `shown`, with the query's words marked."""
+    wanted = sorted({word for word in words if len(word) >= _LEAST or not word.isascii()}, key=len, reverse=True)
+    if not wanted:
+        return shown(value)
+    found = re.compile(r"\b(" + "|".join(map(re.escape, wanted)) + ")", re.IGNORECASE)
+    parts = found.split(value)
+    pieces = [Markup("<mark>{}</mark>").format(_marked(p)) if i % 2 else _marked(p) for i, p in enumerate(parts)]
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(pieces))
+
+
+def words(query: str) -> list[str]:
+    """The words of a query."""
+    return _WORD.findall(query)[:32]
+
+
+def _marked(text: str) -> Markup:
+    pieces: list[Markup] = []
+    at = 0
+    for hidden in _HIDDEN.finditer(text):
+        pieces += [escape(text[at : hidden.start()]), _mark(hidden[0])]
+        at = hidden.end()
+    return Markup("").join([*pieces, escape(text[at:])])
+
+
+def _mark(character: str) -> Markup:
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, "control character").lower()
+    return Markup('<span class="hidden-character" title="{} {}">{}</span>').format(code, name, code)
+
+
+EXCERPT: Final = 360
+_SHOWN_TAGS: Final = 6
+
+
+@frozen
+class Row:
+    """A memory as a list shows it. `happened` is given if that was on another day than the save. `score` and `why`
+    are of a search."""
+
+    id: str
+    version: int
+    text: str
+    is_cut: bool
+    at: str
+    time: str
+    day: str
+    happened: str
+    scope: str
+    tags: list[str]
+    badges: list[tuple[str, str]]
+    pinned: bool
+    score: float | None = None
+    why: list[dict[str, Any]] | None = None
+    deleted: str = ""
+
+
+def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
+    content = memory["content"]
+    deleted = memory.get("deleted_at")
+    day = day_of(memory["created_at"], zone)
+    happened = memory.get("occurred_at")
+    return Row(
+        id=memory["id"],
+        version=memory["version"],
+        text=content[:EXCERPT],
+        is_cut=len(content) > EXCERPT,
+        at=memory["created_at"],
+        time=when(memory["created_at"], zone),
+        day=day,
+        happened=then if happened and (then := when(happened, zone)[:10]) != day else "",
+        scope=memory["scope"],
+        tags=memory.get("tags", [])[:_SHOWN_TAGS],
+        badges=badges(memory, zone),
+        pinned=bool(memory.get("pinned")),
+        score=memory.get("score"),
+        why=why(memory) if "why" in memory else None,
+        deleted=when(deleted, zone) if deleted else "",
+    )
+
+
+def badges(memory: Mapping[str, Any], zone: tzinfo | None) -> list[tuple[str, str]]:
+    """Short labels, each with what it means."""
+    found = []
+    if memory.get("pinned"):
+        found.append(("pinned", "It never fades, and deleting by criteria skips it."))
+    if memory.get("messages"):
+        found.append(("episode", "Made from a conversation."))
+    if memory.get("superseded_by"):
+        found.append(("superseded", "A newer memory replaced it; searches leave it out."))
+    if memory.get("untrusted"):
+        found.append(("untrusted", "An untrusted agent wrote it."))
+    if memory.get("expires_at"):
+        found.append(("expires", f"It expires at {when(memory['expires_at'], zone)}."))
+    return found
+
+
+def when(moment: str, zone: tzinfo | None) -> str:
+    """A time in the zone that is shown, to the minute; a date without a time as it is."""
+    return minute_text(read(moment), zone)
+
+
+def day_of(moment: str, zone: tzinfo | None) -> str:
+    return day_text(read(moment), zone)
+
+
+_HERE: Final = Path(__file__).parent
+STATIC: Final = "/console/static"
+_MEDIA: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FOR_GOOD: Final = "public, max-age=31536000, immutable"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file as it is sent: plain and compressed."""
+
+    media: str
+    content: bytes
+    digest: str
+    zipped: bytes
+
+
+@cache
+def static_files() -> dict[str, StaticFile]:
+    found = {}
+    for path in sorted((_HERE / "static").iterdir()):
+        if path.suffix in _MEDIA:
+            content = path.read_bytes()
+            digest = sha256(content).hexdigest()[:12]
+            found[path.name] = StaticFile(_MEDIA[path.suffix], content, digest, gzip.compress(content, mtime=0))
+    return found
+
+
+def static_url(name: str) -> str:
+    return f"{STATIC}/{static_files()[name].digest}/{name}"
+
+
+def static_answer(digest: str, name: str, encodings: str) -> Response:
+    """A file. Under another digest, of a page from before an upgrade, it is sent too, but not kept."""
+    file = static_files().get(name)
+    if file is None:
+        return Response(status_code=404)
+    headers = {
+        "Cache-Control": _FOR_GOOD if digest == file.digest else "no-cache",
+        "Vary": "Accept-Encoding",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+    if "gzip" in encodings:
+        return Response(file.zipped, 200, {**headers, "Content-Encoding": "gzip"}, media_type=file.media)
+    return Response(file.content, 200, headers, media_type=file.media)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters.update(shown=shown, plain=plain, lit=lit, number="{:,}".format)
+    environment.globals.update(
+        without=_without,
+        static_url=static_url,
+        url=url,
+        memory_url=memory_url,
+        bar=bar,
+        product_version=VERSION,
+    )
+    for name in environment.list_templates():
+        environment.get_template(name)  # compiled now, so that nobody waits for it
+    return environment
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """Renders the templates."""
+
+    environment: Environment = field(default_factory=_environment)
+
+    def render(self, template: str, values: JsonObject) -> str:
+        return self.environment.get_template(template).render(_with_defaults(values))
+
+
+def _with_defaults(values: dict[str, Any]) -> dict[str, Any]:
+    return {"said": None, "q": "", **values}
+
+
+def _without(values: JsonObject, name: str) -> JsonObject:
+    return {key: value for key, value in values.items() if key != name}

@@ -1,0 +1,419 @@
+"""Sessions of coding agents: what clients send to a hook and take from it, what a hook notes, and the transcript.
+
+Claude Code: code.claude.com/docs/en/hooks. Codex: codex-rs/hooks/schema/generated in github.com/openai/codex. Cursor:
+cursor.com/docs/hooks; that it takes `additional_context` for a prompt too is not on that page.
+
+A session is known from one event to the next by a file of lines in the data folder, only ever added to. Losing it
+doubles nothing that is stored, since messages have ids: more is read again, and offered again. A line that was not
+written to its end is passed over.
+
+A transcript may be large, damaged or no transcript at all. So it is read line by line, and memory holds one line and
+one block of messages, whatever the file has.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, get_args
+
+from ...errors import InvalidInput
+from ...model.frozen import frozen
+from ...project import project_of
+from ...regular_files import append_line, open_regular, read_regular
+from ...text.schemas import has_more_values
+from ...text.transcripts import claude_code, codex, cursor
+from ...text.transcripts.messages import Said, cleaned
+from .command import FOLDER
+
+Client = Literal["claude-code", "codex", "cursor"]
+CLIENTS: Final[tuple[str, ...]] = get_args(Client)
+_NAMES: Final = {"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+"""The events whose answer a client reads, by the name that Claude Code and Codex give them."""
+_MAX_ID: Final = 512
+
+
+@frozen
+class Asked:
+    """A hook's question: which session of which client, where, and what the client says of it.
+
+    `transcript` is the file that the client keeps of the session. `said` are messages that came with the event itself,
+    and count where there is no such file. `fresh` says that the model's context no longer has what was added to it.
+    """
+
+    event: str
+    client: Client
+    session: str
+    folder: Path
+    prompt: str = ""
+    transcript: Path | None = None
+    said: tuple[Said, ...] = ()
+    ended: bool = False
+    fresh: bool = False
+
+
+def read_event(event: str, given: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> Asked:
+    """The question of an event's JSON. `folder` is where the hook runs. Raises InvalidInput."""
+    known = _client(given, client)
+    session = _text(given, "session_id") or _text(given, "conversation_id")
+    if not session or len(session) > _MAX_ID:
+        raise InvalidInput("the event names no session.")
+    name = _text(given, "hook_event_name").lower()
+    transcript = _text(given, "transcript_path")
+    return Asked(
+        event=event,
+        client=known,
+        session=session,
+        folder=_folder(given, folder),
+        prompt=cleaned(_text(given, "prompt")),
+        transcript=Path(os.path.expanduser(transcript)) if transcript else None,
+        said=_said(given, known),
+        ended=event == "session-end" or name == "sessionend",
+        fresh=event == "pre-compact" or _text(given, "source") in ("clear", "compact"),
+    )
+
+
+def form(asked: Asked, text: str) -> str:
+    """The form that the client reads to add a text to its context; nothing for no text, and where it takes none."""
+    if not text or asked.event not in _NAMES:
+        return ""
+    if asked.client == "cursor":
+        proceed = {"continue": True} if asked.event == "prompt" else {}
+        return json.dumps({**proceed, "additional_context": text})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": _NAMES[asked.event], "additionalContext": text}})
+
+
+def _client(given: Mapping[str, Any], named: str | None) -> Client:
+    for client in get_args(Client):
+        if named == client:
+            known: Client = client
+            return known
+    if named is not None:
+        raise InvalidInput(f"there is no client {named}; there are: {', '.join(CLIENTS)}.")
+    if "cursor_version" in given or "workspace_roots" in given or "generation_id" in given:
+        return "cursor"
+    path = _text(given, "transcript_path")
+    # Codex tells turns apart and may keep no file; Claude Code always names one.
+    return "codex" if "turn_id" in given or not path or Path(path).name.startswith("rollout-") else "claude-code"
+
+
+def _folder(given: Mapping[str, Any], fallback: str) -> Path:
+    roots = given.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots else None
+    return Path(_text(given, "cwd") or (first if isinstance(first, str) and first else fallback))
+
+
+def _said(given: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
+    """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
+    asked, answered = cleaned(_text(given, "prompt")), cleaned(_text(given, "last_assistant_message"))
+    said: list[Said] = []
+    if client == "codex" and (turn := _text(given, "turn_id")):
+        said += [Said(id=codex.asked(turn), role="user", content=asked)] if asked else []
+        said += [Said(id=codex.answered(turn), role="assistant", content=answered)] if answered else []
+    if client == "cursor" and not given.get("transcript_path") and (turn := _text(given, "generation_id")):
+        answered = cleaned(_text(given, "text"))
+        for role, text in (("user", asked), ("assistant", answered)):
+            said += [Said(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
+    return tuple(said)
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    return value if isinstance(value, str) else ""
+
+
+NO_PROJECT: Final = "user/default"
+"""The scope of what is said outside of every repository."""
+_KEPT_SECONDS: Final = 30 * 86_400
+_TRIES: Final = 3
+"""How often an earlier session is looked after without any progress. Then its transcript is the reason."""
+_MAX_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of a session's file. One of 100,000 prompts has a tenth of it."""
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "id": str,
+    "client": str,
+    "scope": str,
+    "project": (str, type(None)),
+    "transcript": str,
+    "offset": int,
+    "line": int,
+    "tries": int,
+    "ended": bool,
+}
+
+
+@dataclass(slots=True)
+class Session:
+    """A session so far. `scope` is where its memories are, and `project` the name of its repository, if it is in one.
+    `offset` and `line` say up to where its transcript was kept, in bytes and in lines. `tries` counts how often another
+    session began to keep the rest of it, and did not get on."""
+
+    path: Path
+    id: str = ""
+    client: str = ""
+    scope: str = ""
+    project: str | None = None
+    transcript: str | None = None
+    offset: int = 0
+    line: int = 0
+    tries: int = 0
+    ended: bool = False
+    offered: set[str] = field(default_factory=set)
+
+    def note(self, **change: Any) -> None:
+        """Write a change down, then make it here."""
+        append_line(str(self.path), json.dumps(change))
+        self._take(change)
+
+    def _take(self, change: Mapping[str, Any]) -> None:
+        for name, kind in _KINDS.items():
+            if name in change and isinstance(change[name], kind):
+                setattr(self, name, change[name])
+        if change.get("forgot"):
+            self.offered.clear()
+        if isinstance(offered := change.get("offered"), list):
+            self.offered.update(id for id in offered if isinstance(id, str))
+
+
+def of(data: Path, asked: Asked) -> Session:
+    """The session of an event, which goes on by it, or begins: in the project of the folder that it begins in."""
+    name = sha256(json.dumps([asked.client, asked.session]).encode()).hexdigest()[:32]
+    session = _read(data / FOLDER / f"{name}.jsonl")
+    if not session.id:
+        project = project_of(asked.folder)
+        scope, shown = (NO_PROJECT, None) if project is None else project
+        session.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        session.note(id=asked.session, client=asked.client, scope=scope, project=shown)
+    if asked.transcript is not None and str(asked.transcript) != session.transcript:
+        session.note(transcript=str(asked.transcript), offset=0, line=0)
+    if session.ended:
+        session.note(ended=False)
+    return session
+
+
+def others(data: Path, than: Session, limit: int) -> list[Session]:
+    """The sessions of the same project that did not end, the latest first, without those that were tried in vain. Old
+    files are removed."""
+    found: list[Session] = []
+    for path in _files(data / FOLDER):
+        if len(found) == limit:
+            break
+        try:
+            session = _read(path)
+        except OSError:
+            continue  # no file of ours
+        is_open = session.id and session.scope == than.scope and not session.ended and session.tries < _TRIES
+        if path != than.path and is_open:
+            found.append(session)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    times: list[tuple[float, Path]] = []
+    for path in folder.glob("*.jsonl"):
+        with suppress(OSError):
+            times.append((path.stat().st_mtime, path))
+    for at, path in sorted(times, reverse=True):
+        if at < time.time() - _KEPT_SECONDS:
+            with suppress(OSError):
+                os.unlink(path)
+        else:
+            yield path
+
+
+def _read(path: Path) -> Session:
+    session = Session(path)
+    try:
+        lines = read_regular(path, _MAX_BYTES).splitlines()
+    except FileNotFoundError:
+        return session
+    for line in lines:
+        with suppress(ValueError, TypeError, RecursionError):
+            change = json.loads(line)
+            if isinstance(change, dict):
+                session._take(change)
+    return session
+
+
+MESSAGES: Final = 400
+"""Messages of a block, which are kept in one go."""
+BYTES: Final = 1024 * 1024
+"""Bytes of the texts of a block, after which it ends."""
+MAX_LINE: Final = 16 * 1024 * 1024
+"""Longer lines are passed over: a line with images is shorter, and what is said fits a hundredth of it."""
+MAX_VALUES: Final = 100_000
+"""JSON values of a line that is read: objects take many times the memory of their text."""
+AT_ONCE: Final = 32 * 1024 * 1024
+"""Bytes of a transcript that are read at an event; the next event reads on. All of them are read before the first
+message is kept, and that has to leave a hook most of its time."""
+LOOKED_BACK: Final = 128 * 1024 * 1024
+"""Bytes before these that are looked through for the parents of lines."""
+LINES: Final = 100_000
+"""Lines of a transcript that are read at an event."""
+_CHUNK: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some messages, and from where the next block is read."""
+
+    said: list[Said]
+    offset: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line with its number, where it begins, where the next one begins, and its text, None for one that is not
+    read."""
+
+    number: int
+    begin: int
+    end: int
+    text: bytes | None
+
+
+def blocks(session: Session) -> Iterator[Block]:
+    """The messages in the transcript of a session since it was read last. Raises OSError.
+
+    A last line without its end is left for the next time: the client is still writing it.
+    """
+    if session.transcript is None:
+        return
+    with open_regular(session.transcript) as file:
+        size = os.fstat(file.fileno()).st_size
+        # A file that has become shorter was written anew.
+        offset, line = (session.offset, session.line) if session.offset <= size else (0, 0)
+        lines = partial(_lines, file, offset, line, min(size, offset + AT_ONCE))
+        if session.client == "codex":
+            yield from _of_codex(lines(), offset, line)
+        elif session.client == "cursor":
+            yield from _in_blocks((each, cursor.said(_numbered(each))) for each in lines())
+        else:
+            kept = _kept(lines(), file, offset)
+            yield from _in_blocks((each, _of_claude_code(each, kept)) for each in lines())
+
+
+def has_more(session: Session) -> bool:
+    """Whether a transcript has more than one event reads, so that the session is not kept to its end yet. Raises
+    OSError."""
+    return session.transcript is not None and os.stat(session.transcript).st_size - session.offset > MAX_LINE
+
+
+def _lines(file: BinaryIO, offset: int, number: int, end: int) -> Iterator[_Line]:
+    """The lines from an offset on that begin before `end` and are written to their own."""
+    file.seek(offset)
+    at, last = offset, number + LINES
+    while at < end and number < last:
+        text = file.readline(MAX_LINE)
+        if not text.endswith(b"\n"):
+            if len(text) < MAX_LINE:
+                return
+            length, is_whole = _rest(file, end - at)
+            at, begin = at + len(text) + length, at
+            # Where the rest is too long, the next time begins in the middle of it and finds no JSON there.
+            yield _Line(number, begin, at, None)
+            if not is_whole:
+                return
+        else:
+            at, begin = at + len(text), at
+            yield _Line(number, begin, at, None if has_more_values(text, MAX_VALUES) else text)
+        number += 1
+
+
+def _rest(file: BinaryIO, most: int) -> tuple[int, bool]:
+    """Pass over the rest of a line: how long it was, and whether its end was reached within about `most` bytes."""
+    length = 0
+    while length < most and (text := file.readline(_CHUNK)):
+        length += len(text)
+        if text.endswith(b"\n"):
+            return length, True
+    return length, False
+
+
+def _in_blocks(read: Iterable[tuple[_Line, Iterable[Said]]]) -> Iterator[Block]:
+    said: list[Said] = []
+    size = 0
+    last: _Line | None = None
+    for last, found in read:
+        for each in found:
+            said.append(each)
+            size += len(each.content)
+        if len(said) >= MESSAGES or size >= BYTES:
+            yield Block(said, last.end, last.number + 1)
+            said, size = [], 0
+    if last is not None:
+        yield Block(said, last.end, last.number + 1)
+
+
+def _of_codex(lines: Iterable[_Line], offset: int, number: int) -> Iterator[Block]:
+    """A turn of Codex is read again from its start, because its lines don't name it."""
+    turn = codex.Turn(begins_at=number)
+    starts = {number: offset}
+
+    def read() -> Iterator[tuple[_Line, list[Said]]]:
+        for line in lines:
+            begun = turn.begins_at
+            said = list(codex.said(_numbered(line), turn))
+            if turn.begins_at != begun:
+                starts.clear()
+                starts[turn.begins_at] = line.begin
+            yield line, said
+
+    for block in _in_blocks(read()):
+        begun = turn.begins_at if turn.id is not None else block.line
+        yield Block(block.said, starts.get(begun, block.offset), begun)
+
+
+def _numbered(line: _Line) -> list[tuple[int, bytes]]:
+    return [] if line.text is None else [(line.number, line.text)]
+
+
+def _of_claude_code(line: _Line, kept: set[str]) -> Iterator[Said]:
+    entry = _entry(line)
+    if entry is not None and entry.said is not None and not entry.is_sidechain and entry.id in kept:
+        kept.remove(entry.id)  # a file may repeat a line
+        yield entry.said
+
+
+def _kept(lines: Iterable[_Line], file: BinaryIO, offset: int) -> set[str]:
+    """The lines of Claude Code that the user did not go back from, which only the whole tree tells."""
+    tree = claude_code.Tree()
+    for line in lines:
+        if (entry := _entry(line)) is not None:
+            tree.add(entry)
+    return tree.kept(_is_before(file, offset))
+
+
+def _is_before(file: BinaryIO, offset: int) -> Callable[[str], bool]:
+    """Whether the part before an offset has a line of an id. It is looked through from its end, so that the usual
+    parent, which is the last line there, is found at once."""
+    chunks = LOOKED_BACK // _CHUNK  # of all searches, so that thousands of missing lines cost no more
+
+    @cache
+    def is_before(id: str) -> bool:
+        nonlocal chunks
+        marks = (f'"uuid":"{id}"'.encode(), f'"uuid": "{id}"'.encode())
+        end = offset
+        while id and end > 0 and chunks > 0:
+            begin = max(0, end - _CHUNK)
+            file.seek(begin)
+            text = file.read(end - begin + max(map(len, marks)))
+            if any(mark in text for mark in marks):
+                return True
+            end, chunks = begin, chunks - 1
+        return False
+
+    return is_before
+
+
+def _entry(line: _Line) -> claude_code.Entry | None:
+    try:
+        return None if line.text is None else claude_code.entry(line.text)
+    except ValueError:
+        return None
