@@ -12,25 +12,20 @@ that nothing is cut off. No message has what the service wrote.
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from threading import Lock
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol, Unpack
 
 from ..aws_client import Kind, kind_of
 from ..errors import InvalidInput, Unavailable
 from ..model import Embedding
-from ..ports import SharedLevels
 from ..text.vectors import mean_vector, unit_vector
-from .calibration import Calibrated, Calibration
-from .remote import BoundedThreadPool, Failure, OutOfTime
-from .vectors import placed, worded
+from .remote import OUT_OF_TIME, BoundedThreadPool, Failure, OutOfTime, Purpose, RemoteEmbedder, Tuning
 
-OUT_OF_TIME: Final = Failure("did not answer in time; try again")
 SLOW: Final = Failure("did not answer in time; try again", passing=True)
 LOST: Final = Failure("broke the connection off; try again", passing=True)
 UNREACHABLE: Final = Failure("can't be reached: check the network and the region (AWS_DEFAULT_REGION)", passing=True)
@@ -147,9 +142,6 @@ def refusal(answer: Mapping[str, Any]) -> Failure:
     return FORBIDDEN if status in (401, 403) else REFUSED
 
 
-Purpose = Literal["document", "query"]
-
-
 class Model(Protocol):
     """`texts` is how many a request takes, `characters` how long each may be, `dimensions` has its own first."""
 
@@ -245,21 +237,12 @@ def read_vectors(model: Model, body: bytes, count: int) -> list[Embedding]:
         ) from None
 
 
-SERVICE: Final = "Amazon Bedrock"
 SLOTS: Final = 16
 """Requests at once."""
-
-ATTEMPTS: Final = 4
-FIRST_PAUSE: Final = 0.25
-"""Seconds before the second attempt, at most; each later pause may be twice as long. Up to half of it is left
-out at random, so that requests that were throttled together don't come back together."""
 
 CONNECT_SECONDS: Final = 2.0
 READ_SECONDS: Final = 10.0
 """How long a request that nobody waits for any more may be silent before it ends."""
-
-PATIENCE: Final = 10.0
-"""Seconds for learning the model's levels when they are read before anything was embedded."""
 
 SHORTEST: Final = 16
 """Characters of a text that is not halved again: a refusal of it isn't about its length."""
@@ -269,8 +252,9 @@ class TooLong(Exception):
     """A text has more tokens or characters than the model takes."""
 
 
-class BedrockEmbedder(Calibrated):
-    """Embeds by a model of Bedrock, named by its id, an ARN or an inference profile; "" is Titan.
+class BedrockEmbedder(RemoteEmbedder):
+    """Embeds by a model of Bedrock, named by its id, an ARN or an inference profile; "" is Titan. A text over the
+    model's limit has the mean of its parts' vectors, weighted by their characters.
 
     `dimension` 0 is the model's own size. Levels that aren't given are learned from the first call, by
     texts to calibrate with beside its own. Prefixes go before each query or stored text. `connect` makes
@@ -282,55 +266,18 @@ class BedrockEmbedder(Calibrated):
         model: str = "",
         *,
         dimension: int = 0,
-        unrelated: float | None = None,
-        unrelated_japanese: float | None = None,
-        novel: float | None = None,
-        slope: float | None = None,
-        query_prefix: str = "",
-        document_prefix: str = "",
         slots: int = SLOTS,
         connect: Callable[[], Any] | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        **tuning: Unpack[Tuning],
     ) -> None:
         self._asked_model = model or MODELS[0].id
         self._model = find_model(self._asked_model)
         size = find_dimension(self._model, dimension)
-        self.name = f"bedrock/{self._model.id}/{size}"
-        self._prefixes = {"query": query_prefix, "document": document_prefix}
-        super().__init__(
-            Calibration(
-                dimension=size,
-                unrelated=unrelated,
-                unrelated_japanese=unrelated_japanese,
-                novel=novel,
-                slope=slope,
-            )
-        )
+        super().__init__("Amazon Bedrock", f"bedrock/{self._model.id}/{size}", size, **tuning)
         self._threads: BoundedThreadPool[list[Embedding]] = BoundedThreadPool(slots)
         self._connect = connect or partial(open_client, slots)
         self._connecting = Lock()
         self._client: Any = None
-        self._monotonic = monotonic
-        self._sleep = sleep
-
-    def share_levels(self, shared: SharedLevels) -> None:
-        """Learn the levels from other processes where they have them, and tell them."""
-        self._calibration.share(shared, self.name, self._prefixes["document"])
-
-    def embed(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Embedding]:
-        """One embedding a text, in order. Raises Unavailable when Bedrock can't be reached in time or
-        refuses; throttling, 5xx and lost connections are tried again first.
-
-        A text over the model's limit has the mean of its parts' vectors, weighted by their characters.
-        """
-        ends = self._monotonic() + timeout
-        positions = worded(texts)
-        vectors = self._embed([texts[position] for position in positions], purpose, ends) if positions else []
-        return placed(vectors, positions, len(texts), self.dimension)
-
-    def _calibrate(self) -> None:
-        self._embed([], "document", self._monotonic() + PATIENCE)
 
     def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
         asked = self._calibration.probes()
@@ -346,7 +293,7 @@ class BedrockEmbedder(Calibrated):
         try:
             answers = iter(chain.from_iterable(self._threads.run(asks, ends - self._monotonic())))
         except OutOfTime:
-            raise OUT_OF_TIME.error(SERVICE) from None
+            raise OUT_OF_TIME.error(self._service) from None
         vectors = [_whole(of_text, list(islice(answers, len(of_text)))) for of_text in split]
         self._calibration.check(vectors)
         self._calibration.learn(vectors[: len(probes)])
@@ -360,36 +307,23 @@ class BedrockEmbedder(Calibrated):
         """The vectors of one request's texts. What the model finds too long is halved until it isn't."""
         try:
             request = json.dumps(self._model.request(texts, purpose, self.dimension), ensure_ascii=False).encode()
-            return read_vectors(self._model, self._patiently(request, ends), len(texts))
+            return read_vectors(self._model, self._answer(request, ends), len(texts))
         except TooLong:
             # The refusal doesn't say which text it means.
             if len(texts) > 1:
                 middle = len(texts) // 2
                 return self._ask(texts[:middle], purpose, ends) + self._ask(texts[middle:], purpose, ends)
             if len(texts[0]) <= SHORTEST:
-                raise TOO_LONG.error(SERVICE) from None
+                raise TOO_LONG.error(self._service) from None
         smaller = halves(texts[0])
         return [_whole(smaller, [vector for half in smaller for vector in self._ask([half], purpose, ends)])]
 
-    def _patiently(self, request: bytes, ends: float) -> bytes:
-        """The body of the first good answer. Raises TooLong, and Unavailable when there is none in time."""
-        failure = OUT_OF_TIME
-        longest = FIRST_PAUSE
-        for attempt in range(1, ATTEMPTS + 1):
-            outcome = self._attempt(request, ends)
-            if isinstance(outcome, bytes):
-                return outcome
-            failure = outcome
-            pause = longest * random.uniform(0.5, 1)
-            if not failure.passing or attempt == ATTEMPTS or pause >= ends - self._monotonic():
-                break
-            self._sleep(pause)
-            longest *= 2
-        raise failure.error(SERVICE) from failure.cause
+    def _spread(self, pause: float) -> float:
+        # Requests that were throttled together don't come back together.
+        return pause * random.uniform(0.5, 1)
 
-    def _attempt(self, request: bytes, ends: float) -> bytes | Failure:
-        if self._monotonic() >= ends:
-            return OUT_OF_TIME
+    def _attempt(self, request: bytes, seconds: float) -> bytes | Failure:
+        """Raises TooLong."""
         try:
             return self._invoke(request)
         except Unavailable:

@@ -5,31 +5,32 @@ wrote, and not even a traceback has the key.
 """
 
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Final, Literal
+from typing import Final, Unpack
 from urllib.parse import urlsplit, urlunsplit
 
 from ..errors import InvalidInput, Unavailable
 from ..model import Embedding
-from ..ports import SharedLevels
 from ..text.vectors import unit_vector
-from .calibration import Calibrated, Calibration
-from .remote import SLOTS, Answer, AnswerTooLarge, Failure, OutOfTime, Poster
-from .vectors import placed, worded
+from .remote import (
+    OUT_OF_TIME,
+    SLOTS,
+    Answer,
+    AnswerTooLarge,
+    Failure,
+    OutOfTime,
+    Poster,
+    Purpose,
+    RemoteEmbedder,
+    Tuning,
+)
 
 BATCH: Final = 128
-ATTEMPTS: Final = 4
-FIRST_PAUSE: Final = 0.25
-"""Seconds before the second attempt; each later pause is twice as long, or as long as the server asks."""
-
-PATIENCE: Final = 10.0
-"""Seconds for learning the model's size and levels when they are read before anything was embedded."""
 
 
-class EndpointEmbedder(Calibrated):
+class EndpointEmbedder(RemoteEmbedder):
     """Embeds by a server. Prefixes go before each query or stored text, for models that want them.
 
     `url` is the base, up to and with `/v1`. `dimension` above 0 is asked of the server and checked, 0
@@ -44,61 +45,24 @@ class EndpointEmbedder(Calibrated):
         *,
         key: str = "",
         dimension: int = 0,
-        unrelated: float | None = None,
-        unrelated_japanese: float | None = None,
-        novel: float | None = None,
-        slope: float | None = None,
-        query_prefix: str = "",
-        document_prefix: str = "",
         slots: int = SLOTS,
-        monotonic: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        **tuning: Unpack[Tuning],
     ) -> None:
         if not model:
             raise InvalidInput("STEELTRAP_EMBEDDER_MODEL: name the model that the endpoint serves.")
-        self.name = f"endpoint/{model}" + (f"/{dimension}" if dimension else "")
+        name = f"endpoint/{model}" + (f"/{dimension}" if dimension else "")
+        super().__init__("The embedding endpoint", name, dimension, **tuning)
         self._model = model
         self._asked_dimension = dimension
-        self._prefixes = {"query": query_prefix, "document": document_prefix}
-        super().__init__(
-            Calibration(
-                dimension=dimension,
-                unrelated=unrelated,
-                unrelated_japanese=unrelated_japanese,
-                novel=novel,
-                slope=slope,
-            )
-        )
         self._poster = Poster(_target(url), _headers(key), slots=slots)
-        self._monotonic = monotonic
-        self._sleep = sleep
 
-    def share_levels(self, shared: SharedLevels) -> None:
-        """Learn size and levels from other processes where they have them, and tell them."""
-        self._calibration.share(shared, self.name, self._prefixes["document"])
-
-    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
-        """One embedding a text, in order. Raises Unavailable when the server can't be reached in time or
-        refuses; 429, 5xx and lost connections are tried again first."""
-        if not texts:
-            return []
-        ends = self._monotonic() + timeout
-        positions = worded(texts)
-        prefix = self._prefixes[purpose]
-        vectors = self._embed([prefix + texts[position] for position in positions], ends)
-        return placed(vectors, positions, len(texts), self._calibration.dimension)
-
-    def _calibrate(self) -> None:
-        self._embed([], self._monotonic() + PATIENCE)
-
-    def _embed(self, inputs: Sequence[str], ends: float) -> list[Embedding]:
-        asked = self._calibration.probes()
-        probes = [self._prefixes["document"] + text for text in asked]
-        wanted = [*probes, *inputs]
+    def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
+        probes = [self._prefixes["document"] + text for text in self._calibration.probes()]
+        wanted = [*probes, *(self._prefixes[purpose] + text for text in texts)]
         vectors: list[Embedding] = []
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
-            vectors += _vectors(self._patiently(self._request(batch), ends), len(batch))
+            vectors += _vectors(self._answer(self._request(batch), ends), len(batch))
         self._calibration.learn(vectors[: len(probes)])
         self._calibration.check(vectors)
         return vectors[len(probes) :]
@@ -109,27 +73,9 @@ class EndpointEmbedder(Calibrated):
             request["dimensions"] = self._asked_dimension
         return json.dumps(request, ensure_ascii=False).encode()
 
-    def _patiently(self, body: bytes, ends: float) -> bytes:
-        """The body of the first good answer. Raises Unavailable when there is none, or no time for one."""
-        failure = OUT_OF_TIME
-        pause = FIRST_PAUSE
-        for attempt in range(1, ATTEMPTS + 1):
-            outcome = self._attempt(body, ends - self._monotonic())
-            if isinstance(outcome, bytes):
-                return outcome
-            failure = outcome
-            pause = max(pause, failure.pause)
-            if not failure.passing or attempt == ATTEMPTS or pause >= ends - self._monotonic():
-                break
-            self._sleep(pause)
-            pause *= 2
-        raise failure.error("The embedding endpoint") from failure.cause
-
-    def _attempt(self, body: bytes, left: float) -> bytes | Failure:
-        if left <= 0:
-            return OUT_OF_TIME
+    def _attempt(self, request: bytes, seconds: float) -> bytes | Failure:
         try:
-            answer = self._poster.post(body, left)
+            answer = self._poster.post(request, seconds)
         except OutOfTime:
             return OUT_OF_TIME
         except AnswerTooLarge:
@@ -142,7 +88,6 @@ class EndpointEmbedder(Calibrated):
         return answer.body if answer.status == 200 else refusal(answer, self._model)
 
 
-OUT_OF_TIME: Final = Failure("did not answer in time; try again")
 LOST: Final = Failure("broke the connection off; try again", passing=True)
 UNREACHABLE: Final = Failure("can't be reached: is it running at STEELTRAP_EMBEDDER_URL?", passing=True)
 UNREADABLE: Final = Failure("does not answer as HTTP should: check STEELTRAP_EMBEDDER_URL")

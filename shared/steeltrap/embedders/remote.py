@@ -1,4 +1,4 @@
-"""Services that embed: one HTTP POST that always ends in time, a bounded number of threads, and why a service failed.
+"""Services that embed: what their embedders share, one HTTP POST that always ends in time, a bounded number of threads.
 
     run ──slots──> threads: take a task, do it, take the next ──> results in the order of the tasks
      └─ waits until its deadline, then leaves the threads behind
@@ -14,15 +14,20 @@ costs a bounded number of threads.
 """
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Event, Lock, Thread
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Literal, TypedDict, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import Unavailable
+from ..model import Embedding
+from ..ports import SharedLevels
+from .calibration import Calibrated, Calibration
+from .vectors import placed, worded
 
 if TYPE_CHECKING:
     from urllib3 import HTTPConnectionPool
@@ -47,6 +52,102 @@ class Failure:
     def error(self, service: str) -> Unavailable:
         """The error of ours; raise it from `cause`."""
         return Unavailable(f"{service} {self.reason}.", retryable=not self.lasting, part="embedder")
+
+
+ATTEMPTS: Final = 4
+FIRST_PAUSE: Final = 0.25
+"""Seconds before the second attempt, at most; each later pause is twice as long, or as long as the service asks."""
+PATIENCE: Final = 10.0
+"""Seconds for learning the model's size and levels when they are read before anything was embedded."""
+OUT_OF_TIME: Final = Failure("did not answer in time; try again")
+
+Purpose = Literal["document", "query"]
+
+
+class Tuning(TypedDict, total=False):
+    """The settings of any service: levels that are given, what goes before a query or a stored text, and the clock."""
+
+    unrelated: float | None
+    unrelated_japanese: float | None
+    novel: float | None
+    slope: float | None
+    query_prefix: str
+    document_prefix: str
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], None]
+
+
+class RemoteEmbedder(Calibrated):
+    """Embeds by a service. A call keeps to its timeout, retries and pauses included. Of the model's size and levels,
+    those that aren't given are learned from the first call, by texts to calibrate with beside its own."""
+
+    def __init__(
+        self,
+        service: str,
+        name: str,
+        dimension: int,
+        *,
+        query_prefix: str = "",
+        document_prefix: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        **levels: float | None,
+    ) -> None:
+        super().__init__(Calibration(dimension=dimension, **levels))
+        self.name = name
+        self._service = service
+        self._prefixes = {"query": query_prefix, "document": document_prefix}
+        self._monotonic = monotonic
+        self._sleep = sleep
+
+    def share_levels(self, shared: SharedLevels) -> None:
+        """Learn size and levels from other processes where they have them, and tell them."""
+        self._calibration.share(shared, self.name, self._prefixes["document"])
+
+    def embed(self, texts: Sequence[str], *, purpose: Purpose, timeout: float) -> list[Embedding]:
+        """One embedding a text, in order. Raises Unavailable when the service can't be reached in time or refuses;
+        throttling, 5xx and lost connections are tried again first."""
+        if not texts:
+            return []
+        ends = self._monotonic() + timeout
+        positions = worded(texts)
+        vectors: list[Embedding] = []
+        if positions or not self._calibration.dimension:
+            vectors = self._embed([texts[position] for position in positions], purpose, ends)
+        return placed(vectors, positions, len(texts), self._calibration.dimension)
+
+    @abstractmethod
+    def _embed(self, texts: Sequence[str], purpose: Purpose, ends: float) -> list[Embedding]:
+        """An embedding a text; what is not learned yet is, even of no text. Raises Unavailable."""
+
+    @abstractmethod
+    def _attempt(self, request: bytes, seconds: float) -> "bytes | Failure":
+        """The body of the answer to one request."""
+
+    def _spread(self, pause: float) -> float:
+        """The pause that is made in place of one."""
+        return pause
+
+    def _calibrate(self) -> None:
+        self._embed([], "document", self._monotonic() + PATIENCE)
+
+    def _answer(self, request: bytes, ends: float) -> bytes:
+        """The body of the first good answer. Raises Unavailable when there is none, or no time for one."""
+        failure = OUT_OF_TIME
+        pause = FIRST_PAUSE
+        for attempt in range(1, ATTEMPTS + 1):
+            left = ends - self._monotonic()
+            outcome = self._attempt(request, left) if left > 0 else OUT_OF_TIME
+            if isinstance(outcome, bytes):
+                return outcome
+            failure = outcome
+            pause = max(pause, failure.pause)
+            wait = self._spread(pause)
+            if not failure.passing or attempt == ATTEMPTS or wait >= ends - self._monotonic():
+                break
+            self._sleep(wait)
+            pause *= 2
+        raise failure.error(self._service) from failure.cause
 
 
 Result = TypeVar("Result")
