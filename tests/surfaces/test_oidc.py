@@ -22,7 +22,7 @@ from steeltrap.errors import IdentityMissing, InvalidInput, Unavailable
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
 from steeltrap.servers.asgi.app import create_app
-from steeltrap.servers.asgi.protected_resource import ProtectedResource
+from steeltrap.servers.asgi.middleware import ProtectedResource
 from steeltrap.servers.auth.identity import ClaimNames
 from steeltrap.servers.auth.oidc import KEYS_SECONDS, PAUSE_SECONDS, IssuerKeys, OidcTokens
 from surfaces.issuer import AUDIENCE, Issuer, issuing, private_key, public_jwk

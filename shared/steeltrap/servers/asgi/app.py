@@ -35,9 +35,8 @@ from ..http import (
 )
 from ..mcp import TOOLSET
 from .admission import MAX_CALLS_AT_ONCE, Admission, CallThreads, no_place
-from .guard import SameOriginOnly
 from .mcp_http import all_running, mcp_endpoints, mcp_routes
-from .protected_resource import Challenging, ProtectedResource
+from .middleware import Challenging, ProtectedResource, SameOriginOnly
 
 
 class ByPath(BaseRoute):

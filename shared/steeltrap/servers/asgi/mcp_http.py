@@ -20,7 +20,7 @@ from ..auth.identity import Identity
 from ..http import error_reply, wrong_method_reply
 from ..mcp import TOOLSET, Context, create_server
 from .admission import Admission, Place
-from .guard import send_reply
+from .middleware import send_reply
 
 CALLER: Final = "steeltrap.caller"
 PLACE: Final = "steeltrap.place"

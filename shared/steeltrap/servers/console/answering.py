@@ -57,7 +57,7 @@ class Console:
 def check_origin(request: Request) -> None:
     """Raises AccessDenied for a change that no page of the console asked for.
 
-    A foreign `Origin` never comes here (`asgi.guard`); browsers send one with every POST.
+    A foreign `Origin` never comes here (`asgi.middleware`); browsers send one with every POST.
     """
     site = one_header(request.scope, "Sec-Fetch-Site") or "same-origin"
     if one_header(request.scope, "Origin") is None or site != "same-origin":

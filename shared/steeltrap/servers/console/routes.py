@@ -14,7 +14,7 @@ from ...model import Caller
 from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http import FAULT
-from . import changing, finding, reading, transfer
+from . import changing, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .rendering import STATIC, Asked, Fields, Redirect, Reply, first, own_path, static_answer
@@ -28,10 +28,10 @@ _SMALL: Final = Bounds(size=4096, values=16)
 _KEY: Final = Bounds(size=16 * 1024, values=16)
 
 _PAGES: Final[Sequence[tuple[str, Handler]]] = (
-    ("/", finding.home),
-    ("/console/browse", finding.browse),
-    ("/console/timeline", finding.timeline),
-    ("/console/trash", finding.trash),
+    ("/", reading.home),
+    ("/console/browse", reading.browse),
+    ("/console/timeline", reading.timeline),
+    ("/console/trash", reading.trash),
     ("/console/new", changing.new_form),
     ("/console/merge", changing.merge_form),
     ("/console/transfer", transfer.transfer_page),

@@ -8,7 +8,7 @@ from ...errors import InvalidInput
 
 if TYPE_CHECKING:
     from ...settings import Settings
-    from ..asgi.protected_resource import ProtectedResource
+    from ..asgi.middleware import ProtectedResource
     from ..auth.api_keys import ApiKeys
     from ..auth.identity import Identity
     from ..auth.oidc import OidcTokens
@@ -89,7 +89,7 @@ def api_keys(settings: "Settings") -> "ApiKeys":
 
 
 def _with_tokens(settings: "Settings", *, with_keys: bool) -> Authentication:
-    from ..asgi.protected_resource import ProtectedResource
+    from ..asgi.middleware import ProtectedResource
     from ..auth.api_keys import KeysOrTokens
 
     tokens = _tokens(settings)

@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ...errors import InvalidInput, TooLarge, Unavailable
 from ...processes import STOPPING
-from ..asgi.guard import send_reply
+from ..asgi.middleware import send_reply
 from ..http import Reply, error_reply
 
 PROBES: Final = (b"/healthz", b"/readyz")

@@ -1,4 +1,4 @@
-"""Blocks cross-origin browser requests and DNS rebinding.
+"""Middleware: blocks cross-origin browser requests and DNS rebinding, and tells a client where it gets a token.
 
 A web page can make a browser send requests to this server. By pointing its own name at the server's address (DNS
 rebinding), it can even pass for the server's own page. So a request with an `Origin` header is answered only if the
@@ -8,17 +8,26 @@ can't send without a preflight request; that fails.
 
 Browsers send no `Origin` with a plain GET, as for an image, but they say in `Sec-Fetch-Site` which site asks: only a
 link that somebody followed may come from another one. Programs send none of these headers.
+
+As MCP's authorization asks for, a 401 names the document of the address that was called, and the document names the
+issuer (OAuth 2.0 protected resource metadata, RFC 9728).
 """
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import AccessDenied, InvalidInput
-from ..auth.identity import one_header
+from ..auth.identity import WELL_KNOWN, metadata, one_header
 from ..http import Reply, error_reply
 
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
@@ -103,3 +112,61 @@ def _origin(url: str) -> str | None:
     parts = urlsplit(url.lower())
     usual = {"http": ":80", "https": ":443"}.get(parts.scheme)
     return f"{parts.scheme}://{parts.netloc.removesuffix(usual)}" if usual else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectedResource:
+    """A server whose tokens an issuer gives. `public_url` is how clients reach it; if empty, a
+    loopback name that they use, else the address that it listens on."""
+
+    issuer: str
+    public_url: str = ""
+
+    def routes(self, paths: Collection[str]) -> list[BaseRoute]:
+        """The document of the server, and of each of its MCP paths."""
+        return [Route(WELL_KNOWN + path, self._document, methods=["GET"]) for path in ("", *paths)]
+
+    def challenge(self, scope: Scope, paths: Collection[str]) -> str:
+        """The parameter of WWW-Authenticate that names the document."""
+        path = scope["path"] if scope["path"] in paths else ""
+        return f'resource_metadata="{self._base(scope)}{WELL_KNOWN}{path}"'
+
+    async def _document(self, request: Request) -> Response:
+        path = request.url.path.removeprefix(WELL_KNOWN)
+        return JSONResponse(metadata(self._base(request.scope), path, self.issuer))
+
+    def _base(self, scope: Scope) -> str:
+        return self.public_url.rstrip("/") or f"{scope['scheme']}://{_own_host(scope)}"
+
+
+def _own_host(scope: Scope) -> str:
+    """The name that the request called this server by, if that is a loopback name, else the address that it came in at.
+
+    Any other name is the client's word: a page or a proxy could make others believe it.
+    """
+    names: list[str] = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+    if len(names) == 1 and is_loopback(names[0]):
+        return names[0]
+    address, port = scope.get("server") or ("localhost", None)
+    named = f"[{address}]" if ":" in address else address
+    return named if port is None else f"{named}:{port}"
+
+
+class Challenging:
+    """ASGI middleware that adds the metadata's address to what a 401 asks for."""
+
+    def __init__(self, app: ASGIApp, resource: ProtectedResource, paths: Collection[str]) -> None:
+        self.app = app
+        self._resource = resource
+        self._paths = paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 401:
+                headers = MutableHeaders(raw=message["headers"])
+                asked = headers.get("www-authenticate", "Bearer")
+                between = " " if asked == "Bearer" else ", "
+                headers["www-authenticate"] = asked + between + self._resource.challenge(scope, self._paths)
+            await send(message)
+
+        await self.app(scope, receive, sending if scope["type"] == "http" else send)
