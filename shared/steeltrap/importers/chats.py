@@ -19,7 +19,7 @@ new.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import cache
@@ -97,14 +97,10 @@ def time_of(value: object, zone: tzinfo | None) -> When | None:
         return None
 
 
-def place(name: str, value: Value, number: int, title: object) -> str:
+def titled(where: str, number: int, title: object) -> str:
     """How a conversation is called in messages."""
     named = f' "{title[:60]}"' if isinstance(title, str) and title else ""
-    return f"{name}:{value.line} conversation {number}{named}"
-
-
-def flaw(damage: Damage, name: str, before: int) -> Flaw:
-    return Flaw(where=f"{name}:{damage.line}", at=before + damage.at, sentence=damage.sentence)
+    return f"{where} conversation {number}{named}"
 
 
 _UNSEEN: Final = ("user_editable_context", "model_editable_context", "thoughts", "reasoning_recap")
@@ -117,18 +113,14 @@ def is_chatgpt(body: JsonObject) -> bool:
     return "mapping" in body and any(key in body for key in ("current_node", "create_time", "title", "conversation_id"))
 
 
-def chatgpt_parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
-    """A conversation per value; one that can't be read costs no other."""
-    for number, value in enumerate(values, 1):
-        if isinstance(value, Damage):
-            yield flaw(value, name, before)
-            continue
-        body = value.value if isinstance(value.value, dict) else {}
-        where, at = place(name, value, number, body.get("title")), before + value.at
-        try:
-            yield from _chatgpt_chat(body, filing.zone).parts("ChatGPT", filing, where, at, value.size)
-        except Wrong as error:
-            yield Flaw(where=where, at=at, sentence=str(error))
+def chatgpt_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
+    """The conversation of a value."""
+    body = value.value if isinstance(value.value, dict) else {}
+    where = titled(where, number, body.get("title"))
+    try:
+        yield from _chatgpt_chat(body, filing.zone).parts("ChatGPT", filing, where, at, value.size)
+    except Wrong as error:
+        yield Flaw(where=where, at=at, sentence=str(error))
 
 
 def _chatgpt_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
@@ -213,20 +205,15 @@ def is_claude_ai(body: JsonObject) -> bool:
     return "chat_messages" in body or "conversations_memory" in body or {"prompt_template", "docs"} <= body.keys()
 
 
-def claude_ai_parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
-    """A conversation per value, or what Claude remembers; one that can't be read costs no other."""
-    for number, value in enumerate(values, 1):
-        if isinstance(value, Damage):
-            yield flaw(value, name, before)
-            continue
-        body = value.value if isinstance(value.value, dict) else {}
-        where, at = place(name, value, number, body.get("name")), before + value.at
-        if "docs" in body:
-            yield LeftOut(what="projects")
-            continue
-        if "chat_messages" not in body and "conversations_memory" in body:
-            yield from _claude_memories(body, filing, name, at)
-            continue
+def claude_ai_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
+    """The conversation of a value, or the memories that Claude keeps."""
+    body = value.value if isinstance(value.value, dict) else {}
+    if "docs" in body:
+        yield LeftOut(what="projects")
+    elif "chat_messages" not in body and "conversations_memory" in body:
+        yield from _claude_memories(body, filing, where, at)
+    else:
+        where = titled(where, number, body.get("name"))
         try:
             yield from _claude_chat(body, filing.zone).parts("Claude", filing, where, at, value.size)
         except Wrong as error:
@@ -290,14 +277,14 @@ def _claude_text(message: JsonObject) -> str:
     return said if said.strip() or blocks or not isinstance(whole, str) else whole
 
 
-def _claude_memories(body: JsonObject, filing: Filing, name: str, at: int) -> Iterator[Part]:
+def _claude_memories(body: JsonObject, filing: Filing, where: str, at: int) -> Iterator[Part]:
     projects = body.get("project_memories")
     texts: list[Any] = [body["conversations_memory"], *(projects.values() if isinstance(projects, dict) else ())]
     for text in texts:
         for section in sections(cleaned(text) if isinstance(text, str) else ""):
             content = "\n\n".join(filter(None, (" › ".join(section.headings), section.text)))
             draft = Draft(content=content, scope=filing.scope, tags=filing.tags, metadata={"imported_from": "Claude"})
-            yield Item(where=name, at=at, size=len(content), draft=draft)
+            yield Item(where=where, at=at, size=len(content), draft=draft)
 
 
 _OTHER: Final = ("summary", "file-history-snapshot", "queue-operation", "attachment", "permission-mode", "last-prompt")

@@ -19,7 +19,7 @@ Other JSON is an object per line, or a list of them, with the keys of `core.save
 `{"content": "...", "tags": ["..."], "occurred_at": "2026-01-31"}`. Other keys are kept as metadata.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -29,9 +29,8 @@ from ..model import Draft, JsonObject
 from ..runtime.local import open_foreign_database
 from ..text.json_pieces import parsed
 from ..text.transcripts.messages import cleaned
-from .chats import flaw
 from .items import KEYS, Filing, Flaw, Item, Kept, LeftOut, Part, moment, validity_of
-from .json_values import Damage, Value
+from .json_values import Value
 
 _FORMS = (
     'Expected an entity such as {"name": "Ana", "entityType": "person", "observations": ["..."]} or a relation such as '
@@ -47,34 +46,24 @@ def is_knowledge_graph(body: JsonObject) -> bool:
     )
 
 
-def knowledge_graph_parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
+def knowledge_graph_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
     """A memory per observation and per relation; an entity of which nothing was observed is one too."""
-    for value in values:
-        if isinstance(value, Damage):
-            yield flaw(value, name, before)
-            continue
-        where, at = f"{name}:{value.line}", before + value.at
-        found = list(_facts(value.value))
-        body = value.value if isinstance(value.value, dict) else {}
-        try:
-            validity = validity_of(body, filing)
-        except InvalidInput as error:
-            yield Flaw(where=where, at=at, sentence=error.message)
-            continue
-        if validity.ended and found:
-            yield LeftOut(what=validity.ended, count=len(found))
-            continue
-        for content, metadata in found:
-            draft = Draft(
-                content=cleaned(content),
-                scope=filing.scope,
-                tags=filing.tags,
-                metadata={"imported_from": "server-memory", **metadata},
-                expires_at=validity.until,
-            )
-            yield Item(where=where, at=at, size=value.size // len(found), draft=draft)
-        if not found:
-            yield Flaw(where=where, at=at, sentence=_FORMS)
+    facts = list(_facts(value.value))
+    validity = validity_of(value.value if isinstance(value.value, dict) else {}, filing)
+    if not facts:
+        raise InvalidInput(_FORMS)
+    if validity.ended:
+        yield LeftOut(what=validity.ended, count=len(facts))
+        return
+    for content, metadata in facts:
+        draft = Draft(
+            content=cleaned(content),
+            scope=filing.scope,
+            tags=filing.tags,
+            metadata={"imported_from": "server-memory", **metadata},
+            expires_at=validity.until,
+        )
+        yield Item(where=where, at=at, size=value.size // len(facts), draft=draft)
 
 
 def _facts(body: Any) -> Iterator[tuple[str, JsonObject]]:
@@ -110,28 +99,20 @@ def is_mem0(body: JsonObject) -> bool:
     return isinstance(body.get("memory"), str) and "content" not in body
 
 
-def mem0_parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
-    """A memory per value. mem0's own graph of entities is left out: its memories say the same."""
-    for value in values:
-        if isinstance(value, Damage):
-            yield flaw(value, name, before)
-            continue
-        where, at = f"{name}:{value.line}", before + value.at
-        body = value.value
-        if value.key == "relations":
-            yield LeftOut(what="relations of mem0's graph")
-        elif not isinstance(body, dict) or not is_mem0(body) or not body["memory"].strip():
-            yield Flaw(where=where, at=at, sentence='a memory of mem0 must look like {"id": "...", "memory": "..."}.')
-        else:
-            try:
-                validity = validity_of({**_mem0_metadata(body), **body}, filing)
-                if validity.ended:
-                    yield LeftOut(what=validity.ended)
-                    continue
-                draft = replace(_mem0_draft(body, filing), expires_at=validity.until)
-                yield Item(where=where, at=at, size=value.size, draft=draft)
-            except InvalidInput as error:
-                yield Flaw(where=where, at=at, sentence=error.message)
+def mem0_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
+    """The memory of a value. mem0's own graph of entities is left out: its memories say the same."""
+    body = value.value
+    if value.key == "relations":
+        yield LeftOut(what="relations of mem0's graph")
+        return
+    if not isinstance(body, dict) or not is_mem0(body) or not body["memory"].strip():
+        raise InvalidInput('a memory of mem0 must look like {"id": "...", "memory": "..."}.')
+    validity = validity_of({**_mem0_metadata(body), **body}, filing)
+    if validity.ended:
+        yield LeftOut(what=validity.ended)
+    else:
+        draft = replace(_mem0_draft(body, filing), expires_at=validity.until)
+        yield Item(where=where, at=at, size=value.size, draft=draft)
 
 
 def _mem0_metadata(body: JsonObject) -> JsonObject:
@@ -224,26 +205,19 @@ def is_object(body: JsonObject) -> bool:
     return isinstance(body.get("content"), str) and "role" not in body
 
 
-def object_parts(values: Iterable[Value | Damage], name: str, before: int, filing: Filing) -> Iterator[Part]:
-    """A memory per object; one that can't be read costs no other."""
-    for value in values:
-        if isinstance(value, Damage):
-            yield flaw(value, name, before)
-            continue
-        where, at, body = f"{name}:{value.line}", before + value.at, value.value
-        try:
-            if not isinstance(body, dict) or not is_object(body) or not body["content"].strip():
-                raise InvalidInput(_FORM)
-            validity = validity_of(body, filing)
-            if validity.ended:
-                yield LeftOut(what=validity.ended)
-                continue
-            others = {key: each for key, each in body.items() if key not in _KNOWN | KEYS and each is not None}
-            if others:
-                yield Kept(names=tuple(others))
-            yield Item(where=where, at=at, size=value.size, draft=_object_draft(body, others, validity.until, filing))
-        except InvalidInput as error:
-            yield Flaw(where=where, at=at, sentence=error.message)
+def object_parts(value: Value, number: int, where: str, at: int, filing: Filing) -> Iterator[Part]:
+    """The memory of an object."""
+    body = value.value
+    if not isinstance(body, dict) or not is_object(body) or not body["content"].strip():
+        raise InvalidInput(_FORM)
+    validity = validity_of(body, filing)
+    if validity.ended:
+        yield LeftOut(what=validity.ended)
+        return
+    others = {key: each for key, each in body.items() if key not in _KNOWN | KEYS and each is not None}
+    if others:
+        yield Kept(names=tuple(others))
+    yield Item(where=where, at=at, size=value.size, draft=_object_draft(body, others, validity.until, filing))
 
 
 def _object_draft(body: JsonObject, others: JsonObject, until: Any, filing: Filing) -> Draft:

@@ -124,7 +124,7 @@ def _of_values(document: Document) -> Format | None:
 
 
 _MAX_NOTE_BYTES: Final = 64 * 1024 * 1024
-_CHATS: Final = {
+_OF_VALUE: Final = {
     "chatgpt": chats.chatgpt_parts,
     "claude-ai": chats.claude_ai_parts,
     "server-memory": memories.knowledge_graph_parts,
@@ -238,8 +238,8 @@ def _of_document(
     document: Document, format: Format, before: int, filing: Filing, going_on: Callable[[], None]
 ) -> Iterator[Part]:
     name = document.name
-    if format.name in _CHATS:
-        yield from _CHATS[format.name](values(document), name, before, filing)
+    if format.name in _OF_VALUE:
+        yield from _of_each_value(document, format, before, filing)
     elif format.name == "messages":
         yield from _transcript(document, before, filing).parts(values(document))
     elif format.name == "mcp-memory-service":
@@ -254,6 +254,19 @@ def _of_document(
                 yield from tables.table_parts(file, name, before, filing)
             else:
                 yield from tables.line_parts(file, name, before, filing)
+
+
+def _of_each_value(document: Document, format: Format, before: int, filing: Filing) -> Iterator[Part]:
+    """The parts of a document's JSON values; one that can't be read costs no other."""
+    for number, value in enumerate(values(document), 1):
+        where, at = f"{document.name}:{value.line}", before + value.at
+        if isinstance(value, Damage):
+            yield Flaw(where=where, at=at, sentence=value.sentence)
+            continue
+        try:
+            yield from _OF_VALUE[format.name](value, number, where, at, filing)
+        except InvalidInput as error:
+            yield Flaw(where=where, at=at, sentence=error.message)
 
 
 def _text(document: Document) -> str:
