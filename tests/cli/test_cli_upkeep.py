@@ -14,7 +14,7 @@ import pytest
 
 from embedding import HashedWords
 from steeltrap.cli import upkeep
-from steeltrap.engine import entries
+from steeltrap.engine import saving
 from steeltrap.engine.saving import embed_memories
 from steeltrap.runtime import local as runtime
 from steeltrap.servers.process.logs import log_to_stderr
@@ -161,7 +161,7 @@ def test_reembed_that_goes_on_shows_what_was_made_before_and_makes_only_the_rest
         return embed_memories(call, memories)
 
     with monkeypatch.context() as patch:
-        patch.setattr(entries, "embed_memories", killed)
+        patch.setattr(saving, "embed_memories", killed)
         assert run("reembed").exit_code == 130
     seen = []
 
@@ -189,7 +189,7 @@ def test_reembed_that_was_interrupted_keeps_what_is_done_and_goes_on_with_the_ot
         return embed_memories(call, memories)
 
     with monkeypatch.context() as patch:
-        patch.setattr(entries, "embed_memories", third_fails)
+        patch.setattr(saving, "embed_memories", third_fails)
         stopped = run("reembed")
     assert stopped.exit_code == 130
     assert "2 of 3 users have the new vectors" in stopped.stderr
