@@ -24,6 +24,7 @@ from dialects.associative_story import (
 from dialects.episodes import Around, Wrapped
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
+from steeltrap.ports import IdStarts
 from steeltrap.toolsets import CATALOGUE
 
 TOOLS = CATALOGUE.toolset("associative").tools
@@ -386,9 +387,10 @@ def test_the_ids_of_an_answer_are_looked_up_at_once(door: Door, ana: Callable[..
     asked: list[int] = []
 
     class Counting(Around):
-        def completions(self, starts: Any, *, limit: int) -> Any:
-            asked.append(len(starts))
-            return self._space.completions(starts, limit=limit)
+        def find(self, lookup: Any) -> Any:
+            if isinstance(lookup, IdStarts):
+                asked.append(len(lookup.starts))
+            return self._space.find(lookup)
 
     counting = replace(door, store=Wrapped(door.store, Counting))
     counting.invoke("associative.memory_list_all", {}, Caller(UserRef("ana"), "assistant"))

@@ -9,12 +9,12 @@ from ..changes.images import entry
 from ..changes.superseding import merged
 from ..errors import Conflict, InvalidInput
 from ..model import MAX_SUPERSEDED, Association, Draft, Edit, JsonObject, Link, Memory
-from ..ports import Create, Pair, Probe
+from ..ports import Create, Probe
 from ..ranking.novelty import LINK_FLOOR
 from ..text.limits import MAX_TAGS, check_id
 from ..text.matching import fold_tag
 from ..text.sentences import extract, said_once
-from . import saving
+from . import lookups, saving
 from .call import Call
 from .reading import find, find_all
 from .saving import embed_chunks, embed_memories
@@ -69,7 +69,7 @@ def consolidate(
 def _superseded(call: Call, sources: Sequence[Memory]) -> list[Memory]:
     """The memories that the sources superseded, other than each other: the new memory says now what they said."""
     ids = {source.id for source in sources}
-    olds = [old for old in call.space.superseded(list(ids)) if old.id not in ids]
+    olds = [old for old in lookups.superseded(call.space, list(ids)) if old.id not in ids]
     if len(olds) > MAX_SUPERSEDED:
         raise InvalidInput(
             f"these memories supersede {len(olds)} others, and one memory supersedes at most {MAX_SUPERSEDED}: merge "
@@ -166,12 +166,12 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     A link that was found, not made manually, holds while both memories are in one scope and as near as when
     a link is made: the other side may have been changed or moved since.
     """
-    found = call.space.associations(ids)
+    found = lookups.associations(call.space, ids)
     ends = call.space.get(list({*ids, *(link.memory_id for links in found.values() for link in links)}))
     automatic = {(id, link.memory_id) for id, links in found.items() for link in links if not link.manual}
-    near: Collection[Pair] = ()
+    near: Collection[tuple[str, str]] = ()
     if automatic:
-        near = call.space.alike(automatic, floor=LINK_FLOOR - _ROUNDING)
+        near = _alike(call, automatic)
 
     def holds(id: str, link: Association) -> bool:
         if link.memory_id not in ends or id not in ends:
@@ -180,6 +180,13 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
         return link.manual or (in_one_scope and (id, link.memory_id) in near)
 
     return {id: [(link, ends[link.memory_id]) for link in found.get(id, []) if holds(id, link)] for id in ids}
+
+
+def _alike(call: Call, pairs: Collection[tuple[str, str]]) -> Collection[tuple[str, str]]:
+    from ..ranking.likeness import alike, to_chunks
+
+    vectors = to_chunks(call.space.embeddings(list({id for pair in pairs for id in pair})))
+    return alike(pairs, vectors, LINK_FLOOR - _ROUNDING, call.deadline)
 
 
 def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple[Association, Memory]]:
@@ -196,7 +203,7 @@ def discover(call: Call, id: str, *, limit: int, threshold: float) -> list[tuple
         near.id: Association(memory_id=near.id, strength=round(min(1.0, near.cosine), 4), manual=False)
         for near in around.near
     }
-    for link in call.space.associations([memory.id]).get(memory.id, []):
+    for link in lookups.associations(call.space, [memory.id])[memory.id]:
         if link.manual and link.strength >= threshold:
             found[link.memory_id] = link
     strongest = sorted(found.values(), key=lambda association: -association.strength)[:limit]

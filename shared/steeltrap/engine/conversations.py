@@ -42,6 +42,7 @@ from ..text.sentences import pieces, summary
 from . import saving
 from .call import Call
 from .deleting import rewrite_without
+from .lookups import open_turns
 from .saving import embed_memories, first_image
 from .searching import Found, search
 from .secrets import redacted_message
@@ -134,7 +135,7 @@ def append_messages(
         existed=existed,
         split={turns[0].id: [turn.id for turn in turns] for turns in all_turns if len(turns) > 1},
         episodes=episodes,
-        closed=not call.space.open_turns(conversation) if ended else None,
+        closed=not open_turns(call.space, conversation) if ended else None,
     )
 
 
@@ -327,7 +328,7 @@ def end_conversation(call: Call, conversation_id: str) -> list[Memory]:
 def due(call: Call, conversation_id: str, ended: bool) -> list[list[Memory]]:
     """The turns of each episode that is over; of a very long conversation the first of them."""
     apart: dict[tuple[str | None, str, str | None], list[Memory]] = {}
-    for turn in call.space.open_turns(conversation_id):
+    for turn in open_turns(call.space, conversation_id):
         apart.setdefault(_group(turn), []).append(turn)
     return [episode for turns in apart.values() for episode in _split(call, turns, ended)]
 
@@ -410,8 +411,8 @@ def _close_turns_of(call: Call, id: str, turns: Sequence[Memory]) -> None:
     """Close the turns that an episode sums up which is there already, if nobody did."""
     first = turns[0]
     there = call.space.get([id], deleted=True).get(id)
-    open_turns = call.space.open_turns(first.conversation_id or "")
-    still = [turn for turn in open_turns if _group(turn) == _group(first)]
+    unclosed = open_turns(call.space, first.conversation_id or "")
+    still = [turn for turn in unclosed if _group(turn) == _group(first)]
     if there is None or not still or still[0].id != first.id:
         return
     pairs = zip(still, there.messages, strict=False)

@@ -28,7 +28,7 @@ from ..ports import Create
 from ..text.limits import check_id, piece_id
 from ..text.matching import admits
 from ..text.remains import Folded, SaidKey, Words, beside, merged_from, said_in, texts_of, without_said
-from . import saving
+from . import lookups, saving
 from .call import Call
 from .exchange_file import MAX_FILE_BYTES, expand
 from .reading import find
@@ -139,7 +139,7 @@ def delete_image(call: Call, current: Memory) -> Memory:
     if not call.rules.retention:
         erase(call, [current.id])
         return current
-    changes = deleted(current, call.space.superseded([current.id]), call.author())
+    changes = deleted(current, lookups.superseded(call.space, [current.id]), call.author())
     call.commit(changes)
     return changes[-1].entry.memory
 
@@ -295,7 +295,7 @@ def _along(erased: Erased, seen: _Seen, doomed: Collection[str], *, with_merged:
 
 def _purge(call: Call, erased: Erased, along: Sequence[str], doomed: Collection[str]) -> None:
     erased.also |= dict.fromkeys(id for id in along if id not in erased.ids)
-    back = call.space.superseded([*along, *doomed])
+    back = lookups.superseded(call.space, [*along, *doomed])
     if more := [*along, *(id for id in erased.rewritten)]:
         call.space.purge(more)
     if doomed:
@@ -339,13 +339,13 @@ def _written_without(call: Call, episode: Memory, said: Collection[SaidKey]) -> 
             call.commit([Create(entry=made), *(supersede(old, new, by) for old in olds)], within_quota=False)
         return new
 
-    return call.change(lambda: call.space.superseded([episode.id]), write)
+    return call.change(lambda: lookups.superseded(call.space, [episode.id]), write)
 
 
 def _links_of(call: Call, episode: Memory) -> tuple[Link, ...]:
     """The links of an episode from both sides: those that others have to it go with its id."""
     links = {link.target_id: link for link in episode.links}
-    for there in call.space.associations([episode.id])[episode.id]:
+    for there in lookups.associations(call.space, [episode.id])[episode.id]:
         links.setdefault(there.memory_id, Link(target_id=there.memory_id, strength=there.strength, manual=there.manual))
     strongest = sorted(links.values(), key=lambda link: (not link.manual, -link.strength))
     return tuple(strongest[: max(MAX_LINKS, sum(link.manual for link in strongest))])

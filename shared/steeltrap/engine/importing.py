@@ -22,7 +22,7 @@ from ..changes.superseding import without_cycles
 from ..errors import AlreadyExists, Conflict, InvalidInput, NotFound, SteeltrapError, Unavailable, VersionConflict
 from ..model import DEFAULT_SCOPE, MAX_CONTENT_BYTES, Draft, Import, JsonObject, Memory, Revision
 from ..model.frozen import frozen
-from ..ports import Close, Create, Replace, TextKey
+from ..ports import Close, Create, OfImport, Replace, TextKey
 from ..processes import has_died
 from ..text import limits
 from ..text.dates import in_zone, minute_text
@@ -562,7 +562,7 @@ def undo_import(call: Call, id: str) -> ImportUndone:
             f"killed elsewhere, it counts as ended from {end:%H:%M:%S %Z} on.",
             id=run.id,
         )
-    ids = call.space.brought_by(run.id)
+    ids = call.space.find(OfImport(run.id))
     removed = restored = 0
     left: list[Memory] = []
     try:

@@ -20,6 +20,7 @@ from ..text.sentences import chunks, passage
 from ..text.vectors import calibrated, nearest
 from ..text.words import query_tokens, tokens
 from .call import Call
+from .lookups import latest_writes
 
 if TYPE_CHECKING:
     pass
@@ -74,7 +75,7 @@ def by_earlier_text(call: Call, query: str, filter: Filter, limit: int) -> list[
     still the answer for "name".
     """
     about = subject(query)
-    latest = call.space.latest_writes(_LATEST) if about else []
+    latest = latest_writes(call.space, _LATEST) if about else []
     changed = [memory for memory in latest if memory.version > 1 and admits(filter, memory, call.now())]
     score = 1 - call.rules.ranking.vector
     found = []

@@ -9,7 +9,9 @@ from .. import record
 from ..errors import InvalidInput, NotFound, memory_not_found
 from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse, Usage
 from ..model.frozen import frozen
+from ..ports import Gone
 from ..text.limits import SHORTEST, check_id, shortest_start, start_of
+from . import lookups
 from .call import Call
 
 _ALIKE: Final = 20
@@ -52,13 +54,13 @@ def find_known(call: Call, ids: Sequence[str]) -> dict[str, Memory]:
 
 def find_start(call: Call, start: str, *, deleted: bool) -> list[Memory]:
     """The memories whose ids have this start, a few at most, without turns; `deleted` admits deleted ones too."""
-    [ids] = call.space.completions([start], limit=_CANDIDATES)
+    [ids] = lookups.completions(call.space, [start], limit=_CANDIDATES)
     return [memory for memory in call.space.get(ids, deleted=deleted).values() if memory.source != "conversation"]
 
 
 def superseded(call: Call, id: str) -> list[Memory]:
     """The memories that a memory superseded, deleted and expired ones too."""
-    return call.space.superseded([id])
+    return lookups.superseded(call.space, [id])
 
 
 def usage(call: Call, id: str) -> Usage:
@@ -81,7 +83,7 @@ def short_ids(call: Call, ids: Sequence[str]) -> list[str]:
     """The shortest start of each id, of 8 digits or more, that no other memory of the user has."""
     if not ids:
         return []
-    alike = call.space.completions([id[:SHORTEST] for id in ids], limit=_ALIKE)
+    alike = lookups.completions(call.space, [id[:SHORTEST] for id in ids], limit=_ALIKE)
     return [id if len(others) == _ALIKE else shortest_start(id, others) for id, others in zip(ids, alike, strict=True)]
 
 
@@ -94,7 +96,7 @@ def whole_ids(call: Call, given: Collection[str]) -> dict[str, str | InvalidInpu
     if not starts:
         return {}
     distinct = list(dict.fromkeys(starts.values()))
-    found = dict(zip(distinct, call.space.completions(distinct, limit=_ALIKE), strict=True))
+    found = dict(zip(distinct, lookups.completions(call.space, distinct, limit=_ALIKE), strict=True))
     several = sorted({id for ids in found.values() if len(ids) > 1 for id in ids})
     memories = call.space.get(several, deleted=True) if several else {}
     whole: dict[str, str | InvalidInput] = {}
@@ -134,7 +136,7 @@ def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, co
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
     now = call.now()
-    gone = call.space.stale(now + _MOMENT)
+    gone = call.space.find(Gone(now + _MOMENT))
     kept: list[tuple[datetime, str]] = []
     for start in call.in_time(range(0, len(gone), _BLOCK)):
         there = call.space.get(gone[start : start + _BLOCK], deleted=True).values()

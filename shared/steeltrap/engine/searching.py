@@ -197,9 +197,12 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
     diversity = request.diversity
     if diversity is None:
         return list(islice(ranked, 2 * request.limit if request.said_once else request.limit))
+    from ..ranking.likeness import distinct, to_chunks
+
     pool = list(islice(ranked, request.pool()))
     ids = [f.id for f in pool]
-    chosen = set(call.space.distinct(ids, floor=diversity.threshold, limit=request.limit))
+    vectors = to_chunks(call.space.embeddings(ids))
+    chosen = set(distinct(ids, vectors, diversity.threshold, request.limit, call.deadline))
     return [f for f in pool if f.id in chosen]
 
 

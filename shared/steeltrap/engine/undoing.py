@@ -10,6 +10,7 @@ from ..ports import Replace
 from ..text.matching import in_scopes
 from .call import Call
 from .deleting import delete_image
+from .lookups import latest_writes, superseded
 from .reading import find
 from .saving import embed_memories
 from .updating import check_version
@@ -39,7 +40,7 @@ def undo(call: Call, id: str, *, saves: bool = False, version: int | None = None
         call.commit([change, *_superseded_again(call, restored)])
         return restored
     image = before_last_change(current, call.space.revisions(current.id))
-    if image is None and (saves or call.space.superseded([current.id])):
+    if image is None and (saves or superseded(call.space, [current.id])):
         return delete_image(call, current)
     if image is None:
         raise Conflict(f"Memory {current.id} has no earlier version to go back to.", id=current.id)
@@ -63,7 +64,7 @@ def last_changed(call: Call) -> str:
     Changes by other agents, and memories of other projects, don't count. Neither do automatically created episodes,
     because no agent saved them. Raises NotFound when none of the latest writes is the agent's.
     """
-    mine = [memory for memory in call.space.latest_writes(_LOOKED_THROUGH) if _is_change_of(call, memory)]
+    mine = [memory for memory in latest_writes(call.space, _LOOKED_THROUGH) if _is_change_of(call, memory)]
     if not mine:
         raise NotFound("You changed nothing lately; give the id of the memory whose change to undo.")
     own = [old for old in mine if not any(changed_only_by(new, old) for new in mine)]

@@ -14,7 +14,7 @@ from ..changes.images import unchanged_text
 from ..errors import Conflict, NotFound, SteeltrapError
 from ..model import MAX_LINKS, Memory, Surroundings, UserRef, to_micros
 from ..model.frozen import frozen
-from ..ports import TOMBSTONE_SECONDS, Document, Held, IndexUpkeep, Probe, Replace, Tombstone, Truth
+from ..ports import TOMBSTONE_SECONDS, Document, Gone, Held, IndexUpkeep, Pending, Probe, Replace, Tombstone, Truth
 from ..ranking import novelty
 from ..text.segmentation import PAUSE
 from ..text.vectors import has_direction
@@ -29,7 +29,7 @@ def complete(call: Call) -> int:
 
     What changes meanwhile, or was made for another embedder, is left to the next time. Raises Unavailable.
     """
-    pending = call.space.pending()
+    pending = call.space.find(Pending())
     done = 0
     for start in range(0, len(pending), _COMPLETED_AT_ONCE):
         call.deadline.left()
@@ -169,7 +169,7 @@ def _write(
 
 def sweep(call: Call) -> int:
     """How many memories went. The call's time bounds it. Raises Unavailable."""
-    purged = len(call.space.purge(call.space.stale(call.now() - call.rules.retention)))
+    purged = len(call.space.purge(call.space.find(Gone(call.now() - call.rules.retention))))
     while close_since(call, call.now() - PAUSE):
         call.deadline.left()
     close_since(call, call.now())

@@ -13,7 +13,20 @@ from .embedder import Calibrating, Embedder, Levels, Scale, SharedLevels
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .loading import Caches, Loads
-from .space import Pair, Probe, Space, TextKey
+from .space import (
+    Gone,
+    IdStarts,
+    LatestWrites,
+    LinkedTo,
+    Lookup,
+    OfImport,
+    OpenTurns,
+    Pending,
+    Probe,
+    Space,
+    SupersededBy,
+    TextKey,
+)
 from .store import MemoryStore
 from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 
@@ -35,23 +48,31 @@ __all__ = [
     "Entry",
     "ExportFiles",
     "FileStore",
+    "Gone",
     "Guard",
     "Held",
+    "IdStarts",
     "Index",
     "IndexUpkeep",
     "Indexed",
     "IndexedCandidate",
     "IndexedNeighbour",
     "IndexedSurroundings",
+    "LatestWrites",
     "Levels",
+    "LinkedTo",
     "Loads",
+    "Lookup",
     "MemoryStore",
-    "Pair",
+    "OfImport",
+    "OpenTurns",
+    "Pending",
     "Probe",
     "Replace",
     "Scale",
     "SharedLevels",
     "Space",
+    "SupersededBy",
     "TextKey",
     "Tombstone",
     "Truth",

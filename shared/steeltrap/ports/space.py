@@ -1,12 +1,11 @@
 """One user's memories."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from ..model import (
-    Association,
     Embedding,
     Filter,
     Import,
@@ -23,9 +22,6 @@ from ..model import (
 from ..model.frozen import frozen
 from .changes import Change, Entry
 from .clock import Deadline
-
-Pair = tuple[str, str]
-"""The ids of two memories."""
 
 
 @frozen
@@ -47,13 +43,70 @@ class TextKey:
     conversation_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class IdStarts:
+    """The memories whose ids have one of these starts (`text.limits.start_of`): up to `limit` for each, in order."""
+
+    starts: Sequence[str]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SupersededBy:
+    """The memories that one of these superseded."""
+
+    ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTo:
+    """The memories with a link to one of these."""
+
+    ids: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OfImport:
+    """The memories and turns that have the id of this import."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LatestWrites:
+    """The last `limit` that were written, the latest first. What one commit wrote is in no order."""
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The memories deleted before a time, and the expired ones, pinned or not."""
+
+    deleted_before: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The visible memories whose look-around is pending."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurns:
+    """The turns of a conversation that no `Close` has closed, in the order of writing."""
+
+    conversation_id: str
+
+
+Lookup = IdStarts | SupersededBy | LinkedTo | OfImport | LatestWrites | Gone | Pending | OpenTurns
+
+
 class Space(Protocol):
     """One user's memories.
 
-    Only search with `include_turns`, `get`, `completions`, `images`, `purge` and `open_turns` see turns. Deleted and
-    expired memories are absent unless a method says otherwise. Only `get`, `completions`, `latest_writes`, `walk`,
-    `images`, `pending`, `embeddings`, `stale`, and searches and pages that ask for them see memories that another one
-    superseded.
+    Only search with `include_turns`, `get`, `find`, `images` and `purge` see turns. Deleted and expired memories are
+    absent unless a method says otherwise. Only `get`, `find`, `walk`, `images`, `embeddings`, and searches and pages
+    that ask for them see memories that another one superseded.
 
     All reads and writes of a space share one deadline. After it they raise Unavailable, except `note_access` and
     `note_review`, which never fail.
@@ -85,20 +138,13 @@ class Space(Protocol):
         """The memories with these ids; unknown ids are left out. `deleted` includes deleted and expired memories."""
         ...
 
-    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
-        """For each start of an id (`text.limits.start_of`), up to `limit` ids that have it, in order: those of memories
-        and turns, deleted and expired ones too."""
-        ...
+    def find(self, lookup: Lookup) -> list[str]:
+        """The ids of the memories and turns that a lookup names, in no order unless it says one. Deleted, expired and
+        superseded ones are among them unless it says otherwise.
 
-    def latest_writes(self, limit: int) -> list[Memory]:
-        """The memories among the last `limit` that were written, the latest first, deleted and expired ones too.
-
-        Turns are left out. What one commit wrote is in no order.
+        `SupersededBy` and `LinkedTo` may name memories that did so before: whoever reads them looks. The others are
+        exact.
         """
-        ...
-
-    def superseded(self, ids: Sequence[str]) -> list[Memory]:
-        """The memories that these superseded, including deleted and expired ones, in no order."""
         ...
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
@@ -137,37 +183,12 @@ class Space(Protocol):
         too; or all `earlier` images, which updates replaced. What is written meanwhile may be left out."""
         ...
 
-    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
-        """The pairs of memories whose nearest chunks have a cosine of at least `floor`. Raises Unavailable if comparing
-        takes too long."""
-        ...
-
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
-        """Go through the ids in order and choose up to `limit` that are alike to none chosen before.
-
-        `alike` defines what is alike; a memory without embeddings is alike to none. Only chosen memories are compared
-        with the rest. Raises Unavailable if that takes too long.
-        """
-        ...
-
-    def open_turns(self, conversation_id: str) -> list[Memory]:
-        """The turns of a conversation that no `Close` has closed, in the order of writing."""
-        ...
-
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         """Conversations whose last open turn was written at or before a time, the longest idle first."""
         ...
 
-    def pending(self) -> list[str]:
-        """The ids of memories whose look-around is pending, in no order."""
-        ...
-
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         """The embeddings of these memories and turns, one per chunk; those that can't be searched are left out."""
-        ...
-
-    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
-        """The links of each id, in both directions, strongest first; links to missing memories are left out."""
         ...
 
     def speakers(self) -> frozenset[str]:
@@ -198,11 +219,6 @@ class Space(Protocol):
         """Write an import durably, in place of the one of its id."""
         ...
 
-    def brought_by(self, import_id: str) -> list[str]:
-        """The ids of the memories and turns that have the id of this import, deleted, expired and superseded ones
-        too, in no order."""
-        ...
-
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         """The images that updates replaced, oldest first: those after the version `after`, at most `limit`."""
         ...
@@ -230,10 +246,6 @@ class Space(Protocol):
         """Remove memories permanently, including deleted ones and turns: record, vectors, tokens, revisions, usage and
         links to them, down to the bytes. At the same moment, what they superseded is superseded no more.
         Return the ids that existed; links to the other ids are removed too."""
-        ...
-
-    def stale(self, deleted_before: datetime) -> list[str]:
-        """The ids of memories deleted before a time, and of expired ones, pinned or not: a sweep purges them."""
         ...
 
     def traces(self, id: str) -> list[str]:

@@ -6,8 +6,8 @@ from ...model import Import, Memory, Session, from_micros, to_micros
 from ...record import import_from_image, import_to_image
 from . import keys, users
 from .client import Action, Cancelled, run
-from .items import Item, Value, number, of_import, text
-from .keys import CREATED, OPEN
+from .items import Item, number, text
+from .keys import OPEN
 from .partition import USER, Partition
 
 
@@ -39,15 +39,6 @@ def _take(partition: Partition, conversation_id: str, count: int) -> int:
     return int(answer["Attributes"]["said"]["N"]) - count
 
 
-def open_turns_of(partition: Partition, conversation_id: str) -> list[Memory]:
-    """The open turns of a conversation in the order of writing, deleted and expired ones too."""
-    values = {":place": f"{keys.digest(conversation_id)}#"}
-    found = partition.items("begins_with(#open, :place)", values, IndexName=OPEN, ExpressionAttributeNames=_OPEN)
-    ids = [keys.id_of(text(item, "k")) for item in found]
-    read = partition.memories(ids)
-    return [read[id] for id in ids if id in read]
-
-
 def idle_conversations(partition: Partition, since: int, now: int, limit: int) -> list[str]:
     """The conversations whose last visible open turn was written at or before `since` (microseconds)."""
     last: dict[str, int] = {}
@@ -62,19 +53,6 @@ def idle_conversations(partition: Partition, since: int, now: int, limit: int) -
         last[conversation] = max(created, last.get(conversation, created))
     old = sorted((created, conversation) for conversation, created in last.items() if created <= since)
     return [conversation for _, conversation in old[:limit]]
-
-
-def pending_memories(partition: Partition) -> list[str]:
-    """The ids of visible memories that wait for their look-around."""
-    values: dict[str, Value] = {":pending": keys.PENDING, ":now": partition.now()}
-    found = partition.items(
-        "begins_with(#open, :pending)",
-        values,
-        IndexName=OPEN,
-        ExpressionAttributeNames=_OPEN,
-        FilterExpression=_VISIBLE,
-    )
-    return [keys.id_of(text(item, "k")) for item in found]
 
 
 _OPEN = {"#open": "open"}
@@ -140,16 +118,3 @@ def put_import(partition: Partition, given: Import) -> None:
     key = keys.import_(given.id)
     item: Item = {"u": partition.key, "k": key, "image": import_to_image(given)}
     _put(partition, Action(key, put=item))
-
-
-def brought_by(partition: Partition, import_id: str) -> list[str]:
-    """The ids of the memories and turns of an import. The index by creation has the deleted ones too."""
-    found = partition.items(
-        "listed >= :first",
-        {":first": " ", ":import": of_import(import_id)},
-        IndexName=CREATED,
-        FilterExpression="contains(#facts, :import)",
-        ExpressionAttributeNames={"#facts": "facts"},
-        ProjectionExpression="k",
-    )
-    return [keys.id_of(text(item, "k")) for item in found]

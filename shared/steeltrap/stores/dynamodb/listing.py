@@ -1,20 +1,18 @@
 """Lists of a user's memories with exact totals, counts, scopes, speakers, and which memories say nearly the same."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 from ...errors import nothing_after
-from ...model import Association, Embedding, Filter, Memory, Page, Revision, ScopeUse, from_micros, to_micros
-from ...ports import Deadline, Pair
+from ...model import Filter, Memory, Page, Revision, ScopeUse, from_micros, to_micros
+from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
 from ...record import from_image
 from ...text.limits import canonical
-from ...text.matching import sees
-from ...text.vectors import nearest
 from . import items, keys
-from .items import SUPERSEDED, Conditions, Item, from_attributes, number, text
-from .keys import CREATED, FOLD, SPEAKER, WRITTEN
+from .items import SUPERSEDED, Conditions, Item, Value, from_attributes, number, of_import, text
+from .keys import CREATED, FOLD, OPEN, SPEAKER, WRITTEN
 from .partition import USER, Partition
 
 _BLOCK: Final = 100
@@ -81,14 +79,41 @@ def images(partition: Partition, *, earlier: bool) -> Iterator[Memory]:
                 yield from partition.memories([keys.id_of(text(item, "k"))]).values()
 
 
-def completions(partition: Partition, start: str, *, limit: int) -> list[str]:
-    """The ids that have a start, in order; what is forgotten has left its id alone, which counts no more."""
+def find(partition: Partition, lookup: Lookup) -> list[str]:
+    """The ids that a lookup names."""
+    match lookup:
+        case IdStarts(starts, limit):
+            found = partition.each(lambda start: _with_start(partition, start, limit), starts)
+            return [id for ids in found for id in ids]
+        case SupersededBy(ids):
+            return sources(partition, map(keys.superseded_by, map(canonical, ids)))
+        case LinkedTo(ids):
+            return sources(partition, map(keys.links_to, map(canonical, ids)))
+        case OfImport(id):
+            return _of_import(partition, id)
+        case LatestWrites(limit):
+            return _latest_writes(partition, limit)
+        case Gone(deleted_before):
+            return _gone(partition, to_micros(deleted_before))
+        case Pending():
+            return _pending(partition)
+        case OpenTurns(conversation_id):
+            return _open_turns(partition, conversation_id)
+
+
+def _with_start(partition: Partition, start: str, limit: int) -> list[str]:
     found = partition.under(keys.memory(start), ProjectionExpression="k, gone", Limit=limit)
+    # A forgotten memory has left its id alone, which counts no more.
     return [keys.id_of(text(item, "k")) for item in islice((item for item in found if "gone" not in item), limit)]
 
 
-def latest_writes(partition: Partition, limit: int) -> list[Memory]:
-    """The memories that were written last, without turns; deleted and expired ones are there."""
+def sources(partition: Partition, prefixes: Iterable[str]) -> list[str]:
+    """The ids whose images may name a memory, by the start of a link's key."""
+    found = partition.each(lambda prefix: [*partition.under(prefix, ProjectionExpression="k")], prefixes)
+    return list(dict.fromkeys(keys.source_of(text(item, "k")) for items in found for item in items))
+
+
+def _latest_writes(partition: Partition, limit: int) -> list[str]:
     written = partition.items(
         "w < :last",
         {":last": keys.LAST_WRITE},
@@ -97,9 +122,47 @@ def latest_writes(partition: Partition, limit: int) -> list[Memory]:
         ScanIndexForward=False,
         Limit=limit,
     )
-    ids = [keys.id_of(text(item, "k")) for item in islice(written, limit)]
-    found = partition.memories(ids)
-    return [found[id] for id in ids if id in found and found[id].source != "conversation"]
+    return [keys.id_of(text(item, "k")) for item in islice(written, limit)]
+
+
+def _gone(partition: Partition, deleted_before: int) -> list[str]:
+    values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
+    how: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
+    found = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]
+    for prefix in (keys.MEMORIES, keys.TURNS, keys.DELETED):
+        expired = _listed(partition, prefix, ProjectionExpression="k", FilterExpression="expires_at <= :now")
+        found += [item["k"] for item in expired]
+    return [keys.id_of(str(key)) for key in dict.fromkeys(found)]
+
+
+def _open_turns(partition: Partition, conversation_id: str) -> list[str]:
+    values = {":place": f"{keys.digest(conversation_id)}#"}
+    found = partition.items("begins_with(#open, :place)", values, IndexName=OPEN, ExpressionAttributeNames=_OPEN)
+    return [keys.id_of(text(item, "k")) for item in found]
+
+
+def _pending(partition: Partition) -> list[str]:
+    values: dict[str, Value] = {":pending": keys.PENDING, ":now": partition.now()}
+    found = partition.items(
+        "begins_with(#open, :pending)",
+        values,
+        IndexName=OPEN,
+        ExpressionAttributeNames=_OPEN,
+        FilterExpression=_VISIBLE,
+    )
+    return [keys.id_of(text(item, "k")) for item in found]
+
+
+def _of_import(partition: Partition, import_id: str) -> list[str]:
+    found = partition.items(
+        "listed >= :first",
+        {":first": " ", ":import": of_import(import_id)},
+        IndexName=CREATED,
+        FilterExpression="contains(#facts, :import)",
+        ExpressionAttributeNames={"#facts": "facts"},
+        ProjectionExpression="k",
+    )
+    return [keys.id_of(text(item, "k")) for item in found]
 
 
 def copies(partition: Partition, fold: bytes) -> list[Item]:
@@ -107,48 +170,6 @@ def copies(partition: Partition, fold: bytes) -> list[Item]:
     values: Any = {":fold": fold.hex(), ":now": partition.now()}
     visible = "attribute_not_exists(expires_at) OR expires_at > :now"
     return list(partition.items("fold = :fold", values, IndexName=FOLD, FilterExpression=visible))
-
-
-def sources(partition: Partition, target: str) -> set[str]:
-    """The ids whose images may name a memory."""
-    found = partition.under(keys.links_to(target), ProjectionExpression="k")
-    return {keys.source_of(text(item, "k")) for item in found}
-
-
-def superseded(partition: Partition, by: str) -> list[Memory]:
-    """The memories that a memory superseded, deleted and expired ones too."""
-    found = partition.under(keys.superseded_by(by), ProjectionExpression="k")
-    read = partition.memories({keys.source_of(text(item, "k")) for item in found}).values()
-    return [memory for memory in read if canonical(memory.superseded_by or "") == by]
-
-
-def associations(partition: Partition, ids: Sequence[str], now: int) -> dict[str, list[Association]]:
-    """The links of each id from both sides, strongest first, then newest, then by id."""
-    known = {id: canonical(id) for id in ids}
-    pointing = partition.each(lambda id: sources(partition, id) if id else set(), known.values())
-    pointed = dict(zip(known.values(), pointing, strict=True))
-    read = partition.memories({*filter(None, known.values()), *(source for some in pointing for source in some)})
-    ends = {canonical(link.target_id) for id in known.values() if id in read for link in read[id].links}
-    read |= partition.memories(ends - read.keys() - {""})
-    return {id: _associations(one, pointed[one], read, now) for id, one in known.items()}
-
-
-def _associations(id: str, pointing: Iterable[str], read: dict[str, Memory], now: int) -> list[Association]:
-    seen = [(canonical(link.target_id), link) for link in (read[id].links if id in read else ())]
-    for source in pointing:
-        if source in read:
-            seen += [(source, link) for link in read[source].links if canonical(link.target_id) == id]
-    at = from_micros(now)
-    merged: dict[str, Association] = {}
-    for other, link in seen:
-        end = read.get(other)
-        if end is None or not sees(_CURRENT_ONLY, end, at):
-            continue
-        known = merged.get(other, Association(memory_id=other, strength=link.strength, manual=False))
-        merged[other] = Association(
-            memory_id=other, strength=max(known.strength, link.strength), manual=known.manual or link.manual
-        )
-    return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))
 
 
 def revisions(partition: Partition, id: str, after: int = 0, limit: int | None = None) -> list[Revision]:
@@ -241,6 +262,8 @@ def _place(partition: Partition, id: str) -> str:
 
 
 _END: Final = "~"
+_OPEN: Final = {"#open": "open"}
+_VISIBLE: Final = "attribute_not_exists(deleted_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)"
 MOST_SPEAKERS: Final = 200
 _UNEXPIRED: Final = "attribute_not_exists(expires_at) OR expires_at > :now"
 _CURRENT: Final = f"({_UNEXPIRED}) AND (attribute_not_exists(facts) OR NOT contains(facts, :superseded))"
@@ -269,17 +292,6 @@ def statistics(partition: Partition) -> dict[str, int]:
             counts["bytes"] += number(item, "image_bytes") + number(item, "search_bytes")
             counts["record_bytes"] += number(item, "image_bytes")
     return counts
-
-
-def stale(partition: Partition, deleted_before: int) -> list[str]:
-    """The memories deleted before a time, and the expired ones."""
-    values = {":first": keys.DELETED, ":last": keys.deleted_before(deleted_before)}
-    how: Any = {"IndexName": CREATED, "ProjectionExpression": "k"}
-    found = [item["k"] for item in partition.items("listed BETWEEN :first AND :last", values, **how)]
-    for prefix in (keys.MEMORIES, keys.TURNS, keys.DELETED):
-        expired = _listed(partition, prefix, ProjectionExpression="k", FilterExpression="expires_at <= :now")
-        found += [item["k"] for item in expired]
-    return [keys.id_of(str(key)) for key in dict.fromkeys(found)]
 
 
 def kept_speakers(user: Item) -> frozenset[str] | None:
@@ -331,42 +343,3 @@ def _listed(partition: Partition, prefix: str, *, now: bool | None = True, **how
     if now:
         values[":now"] = partition.now()
     return partition.items("listed BETWEEN :first AND :last", values, IndexName=CREATED, **how)
-
-
-Vectors = Mapping[str, Sequence[Embedding]]
-"""The vectors of visible memories by id; what has none is left out."""
-
-Read = Callable[[Sequence[str]], Vectors]
-
-
-def alike(pairs: Collection[Pair], read: Read, floor: float, deadline: Deadline) -> frozenset[Pair]:
-    """Those pairs whose nearest chunks reach the floor."""
-    vectors = read(list({id for pair in pairs for id in pair}))
-    return frozenset(pair for pair in pairs if _reach(vectors.get(pair[0]), vectors.get(pair[1]), floor, deadline))
-
-
-def distinct(ids: Sequence[str], read: Read, floor: float, limit: int, deadline: Deadline) -> list[str]:
-    """The first ids that are alike to none chosen before them. Reads no further than the limit needs."""
-    chosen: list[str] = []
-    known: list[Sequence[Embedding]] = []
-    for start in range(0, len(ids), _BLOCK):
-        block = ids[start : start + _BLOCK]
-        vectors = read(block) if len(chosen) < limit else {}
-        for id in block:
-            if len(chosen) == limit:
-                return chosen
-            own = vectors.get(id)
-            if not any(_reach(own, other, floor, deadline) for other in known):
-                chosen.append(id)
-                if own:
-                    known.append(own)
-    return chosen
-
-
-def _reach(
-    ones: Sequence[Embedding] | None, others: Sequence[Embedding] | None, floor: float, deadline: Deadline
-) -> bool:
-    if not ones or not others:
-        return False
-    deadline.left()
-    return max(nearest(one, others) for one in ones) >= floor

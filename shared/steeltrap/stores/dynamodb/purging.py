@@ -47,7 +47,7 @@ def traces(partition: Partition, id: str) -> list[str]:
     for name, prefix in (("pieces", keys.parts(known)), ("earlier images", keys.revisions(known))):
         if any(True for _ in partition.under(prefix, ProjectionExpression="k")):
             found.append(name)
-    naming = listing.sources(partition, known)
+    naming = listing.sources(partition, [keys.links_to(known)])
     images = partition.memories(naming).values()
     if any(known in references(image) for image in images):
         found.append("links of images")
@@ -76,9 +76,9 @@ def _replace_by_tombstone(partition: Partition, id: str) -> Item | None:
 
 
 def _superseded(partition: Partition, by: str) -> list[Item]:
-    """The items of what a memory superseded."""
-    olds = listing.superseded(partition, by)
-    return list(partition.tables.get(partition.key, [keys.memory(m.id) for m in olds], (), partition.deadline).values())
+    """The items of what a memory may have superseded."""
+    olds = map(keys.memory, listing.sources(partition, [keys.superseded_by(by)]))
+    return list(partition.tables.get(partition.key, olds, (), partition.deadline).values())
 
 
 def _clear(partition: Partition, id: str) -> None:
@@ -95,7 +95,7 @@ def _clear(partition: Partition, id: str) -> None:
     hanging = [text(item, "k") for item in partition.under(keys.parts(id), ProjectionExpression="k")]
     hanging += [text(item, "k") for item in replaced]
     hanging += [key for target in targets for key in (keys.link(target, id), keys.superseded(target, id))]
-    naming = listing.sources(partition, id)
+    naming = listing.sources(partition, [keys.links_to(id)])
     for source in naming:
         _remove_names(partition, source, id)
     hanging += [key for source in naming for key in (keys.link(id, source), keys.superseded(id, source))]

@@ -1,12 +1,11 @@
 """One user's memories in DynamoDB, found through an index."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from ...model import (
-    Association,
     Embedding,
     Filter,
     Import,
@@ -22,7 +21,7 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Deadline, Entry, Pair, Probe, TextKey
+from ...ports import Change, Deadline, Entry, Lookup, Probe, TextKey
 from ...text.limits import canonical
 from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
@@ -74,17 +73,8 @@ class DynamoSpace:
         now = from_micros(self._partition.now())
         return {id: found[one] for id, one in known.items() if one in found and (deleted or found[one].is_visible(now))}
 
-    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
-        partition = self._reading
-        return partition.each(partial(listing.completions, partition, limit=limit), starts)
-
-    def latest_writes(self, limit: int) -> list[Memory]:
-        return listing.latest_writes(self._reading, limit)
-
-    def superseded(self, ids: Sequence[str]) -> list[Memory]:
-        known = {one for id in ids if (one := canonical(id))}
-        found = self._reading.each(partial(listing.superseded, self._reading), known)
-        return [memory for of_id in found for memory in of_id]
+    def find(self, lookup: Lookup) -> list[str]:
+        return listing.find(self._reading, lookup)
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
         newer: dict[str, str] = {}
@@ -119,21 +109,8 @@ class DynamoSpace:
     def images(self, *, earlier: bool = False) -> Iterator[Memory]:
         return listing.images(self._partition, earlier=earlier)
 
-    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
-        return listing.alike(pairs, self._visible_vectors, floor, self._partition.deadline)
-
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
-        return listing.distinct(ids, self._visible_vectors, floor, limit, self._partition.deadline)
-
-    def open_turns(self, conversation_id: str) -> list[Memory]:
-        now = from_micros(self._partition.now())
-        return [turn for turn in conversations.open_turns_of(self._reading, conversation_id) if turn.is_visible(now)]
-
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         return conversations.idle_conversations(self._partition, to_micros(since), self._partition.now(), limit)
-
-    def pending(self) -> list[str]:
-        return conversations.pending_memories(self._partition)
 
     def embeddings(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
         known = {keys.memory(one): id for id in ids if (one := canonical(id))}
@@ -147,9 +124,6 @@ class DynamoSpace:
             if search is not None
         }
         return {id: read[id] for id in ids if id in read}
-
-    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
-        return listing.associations(self._reading, ids, self._partition.now()) if ids else {}
 
     def speakers(self) -> frozenset[str]:
         return self._searcher.speakers(self._reading)
@@ -171,9 +145,6 @@ class DynamoSpace:
 
     def put_import(self, run: Import) -> None:
         conversations.put_import(self._partition, run)
-
-    def brought_by(self, import_id: str) -> list[str]:
-        return conversations.brought_by(self._partition, import_id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         known = canonical(id)
@@ -203,9 +174,6 @@ class DynamoSpace:
         finally:
             self._searcher.forget_speakers(self._partition.key)
 
-    def stale(self, deleted_before: datetime) -> list[str]:
-        return listing.stale(self._partition, to_micros(deleted_before))
-
     def traces(self, id: str) -> list[str]:
         from . import purging
 
@@ -226,11 +194,6 @@ class DynamoSpace:
 
     def statistics(self) -> Mapping[str, int]:
         return listing.statistics(self._partition)
-
-    def _visible_vectors(self, ids: Sequence[str]) -> dict[str, tuple[Embedding, ...]]:
-        vectors = self.embeddings(ids)
-        visible = self.get(list(vectors))
-        return {id: vectors[id] for id in visible}
 
     def _copies(self, partition: Partition, text: TextKey) -> int:
         places = (

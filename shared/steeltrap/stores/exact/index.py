@@ -168,13 +168,6 @@ class Index:
             chosen[self._slots.best(cosine, admitted, per_leg)] = True
         return columns(self._slots, chosen.nonzero()[0], cosine, keyword, by_term=by_term, dated=bool(during))
 
-    def chunks_of(self, rows: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of these row numbers' memories by id, a view each; what has none is left out."""
-        slots = self._slots.of_rows(rows)
-        keys, first, chunks = (self._slots.column(name)[slots] for name in ("key", "first", "chunks"))
-        ranges = zip(keys, first.tolist(), chunks.tolist(), strict=True)
-        return {from_key(key.tobytes()): self._matrix.rows[at : at + count] for key, at, count in ranges if count}
-
     def look_around(
         self, probes: Sequence[Probe], now: int, floor: float, top_k: int, *, exact: bool = False
     ) -> list[Surroundings]:

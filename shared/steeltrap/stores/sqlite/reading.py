@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import apsw
 
-from ...model import Association, Filter, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
+from ...model import Filter, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
+from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
 from ...record import from_image, import_from_image, import_to_image
 from ...text.limits import bounds_of_start, from_key, to_key
 from ..exact.columns import Row
@@ -61,27 +62,36 @@ def row_number(connection: apsw.Connection, id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def completions(connection: apsw.Connection, start: str, limit: int) -> list[str]:
-    """The ids that have a start, in order."""
-    within = "SELECT id FROM memory WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
-    rows = select(connection, within, (*bounds_of_start(start), limit))
-    return [from_key(key) for (key,) in rows]
+def find(connection: apsw.Connection, lookup: Lookup, now: int) -> list[str]:
+    """The ids that a lookup names."""
+    match lookup:
+        case IdStarts(starts, limit):
+            bounds = [(*bounds_of_start(start), limit) for start in starts]
+            return [
+                id for values in bounds for id in _ids(connection, "id BETWEEN ? AND ? ORDER BY id LIMIT ?", values)
+            ]
+        case SupersededBy(ids):
+            return _ids(connection, "superseded_by IN (SELECT unhex(value) FROM json_each(?))", (to_keys(ids),))
+        case LinkedTo(ids):
+            linked = "SELECT n FROM link WHERE target IN (SELECT unhex(value) FROM json_each(?))"
+            return _ids(connection, f"n IN ({linked})", (to_keys(ids),))
+        case OfImport(id):
+            return _ids(connection, "import_id = ?", (id,))
+        case LatestWrites(limit):
+            return _ids(connection, "TRUE ORDER BY change DESC, n DESC LIMIT ?", (limit,))
+        case Gone(deleted_before):
+            return _ids(connection, "deleted_at < ? OR expires_at <= ?", (to_micros(deleted_before), now))
+        case Pending():
+            # An index of the same file always answers; only what was imported from elsewhere may be pending.
+            where = f"{VISIBLE} AND {NOT_A_TURN} AND instr(image, '\"lookaround_pending\":true')"
+            return _ids(connection, f"{where} AND image ->> '$.lookaround_pending'", {"now": now})
+        case OpenTurns(conversation_id):
+            turns = "SELECT id FROM open_turn JOIN memory USING (n) WHERE open_turn.conversation_id = ? ORDER BY n"
+            return [from_key(key) for (key,) in connection.execute(turns, (conversation_id,))]
 
 
-def latest_writes(connection: apsw.Connection, limit: int) -> list[Memory]:
-    """The memories that were written last, without turns; deleted and expired ones are there."""
-    rows = select(connection, "SELECT turn, image FROM memory ORDER BY change DESC, n DESC LIMIT ?", (limit,))
-    return [from_image(image) for turn, image in rows if not turn]
-
-
-def superseded(connection: apsw.Connection, ids: Sequence[str]) -> list[Memory]:
-    """The memories that these superseded, deleted and expired ones too."""
-    rows = select(
-        connection,
-        "SELECT image FROM memory WHERE superseded_by IN (SELECT unhex(value) FROM json_each(?))",
-        (to_keys(ids),),
-    )
-    return [from_image(image) for (image,) in rows]
+def _ids(connection: apsw.Connection, where: str, values: tuple[Any, ...] | dict[str, Any]) -> list[str]:
+    return [from_key(key) for (key,) in select(connection, f"SELECT id FROM memory WHERE {where}", values)]
 
 
 def successions(connection: apsw.Connection, ids: Sequence[str], now: int) -> dict[str, str]:
@@ -95,20 +105,6 @@ def successions(connection: apsw.Connection, ids: Sequence[str], now: int) -> di
         {"ids": to_keys(ids), "now": now},
     )
     return {from_key(id): from_key(newer) for id, newer in rows}
-
-
-def associations(connection: apsw.Connection, id: str, now: int) -> list[Association]:
-    """The links of a memory from both sides, strongest first, then newest, then by id."""
-    rows = select(
-        connection,
-        "SELECT id, max(strength), max(manual) FROM ("
-        "  SELECT target AS id, strength, manual FROM link JOIN memory USING (n) WHERE memory.id = :key"
-        "  UNION ALL SELECT memory.id, strength, manual FROM link JOIN memory USING (n) WHERE target = :key"
-        f") AS seen JOIN memory USING (id) WHERE {CURRENT} AND {NOT_A_TURN} "
-        "GROUP BY id ORDER BY max(strength) DESC, created_at DESC, id",
-        {"key": to_key(id), "now": now},
-    )
-    return [Association(memory_id=from_key(k), strength=s, manual=bool(m)) for k, s, m in rows]
 
 
 def scopes(connection: apsw.Connection, now: int) -> dict[str, ScopeUse]:
@@ -155,17 +151,6 @@ def close_turns(connection: apsw.Connection, turn_ids: Sequence[str]) -> None:
     )
 
 
-def open_turns_of(connection: apsw.Connection, conversation_id: str, now: int) -> list[str]:
-    """The images of a conversation's open turns, in the order of writing."""
-    rows = select(
-        connection,
-        "SELECT image FROM open_turn JOIN memory USING (n) "
-        f"WHERE open_turn.conversation_id = :conversation AND {VISIBLE} ORDER BY n",
-        {"conversation": conversation_id, "now": now},
-    )
-    return [image for (image,) in rows]
-
-
 def idle_conversations(connection: apsw.Connection, since: int, now: int, limit: int) -> list[str]:
     """The conversations whose last open turn was written at or before `since` (microseconds)."""
     rows = select(
@@ -206,12 +191,6 @@ def read_imports(connection: apsw.Connection) -> list[Import]:
 def put_import(connection: apsw.Connection, run: Import) -> None:
     """Write an import, in place of the one of its id."""
     connection.execute("INSERT OR REPLACE INTO imports (id, image) VALUES (?, ?)", (run.id, import_to_image(run)))
-
-
-def brought_by(connection: apsw.Connection, import_id: str) -> list[str]:
-    """The ids of the memories and turns of an import."""
-    rows = select(connection, "SELECT id FROM memory WHERE import_id = ?", (import_id,))
-    return [from_key(key) for (key,) in rows]
 
 
 _INDEX_COLUMNS: Final = (

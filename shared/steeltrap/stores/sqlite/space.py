@@ -1,6 +1,6 @@
 """One user's memories in SQLite."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from secrets import token_hex
@@ -11,7 +11,6 @@ import numpy as np
 
 from ...errors import nothing_after
 from ...model import (
-    Association,
     Candidates,
     Embedding,
     Filter,
@@ -28,16 +27,15 @@ from ...model import (
     from_micros,
     to_micros,
 )
-from ...ports import Change, Clock, Deadline, Entry, Pair, Probe, TextKey
+from ...ports import Change, Clock, Deadline, Entry, Gone, Lookup, Probe, TextKey
 from ...record import from_image
 from ...text.limits import from_key, to_key
 from ..exact.columns import Mask
 from ..exact.index import Index
-from ..exact.vectors import alike, distinct
 from . import header, reading, writes
 from .connection import select
 from .file import UserFile, read_usage, write_review
-from .rows import CURRENT, conditions, read_vectors, row_numbers
+from .rows import CURRENT, conditions, read_vectors
 
 _UNFINISHED: Final = "unscrubbed"
 """Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
@@ -163,19 +161,9 @@ class SqliteSpace:
         found = {memory.id: memory for memory in (from_image(image) for (image,) in rows)}
         return {id: found[id] for id in ids if id in found}
 
-    def completions(self, starts: Sequence[str], *, limit: int) -> list[list[str]]:
+    def find(self, lookup: Lookup) -> list[str]:
         with self._file.reading() as connection:
-            if connection is None:
-                return [[] for _ in starts]
-            return [reading.completions(connection, start, limit) for start in starts]
-
-    def latest_writes(self, limit: int) -> list[Memory]:
-        with self._file.reading() as connection:
-            return [] if connection is None else reading.latest_writes(connection, limit)
-
-    def superseded(self, ids: Sequence[str]) -> list[Memory]:
-        with self._file.reading() as connection:
-            return [] if connection is None else reading.superseded(connection, ids)
+            return [] if connection is None else reading.find(connection, lookup, self._now())
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
         with self._file.reading() as connection:
@@ -259,30 +247,6 @@ class SqliteSpace:
                 return
             yield from found
 
-    def pending(self) -> list[str]:
-        # An index of the same file always answers; only what was imported from elsewhere may be pending.
-        return [memory.id for memory in self.walk() if memory.lookaround_pending]
-
-    def alike(self, pairs: Collection[Pair], *, floor: float) -> frozenset[Pair]:
-        with self._file.searching() as opened:
-            if opened is None:
-                return frozenset()
-            connection, index = opened
-            vectors = index.chunks_of(row_numbers(connection, list({id for pair in pairs for id in pair})))
-            return alike(pairs, vectors, floor, self._deadline)
-
-    def distinct(self, ids: Sequence[str], *, floor: float, limit: int) -> list[str]:
-        with self._file.searching() as opened:
-            if opened is None:
-                return list(ids[:limit])
-            connection, index = opened
-            return distinct(ids, index.chunks_of(row_numbers(connection, ids)), floor, limit, self._deadline)
-
-    def open_turns(self, conversation_id: str) -> list[Memory]:
-        with self._file.reading() as connection:
-            images = [] if connection is None else reading.open_turns_of(connection, conversation_id, self._now())
-        return [from_image(image) for image in images]
-
     def idle_conversations(self, since: datetime, *, limit: int) -> list[str]:
         with self._file.reading() as connection:
             return (
@@ -298,12 +262,6 @@ class SqliteSpace:
                 return {}
             table = "staged" if file.header.is_next(connection) else "search"
             return read_vectors(connection, ids, 4 * file.dimension, table)
-
-    def associations(self, ids: Sequence[str]) -> dict[str, list[Association]]:
-        with self._file.reading() as connection:
-            if connection is None:
-                return {id: [] for id in ids}
-            return {id: reading.associations(connection, id, self._now()) for id in ids}
 
     def speakers(self) -> frozenset[str]:
         with self._file.searching() as opened:
@@ -335,10 +293,6 @@ class SqliteSpace:
     def put_import(self, run: Import) -> None:
         with self._file.writing(self._deadline) as (connection, _):
             reading.put_import(connection, run)
-
-    def brought_by(self, import_id: str) -> list[str]:
-        with self._file.reading() as connection:
-            return [] if connection is None else reading.brought_by(connection, import_id)
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         with self._file.reading() as connection:
@@ -377,20 +331,9 @@ class SqliteSpace:
         self._file.usage.drop(ids)
         return purge(self._file, ids, self._deadline)
 
-    def stale(self, deleted_before: datetime) -> list[str]:
-        with self._file.reading() as connection:
-            if connection is None:
-                return []
-            rows = select(
-                connection,
-                "SELECT id FROM memory WHERE deleted_at < ? OR expires_at <= ?",
-                (to_micros(deleted_before), self._now()),
-            )
-        return [from_key(key) for (key,) in rows]
-
     def sweep(self, deleted_before: datetime) -> int:
         """Purge what is stale, and finish a purge that was cut short; how many memories went."""
-        stale = self.stale(deleted_before)
+        stale = self.find(Gone(deleted_before))
         return len(self.purge(stale)) if stale or is_unfinished(self._file) else 0
 
     def traces(self, id: str) -> list[str]:
