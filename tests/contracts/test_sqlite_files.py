@@ -42,7 +42,7 @@ from steeltrap.stores.sqlite import file as connections
 from steeltrap.stores.sqlite import store as stores
 from steeltrap.stores.sqlite.file import UserFile
 from steeltrap.stores.sqlite.rows import COLUMNS, to_row, to_terms
-from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS
+from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS, migrate
 from steeltrap.text.limits import from_key, to_key
 from steeltrap.text.words import Trait, indexed_words
 
@@ -365,6 +365,25 @@ def test_a_flush_of_what_was_read_never_raises(
     assert "reading statistics were not kept" in caplog.text
 
 
+@contextlib.contextmanager
+def written_meanwhile(file: UserFile) -> Iterator[None]:
+    """Another thread writes to a file as long as the block lasts."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def redo(connection: apsw.Connection, number: int) -> None:
+        begun.set()
+        assert ended.wait(SECONDS)
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(file.transaction, "change", redo, in_time(SECONDS))
+        assert begun.wait(SECONDS)
+        try:
+            yield
+        finally:
+            ended.set()
+        writing.result(SECONDS)
+
+
 @pytest.mark.parametrize("cache_bytes", [1, 10**9])
 def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: int) -> None:
     assert _run(_MANY_USERS, str(tmp_path), str(cache_bytes)).stdout.split() == ["40", "True"]
@@ -373,7 +392,7 @@ def test_many_users_do_not_run_out_of_descriptors(tmp_path: Path, cache_bytes: i
 def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
     save(space_of(store, "bob"), "the otter")
-    with ThreadPoolExecutor(1) as pool, store._file(ANA).writing(in_time(SECONDS)):
+    with ThreadPoolExecutor(1) as pool, written_meanwhile(store._file(ANA)):
         # With ana's file written to, and a cache that holds one file, bob's takes its place.
         reading = pool.submit(search, space_of(store, "bob"), "otter")
         assert reading.result(SECONDS).stored == 1
@@ -384,7 +403,7 @@ def test_nobody_waits_for_a_long_write_of_another_user(tmp_path: Path, clock: Se
 def test_a_file_that_was_in_use_is_put_away_later(tmp_path: Path, clock: SettableClock) -> None:
     store = SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1)
     written = store._file(ANA)
-    with written.writing(in_time(SECONDS)):
+    with written_meanwhile(written):
         save(space_of(store, "bob"), "the otter")
     assert written.is_open
     search(space_of(store, "bob"), "otter")
@@ -398,7 +417,7 @@ def test_what_was_read_is_kept_when_another_process_writes_while_its_file_is_put
     store, other = (SqliteStore(tmp_path, EMBEDDER, clock, cache_bytes=1) for _ in range(2))
     one = save(space_of(store, "ana"), "the heron")
     space_of(store, "ana").note_access([one.id], NOON)
-    with other._file(ANA).writing(in_time(SECONDS)):
+    with written_meanwhile(other._file(ANA)):
         save(space_of(store, "bob"), "the otter")
     assert space_of(store, "ana").usage([one.id])[one.id].access_count == 1
     store.close()
@@ -447,26 +466,76 @@ def test_a_reader_that_waits_to_migrate_a_file_keeps_nobody_from_the_index(
         opened.execute("BEGIN IMMEDIATE")
         opened.execute("COMMIT")
 
+    def look_into_the_index(writer: apsw.Connection, _: int) -> None:
+        locked.set()
+        with file.index_under_lock(writer) as index:
+            assert index.memory() > 0
+        assert not reader.done()
+
     monkeypatch.setattr(opening, "migrate", migrate)
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit(search, space_of(store, "ana"), "one")
         assert begun.wait(SECONDS)
-        with file.writing(in_time(SECONDS)) as (writer, _):
-            locked.set()
-            with file.index_under_lock(writer) as index:
-                assert index.memory() > 0
-            assert not reader.done()
+        file.transaction("change", look_into_the_index, in_time(SECONDS))
         assert reader.result(SECONDS).stored == 1
 
 
 def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -> None:
     one = save(space_of(open_store(), "ana"), "one")
     store = open_store()
-    with store._file(ANA).writing(in_time(SECONDS)), ThreadPoolExecutor(1) as pool:
+    with written_meanwhile(store._file(ANA)), ThreadPoolExecutor(1) as pool:
         assert pool.submit(space_of(store, "ana").get, [one.id]).result(SECONDS) == {one.id: one}
 
 
 # Migrations
+
+
+def columns(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    """The tables of a file with their columns in order, and its indexes."""
+    question = (
+        "SELECT made.name, made.type, info.name, info.type, info.[notnull], info.dflt_value, info.pk, made.sql IS NULL "
+        "FROM sqlite_schema AS made LEFT JOIN pragma_table_xinfo(made.name) AS info ORDER BY made.name, info.cid"
+    )
+    return list(connection.execute(question))
+
+
+@pytest.mark.parametrize("version", range(1, len(MIGRATIONS)))
+def test_a_file_of_every_earlier_schema_becomes_like_a_new_one(version: int) -> None:
+    old, new = apsw.Connection(":memory:"), apsw.Connection(":memory:")
+    old.create_scalar_function("fold_tag", lambda tag: tag, 1)
+    old.create_scalar_function("fold_category", lambda category: category, 1)
+    for migration in MIGRATIONS[:version]:
+        old.execute(migration)
+    old.execute("INSERT INTO purge VALUES (7, 1), (7, 1), (8, 2)")
+    old.execute("ALTER TABLE memory ADD COLUMN traits INTEGER NOT NULL DEFAULT 0")  # by a release between
+    old.pragma("application_id", APPLICATION)
+    old.pragma("user_version", version)
+    migrate(old)
+    migrate(new)
+    assert columns(old) == columns(new)
+    assert list(old.execute("SELECT change, n FROM purge")) == [(7, 1), (8, 2)]
+    assert old.pragma("user_version") == len(MIGRATIONS)
+    assert old.execute("PRAGMA integrity_check").get == "ok"
+
+
+def test_every_table_has_a_primary_key(open_store: Opening) -> None:
+    save(space_of(open_store(), "ana"), "the heron")
+    with contextlib.closing(apsw.Connection(str(open_store().path(ANA)))) as connection:
+        keyed = "SELECT count(*) FROM pragma_table_info(made.name) WHERE pk > 0"
+        tables = f"SELECT name, ({keyed}) FROM sqlite_schema AS made WHERE type = 'table'"
+        assert [name for name, keys in connection.execute(tables) if not keys] == []
+
+
+def test_opening_a_file_leaves_its_schema_as_it_is_until_it_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with contextlib.closing(apsw.Connection(str(path))) as old:
+        old.execute(MIGRATIONS[0])
+        old.pragma("application_id", APPLICATION)
+        old.pragma("user_version", 1)
+    opened = opening.open_file(path)
+    assert opened.connection.pragma("user_version") == 1
+    assert opening.bring_up_to_date(opened).connection.pragma("user_version") == len(MIGRATIONS)
+    opened.connection.close()
 
 
 def test_a_file_of_the_first_schema_is_brought_up_with_all_that_is_in_it(open_store: Opening) -> None:

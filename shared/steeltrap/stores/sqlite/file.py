@@ -10,10 +10,10 @@ write lock while it holds the lock to read, which a writer may want.
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeVar
 
 import apsw
 
@@ -26,7 +26,7 @@ from ..exact.index import Index
 from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
 from .header import Header
-from .opening import WRITER_KIB, Identity, Opened, identity, open_file
+from .opening import WRITER_KIB, Identity, Opened, bring_up_to_date, identity, open_file
 from .reading import IndexSource
 from .rows import AMONG, to_keys
 from .schema import TABLES
@@ -76,7 +76,7 @@ class Connections:
             if new:
                 self._data.make()
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            self.writer = open_file(self._path, new=new, cache_kib=WRITER_KIB)
+            self.writer = bring_up_to_date(open_file(self._path, new=new, cache_kib=WRITER_KIB))
         return self.writer
 
     def take_logs_along(self) -> None:
@@ -141,6 +141,21 @@ def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usa
     }
 
 
+def _empty_tables(connection: apsw.Connection, _: int) -> bool:
+    """Remove every row. False when there was none."""
+    was_used = connection.execute("SELECT 1 FROM meta").fetchone() is not None
+    for table in TABLES:
+        connection.execute(f"DELETE FROM {table}")
+    return was_used
+
+
+T = TypeVar("T")
+Redo = Callable[[apsw.Connection, int], T]
+Kind = Literal["change", "vectors", "usage", "wipe"]
+"""The kinds of transactions: `change` has the next number, and takes only memories of the file's embedder; the others
+have none. `usage` is allowed in any file, `vectors` and `wipe` in the owner's."""
+Scrub = Callable[[apsw.Connection, threading.Lock, Deadline], None]
+
 _log = logging.getLogger("steeltrap")
 
 DESCRIPTORS: Final = 6
@@ -157,8 +172,9 @@ class UserFile:
     error until it is put back or the file is closed: what was acknowledged is never silently gone.
     """
 
-    def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve) -> None:
+    def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve, scrub: Scrub = scrub) -> None:
         self.path = path
+        self._scrub = scrub
         self.embedder = header.embedder
         self.dimension = header.dimension
         self.reserve = reserve
@@ -210,27 +226,33 @@ class UserFile:
                 self._data_version = version
             yield connection, self._index
 
-    @contextmanager
-    def writing(self, deadline: Deadline) -> Iterator[tuple[apsw.Connection, int]]:
-        """A transaction, with the number that its changes get; all of it is durable at the end."""
-        with self._write_turn(deadline.before()), self._transaction(deadline.before()) as connection:
+    def transaction(self, kind: Kind, redo: Redo[T], deadline: Deadline | None = None) -> T:
+        """Write in one transaction, in one's turn; all of it is durable at the end. Every write of a file is one.
+
+        `redo` gets the connection and the number that its changes get. It changes nothing but the file, so that it can
+        be run again where the transaction is refused in the end.
+        """
+        turn = -1 if deadline is None else deadline.before()
+        with self._write_turn(turn):
+            return self._run(kind, redo, OPEN_SECONDS if deadline is None else deadline.before())
+
+    def _run(self, kind: Kind, redo: Redo[T], timeout: float) -> T:
+        with self._transaction(timeout) as connection:
+            if kind == "usage":
+                return redo(connection, 0)
+            if kind != "change":
+                self.header.check_owner(connection, self.path)
+                return redo(connection, 0)
             change = self.header.begin(connection, self.path)
-            yield connection, change
+            answer = redo(connection, change)
             connection.execute("UPDATE meta SET value = ? WHERE key = 'change'", (change,))
+            return answer
 
     def is_embedded(self) -> bool:
         """Whether all vectors are this embedder's, and none are being made."""
         if not self.is_there():
             return True
-        with self.rewriting() as connection:
-            return self.header.is_embedded(connection, self.path)
-
-    @contextmanager
-    def rewriting(self) -> Iterator[apsw.Connection]:
-        """A transaction over the whole file, whichever embedder made its vectors."""
-        with self._write_turn(), self._transaction(OPEN_SECONDS) as connection:
-            self.header.check_owner(connection, self.path)
-            yield connection
+        return self.transaction("vectors", lambda connection, _: self.header.is_embedded(connection, self.path))
 
     @contextmanager
     def index_under_lock(self, connection: apsw.Connection) -> Iterator[Index]:
@@ -258,9 +280,9 @@ class UserFile:
         return was_there
 
     def scrub(self, deadline: Deadline) -> None:
-        """Leave no byte of what was removed. Raises Unavailable."""
+        """Leave no byte of what was removed: the one step after a removal. Raises Unavailable."""
         with self._write_turn(deadline.before()), translated(self.path):
-            scrub(self._open_writer().connection, self._read_lock, deadline)
+            self._scrub(self._open_writer().connection, self._read_lock, deadline)
 
     def flush_usage(self) -> None:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
@@ -270,8 +292,8 @@ class UserFile:
                 if not self.usage or not self.is_there():
                     return
                 pending = self.usage.take()
-                with self._write_turn(), self._transaction(_FLUSH_SECONDS) as connection:
-                    write_usage(connection, pending)
+                with self._write_turn():
+                    self._run("usage", lambda connection, _: write_usage(connection, pending), _FLUSH_SECONDS)
         except SteeltrapError as error:
             self.usage.take()
             _log.warning("reading statistics were not kept: %s", error)
@@ -328,20 +350,22 @@ class UserFile:
         # Overwriting all of a large file would need as much room again in the log. Scrubbing cuts the file off.
         connection.pragma("secure_delete", "off")
         try:
-            with self._transaction(deadline.before()):
-                meta = self.header.check_owner(connection, self.path)
-                for table in TABLES:
-                    connection.execute(f"DELETE FROM {table}")
+            return self._run("wipe", _empty_tables, deadline.before())
         finally:
             connection.pragma("secure_delete", "on")
-        return bool(meta)
 
     def _flush_at_once(self) -> bool:
         """Whether another process's write is not in the way of the reading statistics."""
+        taken: list[Mapping[str, Pending]] = []
+
+        def redo(connection: apsw.Connection, _: int) -> None:
+            taken.append(self.usage.take())
+            for pending in taken:
+                write_usage(connection, pending)
+
         try:
             if self.is_there():
-                with self._transaction(0) as connection:
-                    write_usage(connection, self.usage.take())
+                self._run("usage", redo, 0)
         except SteeltrapError as error:
             if self.usage and error.can_retry:
                 return False
@@ -394,7 +418,7 @@ class UserFile:
         # may want to look into the index.
         with self._open_lock:
             if self._connections.reader is None:
-                opened = open_file(self.path)
+                opened = bring_up_to_date(open_file(self.path))
                 with self._read_lock:
                     self._connections.reader = opened
 

@@ -164,12 +164,11 @@ class Opened:
                 path.unlink(missing_ok=True)
 
 
-def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, to_search: bool = True) -> Opened:
-    """A connection to a user's file, migrated where needed; a `new` one is made if it is not there.
+def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+    """A connection to a user's file as it is; a `new` one is made if it is not there.
 
     WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
-    is deleted. What is opened `to_search` has the words of today. May wait for the write lock of SQLite, so
-    never call it where a writer could wait for the caller. Raises SteeltrapError.
+    is deleted. Raises SteeltrapError.
     """
     deadline, descriptors = time.monotonic() + OPEN_SECONDS, time.monotonic() + _DESCRIPTOR_SECONDS
     with translated(path):
@@ -178,8 +177,6 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, to_
             try:
                 connection, file = connect(path, new=new)
                 _prepare(connection, cache_kib)
-                if to_search:
-                    reword(connection, path)
                 _check_writable(connection, path)
                 if identity(path) == file:
                     return Opened(connection, path, file, identity(_beside(path, "-wal")))
@@ -194,19 +191,36 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, to_
                 # Files that were idle for longest are closed while others wait here.
                 if time.monotonic() > descriptors or not lacks_descriptors(error, path):
                     raise
-            except ValueError as newer:
-                _close(connection)
-                raise Unavailable(
-                    f"The file {path.name} was written by a newer steeltrap ({newer}); upgrade.",
-                    retryable=False,
-                    part="store",
-                ) from None
             except BaseException:
                 _close(connection)
                 raise
             if time.monotonic() > deadline:
                 raise apsw.BusyError("replaced again and again")
             time.sleep(_PAUSE)
+
+
+def bring_up_to_date(opened: Opened, *, to_search: bool = True) -> Opened:
+    """Migrate a file that was just opened; what is opened `to_search` gets the words of today.
+
+    May wait for the write lock of SQLite, so never call it where a writer could wait for the caller. Raises
+    SteeltrapError, with the file closed.
+    """
+    try:
+        with translated(opened.path):
+            migrate(opened.connection)
+            if to_search:
+                reword(opened.connection, opened.path)
+    except ValueError as newer:
+        opened.connection.close()
+        raise Unavailable(
+            f"The file {opened.path.name} was written by a newer steeltrap ({newer}); upgrade.",
+            retryable=False,
+            part="store",
+        ) from None
+    except BaseException:
+        opened.connection.close()
+        raise
+    return opened
 
 
 def connect(path: Path, *, new: bool = False) -> tuple[apsw.Connection, Identity]:
@@ -268,7 +282,6 @@ def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
     connection.pragma("synchronous", "full")
     connection.pragma("secure_delete", "on")
     connection.pragma("cache_size", -cache_kib)
-    migrate(connection)
 
 
 def _check_writable(connection: apsw.Connection, path: Path) -> None:

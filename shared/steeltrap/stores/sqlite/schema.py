@@ -126,9 +126,57 @@ MIGRATIONS: Final = (
     """,
     "",  # what `_note_days` does once the traits have their column
     "CREATE TABLE imports (id TEXT PRIMARY KEY, image TEXT NOT NULL) WITHOUT ROWID;",
+    # And `_order_columns`. A table without a primary key, or with its columns in another order, can't be replicated.
+    """
+    ALTER TABLE purge RENAME TO purge_8;
+    CREATE TABLE purge (change INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (change, n)) WITHOUT ROWID;
+    INSERT OR IGNORE INTO purge SELECT change, n FROM purge_8;
+    DROP TABLE purge_8;
+    """,
 )
 _NOTES_DAYS: Final = 7
 """The version from which on the traits say what happened on a day without a time."""
+_ORDERS_COLUMNS: Final = 9
+"""The version from which on all files have the same columns in the same order. Later ones are added at the end."""
+_MEMORY: Final = """
+    CREATE TABLE memory (
+      n INTEGER PRIMARY KEY,
+      id BLOB NOT NULL UNIQUE,
+      version INTEGER NOT NULL,
+      change INTEGER NOT NULL,
+      turn INTEGER NOT NULL,
+      tier TEXT NOT NULL,
+      category TEXT,
+      content_type TEXT NOT NULL,
+      scope TEXT NOT NULL,
+      agent_id TEXT,
+      agent_label TEXT,
+      conversation_id TEXT,
+      speaker TEXT,
+      created_at INTEGER NOT NULL,
+      updated_at INTEGER NOT NULL,
+      occurred_at INTEGER,
+      expires_at INTEGER,
+      deleted_at INTEGER,
+      pinned INTEGER NOT NULL,
+      surprise REAL,
+      importance REAL,
+      fold BLOB NOT NULL,
+      image TEXT NOT NULL,
+      episode INTEGER NOT NULL DEFAULT 0,
+      superseded_by BLOB,
+      superseded_at INTEGER,
+      import_id TEXT,
+      untrusted INTEGER,
+      traits INTEGER NOT NULL DEFAULT 0
+    );
+"""
+_MEMORY_INDEXES: Final = """
+    CREATE INDEX memory_change ON memory (change);
+    CREATE INDEX memory_created ON memory (created_at DESC, id);
+    CREATE INDEX memory_fold ON memory (fold);
+    CREATE INDEX memory_superseded ON memory (superseded_by) WHERE superseded_by IS NOT NULL;
+"""
 
 TABLES: Final = (
     "memory",
@@ -197,13 +245,26 @@ def migrate(connection: apsw.Connection) -> None:
         before = int(connection.pragma("user_version"))
         for migration in MIGRATIONS[before:]:
             connection.execute(migration)
-        if unknown := _columns(connection) - _KNOWN:
+        there = _columns(connection)
+        if unknown := there - _KNOWN:
             raise ValueError(f"the file has a column {min(unknown)} that this steeltrap doesn't know")
-        _add_derived(connection)
+        if before < _ORDERS_COLUMNS:
+            _order_columns(connection, there)
+        _add_derived(connection, there)
         if 0 < before < _NOTES_DAYS:
             _note_days(connection)
         connection.pragma("application_id", APPLICATION)
         connection.pragma("user_version", len(MIGRATIONS))
+
+
+def _order_columns(connection: apsw.Connection, there: set[str]) -> None:
+    """Put the memories into a table whose columns have the order of `_MEMORY`."""
+    names = ", ".join(sorted(there))
+    connection.execute("ALTER TABLE memory RENAME TO memory_8")
+    connection.execute(_MEMORY)
+    connection.execute(f"INSERT INTO memory ({names}) SELECT {names} FROM memory_8 ORDER BY n")
+    connection.execute("DROP TABLE memory_8")
+    connection.execute(_MEMORY_INDEXES)
 
 
 def _note_days(connection: apsw.Connection) -> None:
@@ -219,18 +280,19 @@ def _columns(connection: apsw.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('memory')")}
 
 
-def _add_derived(connection: apsw.Connection) -> None:
-    """Add a column for each field that became filterable since the file was written, and for the traits, with what the
-    images say."""
-    there = _columns(connection)
+def _add_derived(connection: apsw.Connection, there: set[str]) -> None:
+    """Add a column for each field that became filterable since the file was written with the columns `there`, and for
+    the traits, with what the images say."""
     filterable = [(at, name) for at, name in enumerate(FILTERED) if name not in there]
     if not filterable and "traits" in there:
         return
     new = {name: FILTERED[name] for _, name in filterable}
     if "traits" not in there:
         new["traits"] = "INTEGER NOT NULL DEFAULT 0"
+    made = _columns(connection)
     for name, kind in new.items():
-        connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {kind}")
+        if name not in made:
+            connection.execute(f"ALTER TABLE memory ADD COLUMN {name} {kind}")
     rows = []
     for n, image in connection.execute("SELECT n, image FROM memory"):
         memory = from_image(image)

@@ -34,7 +34,7 @@ from ..exact.columns import Mask
 from ..exact.index import Index
 from . import header, reading, writes
 from .connection import select
-from .file import UserFile, read_usage, write_review
+from .file import Redo, T, UserFile, read_usage, write_review
 from .rows import CURRENT, conditions, read_vectors
 
 _UNFINISHED: Final = "unscrubbed"
@@ -56,23 +56,25 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
     """
     if not file.is_there():
         return []
-    gone, unfinished = file.reserve.with_room(lambda: _remove(file, ids, deadline))
-    if unfinished:
-        file.scrub(deadline)
-        with file.writing(deadline) as (connection, _):
-            connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
-    return gone
+    keys = [to_key(id) for id in ids]
 
-
-def _remove(file: UserFile, ids: Sequence[str], deadline: Deadline) -> tuple[list[str], bool]:
-    """The ids that were there, and whether bytes of these or earlier ones are left."""
-    with file.writing(deadline) as (connection, number):
+    def redo(connection: apsw.Connection, number: int) -> tuple[list[bytes], bool]:
+        """The keys that were there, and whether bytes of these or earlier ones are left."""
         before = connection.total_changes()
-        gone = writes.purge(connection, [to_key(id) for id in ids], number)
+        gone = writes.purge(connection, keys, number)
         if connection.total_changes() != before:
             connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
-        unfinished = connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone()
-    return [from_key(key) for key in gone], unfinished is not None
+        return gone, connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone() is not None
+
+    gone, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
+    if unfinished:
+        file.scrub(deadline)
+        file.transaction("change", _finish, deadline)
+    return [from_key(key) for key in gone]
+
+
+def _finish(connection: apsw.Connection, _: int) -> None:
+    connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
 
 
 def is_unfinished(file: UserFile) -> bool:
@@ -100,29 +102,44 @@ def reembed(file: UserFile, anew: Callable[[Sequence[Memory]], list[Entry]], beg
     """
     if not file.is_there():
         return 0
-    with file.rewriting() as connection:
-        header.begin_staging(connection, file.embedder, file.dimension)
-        made, all_of_them = header.staged_count(connection)
-    begun(made, all_of_them)
-    last = 0
-    while True:
-        with file.rewriting() as connection:
-            block = header.unstaged(connection, file.embedder, file.dimension, last)
+    name, dimension = file.embedder, file.dimension
+
+    def begin(connection: apsw.Connection, _: int) -> tuple[int, int]:
+        header.begin_staging(connection, name, dimension)
+        return header.staged_count(connection)
+
+    def block_after(last: int) -> list[header.Unstaged] | int:
+        """The next memories without new vectors; without any, the number of memories that have the new ones now."""
+
+        def redo(connection: apsw.Connection, _: int) -> list[header.Unstaged] | int:
+            block = header.unstaged(connection, name, dimension, last)
             if not block and last:
                 # Those before the first block's end may have been written again meanwhile.
-                block = header.unstaged(connection, file.embedder, file.dimension, 0)
-            if not block:
-                done = header.take_over_staged(connection)
-                connection.executemany(
-                    "UPDATE meta SET value = ? WHERE key = ?",
-                    # A new generation makes every open index reload the vectors.
-                    [(file.embedder, "embedder"), (file.dimension, "dimension"), (token_hex(8), "generation")],
-                )
-                return done
-        entries = anew([each.memory for each in block])
-        with file.rewriting() as connection:
-            header.stage(connection, block, entries)
+                block = header.unstaged(connection, name, dimension, 0)
+            return block or _take_over(connection, name, dimension)
+
+        return file.transaction("vectors", redo)
+
+    begun(*file.transaction("vectors", begin))
+    last = 0
+    while not isinstance(block := block_after(last), int):
+        file.transaction("vectors", _staging(block, anew([each.memory for each in block])))
         last = block[-1].n
+    return block
+
+
+def _staging(block: Sequence[header.Unstaged], entries: Sequence[Entry]) -> Redo[None]:
+    return lambda connection, _: header.stage(connection, block, entries)
+
+
+def _take_over(connection: apsw.Connection, embedder: str, dimension: int) -> int:
+    done = header.take_over_staged(connection)
+    connection.executemany(
+        "UPDATE meta SET value = ? WHERE key = ?",
+        # A new generation makes every open index reload the vectors.
+        [(embedder, "embedder"), (dimension, "dimension"), (token_hex(8), "generation")],
+    )
+    return done
 
 
 class SqliteSpace:
@@ -276,23 +293,19 @@ class SqliteSpace:
             return [] if connection is None else reading.read_sessions(connection)
 
     def add_session(self, session: Session) -> bool:
-        with self._file.writing(self._deadline) as (connection, _):
-            return reading.add_session(connection, session)
+        return self._write(lambda connection, _: reading.add_session(connection, session))
 
     def remove_session(self, id: str) -> bool:
-        file = self._file
-        if not file.is_there():
+        if not self._file.is_there():
             return False
-        with file.writing(self._deadline) as (connection, _):
-            return reading.remove_session(connection, id)
+        return self._write(lambda connection, _: reading.remove_session(connection, id))
 
     def imports(self) -> list[Import]:
         with self._file.reading() as connection:
             return [] if connection is None else reading.read_imports(connection)
 
     def put_import(self, run: Import) -> None:
-        with self._file.writing(self._deadline) as (connection, _):
-            reading.put_import(connection, run)
+        self._write(lambda connection, _: reading.put_import(connection, run))
 
     def revisions(self, id: str, *, after: int = 0, limit: int | None = None) -> list[Revision]:
         with self._file.reading() as connection:
@@ -324,8 +337,7 @@ class SqliteSpace:
         if not file.is_there():
             return False
         file.flush_usage()  # `previous` may still be in the buffer
-        with file.writing(self._deadline) as (connection, _):
-            return write_review(connection, id, previous, card)
+        return self._write(lambda connection, _: write_review(connection, id, previous, card))
 
     def purge(self, ids: Sequence[str]) -> list[str]:
         self._file.usage.drop(ids)
@@ -352,6 +364,9 @@ class SqliteSpace:
     def statistics(self) -> Mapping[str, int]:
         with self._file.reading() as connection:
             return reading.statistics(connection, self._now(), 4 * self._file.dimension)
+
+    def _write(self, redo: Redo[T]) -> T:
+        return self._file.transaction("change", redo, self._deadline)
 
     def _now(self) -> int:
         return to_micros(self._clock.now())

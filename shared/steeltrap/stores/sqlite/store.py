@@ -19,7 +19,7 @@ from .connection import select, translated
 from .counters import SqliteCounters
 from .file import DESCRIPTORS, UserFile
 from .header import Header, not_the_users, owner
-from .opening import open_file
+from .opening import bring_up_to_date, open_file
 from .scrubbing import Reserve
 from .space import SqliteSpace
 
@@ -253,7 +253,7 @@ class SqliteStore:
 
 def _owner(path: Path) -> UserRef | None:
     with translated(path):
-        connection = open_file(path, to_search=False).connection
+        connection = bring_up_to_date(open_file(path), to_search=False).connection
         try:
             meta = dict(select(connection, "SELECT key, value FROM meta"))
         finally:

@@ -72,7 +72,8 @@ def with_vectors(index: Index) -> Index:
 def commit(file: UserFile, changes: Sequence[Change], clock: Clock, deadline: Deadline) -> None:
     """Write all of the changes, or none of them, checked under the lock. Raises as `Space.commit` does."""
     batch = batch_of(changes)
-    with file.writing(deadline) as (connection, number):
+
+    def redo(connection: apsw.Connection, number: int) -> None:
         now = clock.now()
         rows = stored(connection, {*batch.ids, *batch.looked_up()})
         versions = {id: version for id, (_, version) in rows.items()}
@@ -85,6 +86,8 @@ def commit(file: UserFile, changes: Sequence[Change], clock: Clock, deadline: De
             move_staged(connection, [write.entry.memory.id for write in batch.writes if write.entry.embeddings])
         if batch.closed:
             reading.close_turns(connection, batch.closed)
+
+    file.transaction("change", redo, deadline)
 
 
 def create(connection: apsw.Connection, write: Create, number: int) -> None:
