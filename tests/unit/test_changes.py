@@ -100,7 +100,7 @@ def test_a_settled_write_names_only_what_is_stored_or_written_with_it(writes: li
     batch = batch_of(writes)
     versions = versions_of(writes, others)
     known = {*versions, *batch.ids}
-    for before, after in zip(batch.writes, settle(batch.writes, versions, Stored(), NOON), strict=True):
+    for before, after in zip(batch.writes, settle(batch, versions, Stored(), NOON), strict=True):
         ahead = isinstance(before, Create) and before.links_ahead
         assert referenced(after) == (referenced(before) if ahead else referenced(before) & known)
         assert [image.version for image in images(after)] == [image.version for image in images(before)]
@@ -110,16 +110,16 @@ def test_a_settled_write_names_only_what_is_stored_or_written_with_it(writes: li
 def test_what_a_batch_looks_up_decides_which_references_stay(writes: list[Write], others: list[str]) -> None:
     batch = batch_of(writes)
     versions = versions_of(writes, others)
-    looked_up = {id: version for id, version in versions.items() if id in {*batch.ids, *batch.looked_up()}}
-    settled = settle(batch.writes, versions, Stored(), NOON)
-    assert settle(batch.writes, looked_up, Stored(), NOON) == settled
+    looked_up = {id: version for id, version in versions.items() if id in {*batch.ids, *batch.looked_up}}
+    settled = settle(batch, versions, Stored(), NOON)
+    assert settle(batch, looked_up, Stored(), NOON) == settled
 
 
 @given(batches(), some_ids)
 def test_settling_twice_is_settling_once(writes: list[Write], others: list[str]) -> None:
     versions = versions_of(writes, others)
-    once = settle(batch_of(writes).writes, versions, Stored(), NOON)
-    assert settle(once, versions, Stored(), NOON) == once
+    once = settle(batch_of(writes), versions, Stored(), NOON)
+    assert settle(batch_of(once), versions, Stored(), NOON) == once
 
 
 @given(batches())
@@ -134,18 +134,18 @@ def test_replacements_come_before_creations_and_no_change_is_lost(writes: list[W
 def test_a_replacement_is_written_just_over_the_version_that_it_expects(stored: int, expected: int) -> None:
     change = replace(replacement(memory("tea", id=IDS[0])), expected=expected)
     if stored == expected:
-        assert settle([change], {IDS[0]: stored}, Stored(), NOON) == (change,)
+        assert settle(batch_of([change]), {IDS[0]: stored}, Stored(), NOON) == (change,)
     else:
         with pytest.raises(VersionConflict) as caught:
-            settle([change], {IDS[0]: stored}, Stored(), NOON)
+            settle(batch_of([change]), {IDS[0]: stored}, Stored(), NOON)
         assert caught.value.details == {"id": IDS[0], "version": stored}
 
 
 def test_a_replacement_of_nothing_and_a_creation_of_what_exists_are_refused() -> None:
     with pytest.raises(MemoryNotFound):
-        settle([replacement(memory("tea", id=IDS[0]))], {}, Stored(), NOON)
+        settle(batch_of([replacement(memory("tea", id=IDS[0]))]), {}, Stored(), NOON)
     with pytest.raises(AlreadyExists):
-        settle([Create(entry=entry(memory("tea", id=IDS[0])))], {IDS[0]: 3}, Stored(), NOON)
+        settle(batch_of([Create(entry=entry(memory("tea", id=IDS[0])))]), {IDS[0]: 3}, Stored(), NOON)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def guarded(content: str, id: str, near: bytes | None = None, **guard: object) -
 
 def test_the_oldest_memory_with_the_same_text_refuses_a_guarded_creation() -> None:
     with pytest.raises(Duplicate) as caught:
-        settle([guarded("tea", IDS[0], same_text=True)], {}, Stored(texts=IDS[1:3]), NOON)
+        settle(batch_of([guarded("tea", IDS[0], same_text=True)]), {}, Stored(texts=IDS[1:3]), NOON)
     assert caught.value.id == IDS[1]
 
 
@@ -186,17 +186,17 @@ def test_what_the_same_batch_supersedes_or_deletes_is_no_duplicate() -> None:
         ]
     )
     stored = Stored(texts=[IDS[1], IDS[2]], near={IDS[1]: 1.0, IDS[2]: 0.99})
-    settle(batch.writes, {IDS[1]: 1, IDS[2]: 1}, stored, NOON)
+    settle(batch, {IDS[1]: 1, IDS[2]: 1}, stored, NOON)
     with pytest.raises(Duplicate) as caught:
-        settle(batch.writes, {IDS[1]: 1, IDS[2]: 1}, Stored(near=stored.by_cosine | {IDS[3]: 0.95}), NOON)
+        settle(batch, {IDS[1]: 1, IDS[2]: 1}, Stored(near=stored.by_cosine | {IDS[3]: 0.95}), NOON)
     assert (caught.value.id, caught.value.similarity) == (IDS[3], 0.95)
 
 
 def test_a_batch_has_no_two_guarded_memories_of_one_text_or_one_vector() -> None:
     with pytest.raises(Duplicate) as caught:
-        settle([guarded("tea", IDS[0]), guarded("tea", IDS[1], same_text=True)], {}, Stored(), NOON)
+        settle(batch_of([guarded("tea", IDS[0]), guarded("tea", IDS[1], same_text=True)]), {}, Stored(), NOON)
     assert caught.value.id == IDS[0]
     near = [guarded("tea", IDS[0], vector(1)), guarded("rain", IDS[1], vector(1), threshold=0.9)]
     with pytest.raises(Duplicate) as caught:
-        settle(near, {}, Stored(), NOON)
+        settle(batch_of(near), {}, Stored(), NOON)
     assert (caught.value.id, caught.value.similarity) == (IDS[0], 1.0)

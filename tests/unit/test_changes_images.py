@@ -56,7 +56,7 @@ class Memories:
 
     def commit(self, changes: list[Change]) -> None:
         versions = {id: memory.version for id, memory in self.by_id.items()}
-        for write in settle(batch_of(changes).writes, versions, Nothing(), NOON):
+        for write in settle(batch_of(changes), versions, Nothing(), NOON):
             self.by_id[write.entry.memory.id] = write.entry.memory
             self.history[write.entry.memory.id] += write.history
 

@@ -1,12 +1,12 @@
 """One commit, checked against what is stored. A store reads what a batch asks for, and applies what is left of it.
 
-    batch_of(changes) -> read `looked_up()` -> settle(writes, versions, duplicates) -> write
+    batch_of(changes) -> read the versions of `ids` and `looked_up` -> settle(batch, versions, duplicates) -> write
 
 A memory refers to others by links and by superseding. A purge takes such references out of every image, earlier ones
 too, and no write may bring one back.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol
@@ -55,10 +55,15 @@ def referenced(write: Write) -> set[str]:
 
 @frozen
 class Batch:
-    """The images that a commit writes, replacements first, and the turns that it closes."""
+    """The images that a commit writes, replacements first, and the turns that it closes.
+
+    `looked_up` are the ids that must be stored, or in the batch, for a reference to them to stay. An import's may come
+    later.
+    """
 
     writes: tuple[Write, ...]
     closed: tuple[str, ...]
+    looked_up: Set[str]
 
     @property
     def ids(self) -> list[str]:
@@ -68,10 +73,6 @@ class Batch:
     def is_guarded(self) -> bool:
         """Whether it looks for duplicates before it writes."""
         return any(isinstance(write, Create) and write.guard for write in self.writes)
-
-    def looked_up(self) -> set[str]:
-        """The ids that must be stored, or in the batch, for a reference to them to stay. An import's may come later."""
-        return {id for write in self.writes if not _links_ahead(write) for id in referenced(write)}
 
 
 def batch_of(changes: Sequence[Change]) -> Batch:
@@ -86,7 +87,8 @@ def batch_of(changes: Sequence[Change]) -> Batch:
             raise already_exists(id) if isinstance(write, Create) else _changed_twice(write)
         written.add(id)
     closed = dict.fromkeys(id for change in changes if isinstance(change, Close) for id in change.turn_ids)
-    return Batch(writes=tuple(writes), closed=tuple(closed))
+    looked_up = {id for write in writes if not _links_ahead(write) for id in referenced(write)}
+    return Batch(writes=tuple(writes), closed=tuple(closed), looked_up=looked_up)
 
 
 class Duplicates(Protocol):
@@ -102,22 +104,29 @@ class Duplicates(Protocol):
 
 
 def settle(
-    writes: Sequence[Write], versions: Mapping[str, int], duplicates: Duplicates, now: datetime
+    batch: Batch,
+    versions: Mapping[str, int],
+    duplicates: Duplicates,
+    now: datetime,
+    *,
+    written: Collection[str] = (),
 ) -> tuple[Write, ...]:
-    """The writes as they are applied, without references to what is gone.
+    """The writes of a batch as they are applied, without references to what is gone.
 
-    `versions` has every stored memory, deleted or not, that the batch writes or looks up. Raises MemoryNotFound,
-    VersionConflict, Duplicate, AlreadyExists.
+    `versions` has every stored memory, deleted or not, that the batch writes or looks up. `written` are the ids that
+    an earlier attempt has written. Raises MemoryNotFound, VersionConflict, Duplicate, AlreadyExists.
     """
+    writes = tuple(write for write in batch.writes if write.entry.memory.id not in written)
     for write in writes:
         if isinstance(write, Replace):
             check_version(write, versions.get(write.entry.memory.id))
-    _check_guards(writes, duplicates, now)
+    if batch.is_guarded:
+        _check_guards(writes, duplicates, now)
     for write in writes:
         if isinstance(write, Create) and write.entry.memory.id in versions:
             raise already_exists(write.entry.memory.id)
-    known = {*versions, *(write.entry.memory.id for write in writes)}
-    return tuple(write if _links_ahead(write) else _without(write, referenced(write) - known) for write in writes)
+    gone = batch.looked_up - versions.keys() - set(batch.ids)
+    return tuple(write if _links_ahead(write) else _without(write, gone) for write in writes) if gone else writes
 
 
 def check_version(write: Replace, stored: int | None) -> None:
@@ -198,7 +207,7 @@ def _links_ahead(write: Write) -> bool:
 
 
 def _without(write: Write, gone: Collection[str]) -> Write:
-    if not gone:
+    if referenced(write).isdisjoint(gone):
         return write
     entry = replace(write.entry, memory=without_references(write.entry.memory, gone))
     return replace(write, entry=entry, history=tuple(_cut(revision, gone) for revision in write.history))

@@ -20,7 +20,7 @@ the transaction not come; beyond 100 actions a commit is several transactions, c
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -145,8 +145,8 @@ class _Commit:
 
     def _attempt(self) -> None:
         versions = self._look()
-        left = [write for write in self._batch.writes if write.entry.memory.id not in self._done]
-        writes = settle(left, versions, self._duplicates, from_micros(self._partition.now()))
+        now = from_micros(self._partition.now())
+        writes = settle(self._batch, versions, self._duplicates, now, written=self._done)
         plan = self._plan(writes, items.Room())
         if len(plan.actions) <= MOST_ACTIONS and sum(action.size for action in plan.actions) > MOST_BYTES:
             plan = self._plan(writes, _SMALL)  # texts too go before, so that all or nothing holds
@@ -165,7 +165,7 @@ class _Commit:
         wanted |= {keys.memory(id) for id in self._closed} | self._met
         if self._batch.is_guarded:
             wanted.add(keys.GUARD)
-        targets = self._batch.looked_up()
+        targets = self._batch.looked_up
         counting = None
         if self._positions is None:
             said = [write.entry.memory for write in self._batch.writes if isinstance(write, Create)]
@@ -180,7 +180,7 @@ class _Commit:
             raise ChangedSinceRead
         return versions
 
-    def _recalled(self, targets: set[str]) -> dict[str, int] | None:
+    def _recalled(self, targets: Set[str]) -> dict[str, int] | None:
         """The memories that a look-around saw, once, if only their presence matters. A purge since then is refused in
         the end, as long as one transaction holds all."""
         seen, self._seen = self._seen, None

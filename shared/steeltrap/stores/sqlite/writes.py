@@ -18,7 +18,7 @@ from . import reading
 from .connection import select
 from .file import UserFile
 from .header import move_staged
-from .rows import AMONG, ASSIGNMENTS, COLUMNS, CURRENT, NOT_A_TURN, PLACES, to_keys, to_row, to_terms
+from .rows import ASSIGNMENTS, COLUMNS, CURRENT, NOT_A_TURN, PLACES, to_row, to_terms
 
 _INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
@@ -36,8 +36,11 @@ NAMING = (
 
 def stored(connection: apsw.Connection, ids: Collection[str]) -> dict[str, tuple[int, int]]:
     """The row number and the version of each of these memories, deleted or not."""
-    rows = connection.execute(f"SELECT id, n, version FROM memory WHERE {AMONG}", (to_keys(ids),))
-    return {from_key(key): (n, version) for key, n, version in rows}
+    # A statement for each: quicker than one for all, as long as a batch names a few dozen.
+    rows = {
+        id: connection.execute("SELECT n, version FROM memory WHERE id = ?", (to_key(id),)).fetchone() for id in ids
+    }
+    return {id: row for id, row in rows.items() if row is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,9 @@ def commit(file: UserFile, changes: Sequence[Change], clock: Clock, deadline: De
 
     def redo(connection: apsw.Connection, number: int) -> None:
         now = clock.now()
-        rows = stored(connection, {*batch.ids, *batch.looked_up()})
+        rows = stored(connection, {*batch.ids, *batch.looked_up})
         versions = {id: version for id, (_, version) in rows.items()}
-        for write in settle(batch.writes, versions, StoredDuplicates(file, connection, to_micros(now)), now):
+        for write in settle(batch, versions, StoredDuplicates(file, connection, to_micros(now)), now):
             if isinstance(write, Create):
                 create(connection, write, number)
             else:
@@ -152,13 +155,12 @@ def _write_around(connection: apsw.Connection, n: int, entry: Entry, *, fresh: b
     if not fresh:
         connection.execute("DELETE FROM tag WHERE n = ?", (n,))
         connection.execute("DELETE FROM link WHERE n = ?", (n,))
-    for tag in {fold_tag(tag) for tag in memory.tags}:
-        connection.execute("INSERT INTO tag (tag, n) VALUES (?, ?)", (tag, n))
-    for link in memory.links:
-        connection.execute(
-            "INSERT OR REPLACE INTO link (n, target, strength, manual) VALUES (?, ?, ?, ?)",
-            (n, to_key(link.target_id), link.strength, link.manual),
-        )
+    tags = {fold_tag(tag) for tag in memory.tags}
+    connection.executemany("INSERT INTO tag (tag, n) VALUES (?, ?)", [(tag, n) for tag in tags])
+    connection.executemany(
+        "INSERT OR REPLACE INTO link (n, target, strength, manual) VALUES (?, ?, ?, ?)",
+        [(n, to_key(link.target_id), link.strength, link.manual) for link in memory.links],
+    )
     if entry.embeddings is None or entry.tokens is None:
         return
     if not fresh:
