@@ -3,7 +3,7 @@
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -63,6 +63,16 @@ def to_row(entry: Entry, change: int) -> tuple[Any, ...]:
     )
 
 
+REFERRING = "image = ?, superseded_by = ?, superseded_at = ?"
+"""Sets what of a row follows from its references to other memories."""
+
+
+def referring(memory: Memory) -> tuple[Any, ...]:
+    """The values of REFERRING."""
+    by = None if memory.superseded_by is None else to_key(memory.superseded_by)
+    return to_image(memory), by, _micros(memory.superseded_at)
+
+
 def filtered(memory: Memory) -> list[str | int | None]:
     """The values of FILTERED."""
     values = [compared(memory, name) for name in FILTERED]
@@ -88,6 +98,22 @@ def to_terms(tokens: Sequence[str]) -> bytes:
 
 def _micros(at: Any) -> int | None:
     return None if at is None else to_micros(at)
+
+
+_NAMED = "IN (SELECT value FROM json_each(:names))"
+NAMING = (
+    """(instr(image, '"links":[') AND EXISTS (SELECT 1 FROM json_each(image, '$.links') AS link """
+    f"WHERE lower(replace(link.value ->> 'target_id', '-', '')) {_NAMED}) "
+    """OR instr(image, '"supersede') AND (lower(replace(image ->> '$.superseded_by', '-', '')) """
+    f"{_NAMED} OR EXISTS (SELECT 1 FROM json_each(image, '$.supersedes') AS old "
+    f"WHERE lower(replace(old.value, '-', '')) {_NAMED})))"
+)
+"""Admits the images that name one of the memories that `to_names` lists, by a link or by superseding."""
+
+
+def to_names(keys: Collection[bytes]) -> str:
+    """The values that NAMING is bound to."""
+    return json.dumps([key.hex() for key in keys])
 
 
 VISIBLE = "deleted_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"

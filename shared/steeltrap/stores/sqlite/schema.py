@@ -66,41 +66,11 @@ MIGRATIONS: Final = (
     CREATE TABLE purge (change INTEGER NOT NULL, n INTEGER NOT NULL);
     """,
     """
-    ALTER TABLE memory RENAME TO memory_1;
-    CREATE TABLE memory (
-      n INTEGER PRIMARY KEY,
-      id BLOB NOT NULL UNIQUE,
-      version INTEGER NOT NULL,
-      change INTEGER NOT NULL,
-      turn INTEGER NOT NULL,
-      tier TEXT NOT NULL,
-      category TEXT,
-      content_type TEXT NOT NULL,
-      scope TEXT NOT NULL,
-      agent_id TEXT,
-      agent_label TEXT,
-      conversation_id TEXT,
-      speaker TEXT,
-      created_at INTEGER NOT NULL,
-      updated_at INTEGER NOT NULL,
-      occurred_at INTEGER,
-      expires_at INTEGER,
-      deleted_at INTEGER,
-      pinned INTEGER NOT NULL,
-      surprise REAL,
-      importance REAL,
-      fold BLOB NOT NULL,
-      image TEXT NOT NULL
-    );
-    INSERT INTO memory SELECT
-      n, id, version, change, turn, tier, category, content_type, scope, agent_id, agent_label, conversation_id,
-      speaker, created_at, unixepoch(image ->> '$.updated_at') * 1000000, occurred_at, expires_at, deleted_at, pinned,
-      surprise, image ->> '$.importance.score', fold, image
-      FROM memory_1 ORDER BY n;
-    DROP TABLE memory_1;
-    CREATE INDEX memory_change ON memory (change);
-    CREATE INDEX memory_created ON memory (created_at DESC, id);
-    CREATE INDEX memory_fold ON memory (fold);
+    ALTER TABLE memory ADD COLUMN updated_at INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE memory ADD COLUMN importance REAL;
+    UPDATE memory SET
+      updated_at = unixepoch(image ->> '$.updated_at') * 1000000, importance = image ->> '$.importance.score';
+    DROP INDEX memory_conversation;
     CREATE TABLE open_turn (
       conversation_id TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (conversation_id, n)
     ) WITHOUT ROWID;

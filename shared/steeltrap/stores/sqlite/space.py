@@ -35,15 +35,15 @@ from ..exact.index import Index
 from . import header, reading, writes
 from .connection import select
 from .file import Redo, T, UserFile, read_usage, write_review
-from .rows import CURRENT, conditions, read_vectors
+from .rows import CURRENT, NAMING, conditions, read_vectors, to_names
 
 _UNFINISHED: Final = "unscrubbed"
 """Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
 _NAMED: Final = (
     ("memory", "SELECT 1 FROM memory WHERE id = :key"),
     ("links", "SELECT 1 FROM link WHERE target = :key"),
-    ("links of images", f"SELECT 1 FROM memory WHERE {writes.NAMING}"),
-    ("links of earlier images", f"SELECT 1 FROM revision WHERE {writes.NAMING}"),
+    ("links of images", f"SELECT 1 FROM memory WHERE {NAMING}"),
+    ("links of earlier images", f"SELECT 1 FROM revision WHERE {NAMING}"),
 )
 
 
@@ -87,7 +87,7 @@ def is_unfinished(file: UserFile) -> bool:
 def traces(file: UserFile, id: str) -> list[str]:
     """Where an id is still known; what a user wrote of it in texts and metadata is no trace."""
     key = to_key(id)
-    values = {"key": key, "names": writes.to_names([key])}
+    values = {"key": key, "names": to_names([key])}
     with file.reading() as connection:
         if connection is None:
             return []

@@ -1,6 +1,5 @@
 """Writing memories inside a transaction: rows, tags, links, vectors, revisions; checks under the lock."""
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -18,20 +17,22 @@ from . import reading
 from .connection import select
 from .file import UserFile
 from .header import move_staged
-from .rows import ASSIGNMENTS, COLUMNS, CURRENT, NOT_A_TURN, PLACES, to_row, to_terms
+from .rows import (
+    ASSIGNMENTS,
+    COLUMNS,
+    CURRENT,
+    NAMING,
+    NOT_A_TURN,
+    PLACES,
+    REFERRING,
+    referring,
+    to_names,
+    to_row,
+    to_terms,
+)
 
 _INSERT = f"INSERT INTO memory ({COLUMNS}) VALUES ({PLACES})"
 _UPDATE = f"UPDATE memory SET {ASSIGNMENTS} WHERE n = ?"
-
-_NAMED = "IN (SELECT value FROM json_each(:names))"
-NAMING = (
-    """(instr(image, '"links":[') AND EXISTS (SELECT 1 FROM json_each(image, '$.links') AS link """
-    f"WHERE lower(replace(link.value ->> 'target_id', '-', '')) {_NAMED}) "
-    """OR instr(image, '"supersede') AND (lower(replace(image ->> '$.superseded_by', '-', '')) """
-    f"{_NAMED} OR EXISTS (SELECT 1 FROM json_each(image, '$.supersedes') AS old "
-    f"WHERE lower(replace(old.value, '-', '')) {_NAMED})))"
-)
-"""Admits the images that name one of the memories that `to_names` lists, by a link or by superseding."""
 
 
 def stored(connection: apsw.Connection, ids: Collection[str]) -> dict[str, tuple[int, int]]:
@@ -129,21 +130,14 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
     return gone
 
 
-def to_names(keys: Collection[bytes]) -> str:
-    """The values that NAMING is bound to."""
-    return json.dumps([key.hex() for key in keys])
-
-
 def _remove_names(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
     """Take out what names a memory, in the images and the earlier images too. What it superseded comes back."""
     if not keys:
         return
     names, gone = {"names": to_names(keys)}, {from_key(key) for key in keys}
     for n, image in select(connection, f"SELECT n, image FROM memory WHERE {NAMING}", names):
-        cut = to_image(without_references(from_image(image), gone))
-        connection.execute("UPDATE memory SET image = ?, change = ? WHERE n = ?", (cut, number, n))
-    back = "UPDATE memory SET superseded_by = NULL, superseded_at = NULL WHERE superseded_by = ?"
-    connection.executemany(back, [(key,) for key in keys])
+        freed = without_references(from_image(image), gone)
+        connection.execute(f"UPDATE memory SET {REFERRING}, change = ? WHERE n = ?", (*referring(freed), number, n))
     for n, version, image in select(connection, f"SELECT n, version, image FROM revision WHERE {NAMING}", names):
         cut = to_image(without_references(from_image(image), gone))
         connection.execute("UPDATE revision SET image = ? WHERE n = ? AND version = ?", (cut, n, version))
