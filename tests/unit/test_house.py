@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,15 @@ def test_both_rules_know_what_they_look_for() -> None:
     assert statements("rows = connection.execute(f'SELECT id FROM memory WHERE {where}')")
     assert statements((ROOT / "stores" / "sqlite" / "space.py").read_text())
     assert not statements("raise InvalidInput('Select a file, update it, and begin again.')")
+
+
+def test_a_function_that_searches_loads_nothing_that_only_a_write_needs() -> None:
+    code = (
+        "import sys, steeltrap.stores.dynamodb.store, steeltrap.toolsets.core.searching, steeltrap.engine.searching\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('steeltrap.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.removeprefix("steeltrap.") for name in done.stdout.split()}
+    writing = ("changes", "engine.saving", "engine.updating", "text.remains")
+    assert not [name for name in loaded if name.startswith(writing)]
+    assert not loaded & {f"stores.dynamodb.{room}" for room in ("writing", "purging", "reembedding")}
