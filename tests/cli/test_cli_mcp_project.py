@@ -67,7 +67,7 @@ def test_two_clones_share_a_memory_and_another_repository_has_its_own(tmp_path):
     assert "about" in offered
     assert saved.endswith("for this project.")
     assert "(this project): The database is Postgres 16." in told(second, RECALL)[1][0]
-    assert "Nothing about this is stored." in told(other, RECALL)[1][0]
+    assert "Nothing about the user or this project is stored yet." in told(other, RECALL)[1][0]
     for path in (tmp_path / "data").rglob("*"):
         assert SECRET.encode() not in (path.read_bytes() if path.is_file() else b""), path
 

@@ -189,4 +189,4 @@ def test_a_time_that_is_changed_is_found_on_its_new_day(door: Door) -> None:
 
 def test_a_day_of_which_nothing_is_known_is_told_by_its_date(door: Door) -> None:
     answer = door.invoke("agent.recall", {"query": "qwxzv plumbus, 2019-03-02"}, ME, timezone=NEW_YORK).body
-    assert "No stored memory is about this and 2019-03-02." in answer
+    assert "Nothing close to this and 2019-03-02 among 2 memories" in answer

@@ -120,9 +120,14 @@ def test_nothing_relevant_is_said_in_words_and_only_when_asked_for(ask: Callable
         body(ask("save", content=fact))
     asked = "income tax brackets for freelancers in Canada"
     told = body(ask("search", query=asked, precision="relevant"))
+    assert told["outcome"]["nearest"]["content"] in ABOUT_ANA
     assert told == {
         "results": [],
-        "outcome": {"kind": "nothing_relevant", "message": "Nothing about this is stored."},
+        "outcome": {
+            "kind": "nothing_relevant",
+            "message": "Nothing close to this among 12 memories.",
+            "nearest": told["outcome"]["nearest"],
+        },
     }
     assert len(body(ask("search", query=asked))["results"]) == 10
 

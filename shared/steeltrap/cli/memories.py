@@ -109,18 +109,22 @@ def recall(
         include_superseded=superseded or None,
         as_of=as_of and reader.utc(as_of),
         related_only=True,
-        precision="all" if everything else "relevant",
+        precision="all" if everything else "likely",
     )
     if found["outcome"]["kind"] == "nothing_stored" and not turns:
         unseen = memory.ask("core.stats")["turns"]
     if as_json:
         return write_json(found)
+    less_sure = [hit for hit in found["results"] if hit.get("less_sure")]
     for hit in found["results"]:
+        if less_sure and hit is less_sure[0]:
+            say(("Less sure:", "dim"))
         _print_hit(hit, reader)
     if unseen:
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
     elif not found["results"] or found["outcome"]["kind"] == "degraded":
-        complain(found["outcome"]["message"])
+        nearest = found["outcome"].get("nearest")
+        complain(found["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
     return None
 
 

@@ -93,7 +93,8 @@ class Agent:
 
     def recall(self, *, query: str, max_tokens: int = 2000) -> str:
         """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
-        user's past, plans, preferences or projects.
+        user's past, plans, preferences or projects. Memories after "Less sure" may be about something else. If nothing is
+        close, ask again in other words before you say that you don't know.
         """
 
     def recent_memories(self, *, limit: int = 10, offset: int = 0) -> str:
@@ -240,18 +241,28 @@ class CoreHitView(TypedDict):
     supersedes: NotRequired[builtins.list[str]]
     links: NotRequired[builtins.list[CoreLinkView]]
     score: float
+    saved_confidence: NotRequired[float]
+    less_sure: NotRequired[bool]
     left_out: NotRequired[int]
     why: NotRequired[CoreWhyView]
 
+class CoreNearestView(TypedDict):
+    """The memory that came nearest; `content` is cut after 200 characters."""
+
+    id: str
+    content: str
+    score: float
+
 class CoreOutcomeView(TypedDict):
-    """How the search ended: found, nothing_stored, nothing_matched, nothing_relevant, below_floor, filtered_out or
-    degraded.
+    """How the search ended: found, less_sure, nothing_stored, nothing_matched, nothing_relevant, below_floor,
+    filtered_out or degraded.
     """
 
     kind: str
     message: str
     best_score: NotRequired[float]
     more: NotRequired[int]
+    nearest: NotRequired[CoreNearestView]
 
 class CoreSearchView(TypedDict):
     """The results, best first, and the outcome of the search."""
@@ -662,7 +673,7 @@ class Core:
         min_similarity: float = 0.0,
         related_only: bool = False,
         as_of: str | datetime | None = None,
-        precision: Literal["all", "relevant", "best"] = "all",
+        precision: Literal["all", "likely", "relevant", "best"] = "all",
         include_conversation: bool = False,
         conversation_id: str | None = None,
         sort_by: Literal["relevance", "importance", "created_at"] = "relevance",

@@ -1,5 +1,6 @@
 """Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 # Ranking needs numpy, which is a large part of a function's cold start: only a search imports it.
 
+_WORD: Final = re.compile(r"\w+")
 _ROUNDING: Final = 1e-6
 """How far a cosine of 1 may fall short of it in single precision."""
 MIN_CANDIDATES: Final = 200
@@ -78,49 +80,121 @@ def search(call: Call, request: Search, rerank: Ranker | None = None) -> Found:
     `rerank` takes what passed the floor, best first, and may change the scores. Ties go to the better score, then the
     newest, then the smallest id. Raises InvalidInput for a blank query, Unavailable when no leg answers.
     """
-    named = _days(call, request.query)
-    query, speakers = _query(call, request, named)
+    plan = _plan(call, request)
     with call.measure.stage("legs"):
-        matches = call.space.search(query)
+        matches = call.space.search(plan.query)
+        if corrected := _corrected(call, plan.query, request.query, matches):
+            return _search_corrected(call, request, rerank, corrected)
     with call.measure.stage("rank"):
-        days, scored = _on_days_scored(call, request, named, matches.candidates, speakers)
-        if query.with_superseded and (newest := heirs(call, scored, request.pool())):
-            superseded = scored
-            if are_crowded_out(scored, newest):
-                # Thousands of revisions of one text took all places: look among what is current alone.
-                matches = call.space.search(replace(query, with_superseded=False))
-                days, scored = _on_days_scored(call, request, named, matches.candidates, speakers)
-            credit(call, scored, newest, superseded)
-        passed = _passed(scored, request)
-        if is_wordless := named is None and _is_wordless(query):
-            passed = passed[:0]
-        if query.by_term:
-            _lift_by_order(call, scored, passed, request.query)
-        relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
+        ranking = _rank(call, request, plan, matches)
+    return _answer(call, request, plan, ranking, rerank)
+
+
+@frozen
+class _Plan:
+    """The decisions about a search: the query for the stores, the days that it names, the names of speakers where the
+    ranking rules want them, and the weight that the mode, the caller or a setting fixes, None for the rules' own."""
+
+    query: Query
+    named: Asked | None
+    speakers: frozenset[str]
+    weight: float | None
+
+    @property
+    def is_wordless(self) -> bool:
+        """Whether there is nothing to compare: every memory would score 0, and an answer of them would be by chance."""
+        query = self.query
+        has_words = bool(query.tokens) or (query.embedding is not None and has_direction([query.embedding]))
+        return self.named is None and not has_words
+
+
+@frozen
+class _Ranking:
+    """The candidates with their scores, and the places of those that passed the floor, of those that the precision
+    keeps, and how all stand to the days that the query names."""
+
+    matches: Matches
+    scored: "Scored"
+    days: "OnDays | None"
+    passed: "Column"
+    relevant: "Column"
+
+
+def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Ranking:
+    query = plan.query
+    days, scored = _scored_on_days(call, request, plan, matches.candidates)
+    if query.with_superseded and (newest := heirs(call, scored, request.pool())):
+        superseded = scored
+        if are_crowded_out(scored, newest):
+            # Thousands of revisions of one text took all places: look among what is current alone.
+            matches = call.space.search(replace(query, with_superseded=False))
+            days, scored = _scored_on_days(call, request, plan, matches.candidates)
+        credit(call, scored, newest, superseded)
+    passed = _passed(scored, request)
+    if plan.is_wordless:
+        passed = passed[:0]
+    if query.by_term:
+        _lift_literal(call, scored, passed, request.query)
+        _lift_by_order(call, scored, passed, request.query)
+        if matches.degraded is None:
+            scored.judge(passed)
+    relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
+    return _Ranking(matches=matches, scored=scored, days=days, passed=passed, relevant=relevant)
+
+
+def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:
+    scored, passed, relevant, matches = ranking.scored, ranking.passed, ranking.relevant, ranking.matches
+    with call.measure.stage("rank"):
         ranked = _ordered(call, request, scored, passed if request.mentions and len(relevant) else relevant)
         if rerank:
             ranked = sorted(rerank(ranked), key=lambda f: (-f.score, -f.created, f.id))
         chosen = _cut(call, request, ranked)
+        less_sure = _less_sure(scored, passed, relevant) if request.precision == "likely" else []
     found = _hydrate(call, request.filter, chosen)
     if request.mentions:
         found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
         found = said_once(found, request.limit)
+    if less_sure:
+        found += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
     hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
     if request.count_access:
-        call.space.note_access([hit.memory.id for hit in hits], call.now())
+        call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())
     call.measure.hits = len(hits)
-    if len(passed) and not len(relevant):
-        return Found(hits=hits, outcome=nothing_relevant(() if named is None else named.spans), matches=0)
+    if len(passed) and not found:
+        nearest = _hydrate(call, request.filter, list(islice(scored.best_first(passed), 1)))
+        outcome = nothing_relevant(() if plan.named is None else plan.named.spans, matches.admitted, nearest)
+        return Found(hits=[], outcome=outcome, matches=0)
     outcome = told(request, matches, hits, len(found), call.zone)
-    if is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
+    if plan.is_wordless and outcome.kind in (OutcomeKind.NOTHING_MATCHED, OutcomeKind.BELOW_FLOOR):
         outcome = WORDLESS
     return Found(hits=hits, outcome=outcome, matches=len(relevant))
 
 
-def _is_wordless(query: Query) -> bool:
-    """Whether there is nothing to compare: every memory would score 0, and an answer of them would be by chance."""
-    return not query.tokens and (query.embedding is None or not has_direction([query.embedding]))
+def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[str, str]:
+    """The misspelt words of a query, each with what the user's own memories have in its place."""
+    frequencies = matches.candidates.frequencies
+    if not query.by_term or matches.degraded or all(frequencies.values()):
+        return {}
+    from ..text.spelling import best_correction, corrections, misspelt
+
+    corrected: dict[str, str] = {}
+    for word in misspelt(text, frequencies):
+        near = replace(query, tokens=tuple(corrections(word)), embedding=None, per_leg=1, during=())
+        better = best_correction(word, call.space.search(near).candidates.frequencies)
+        if better is not None:
+            written = [each for each in _WORD.findall(text) if each.lower() == word]
+            corrected |= {each: better.capitalize() if each[0].isupper() else better for each in written}
+    return corrected
+
+
+def _search_corrected(call: Call, request: Search, rerank: Ranker | None, corrected: dict[str, str]) -> Found:
+    """The search with these words in place of others, whose outcome says so."""
+    query = _WORD.sub(lambda word: corrected.get(word[0], word[0]), request.query)
+    found = search(call, replace(request, query=query), rerank)
+    said = ", ".join(f'"{better}" instead of "{word}"' for word, better in corrected.items())
+    outcome = replace(found.outcome, message=f"Searched for {said}. {found.outcome.message}")
+    return replace(found, outcome=outcome)
 
 
 _MOST_DAYS: Final = 31
@@ -134,29 +208,28 @@ def _days(call: Call, query: str) -> Asked | None:
     return asked(query[:MAX_QUERY_CHARACTERS], today, range(max(1, today.year - _YEARS), min(9999, today.year + 1) + 1))
 
 
-def _on_days_scored(
-    call: Call, request: Search, named: Asked | None, candidates: Candidates, speakers: frozenset[str]
-) -> "tuple[OnDays | None, Scored]":
+def _scored_on_days(call: Call, request: Search, plan: _Plan, candidates: Candidates) -> "tuple[OnDays | None, Scored]":
     """How the candidates stand to the days that a query names, if it names any, and the scores of all."""
-    if named is None:
-        return None, _scored(call, request, candidates, speakers, None)
+    if plan.named is None:
+        return None, _scored(call, request, plan, candidates, None)
     from ..ranking.on_days import on_days
 
     days = on_days(request.query, candidates, in_zone(call.now(), call.zone).date(), call.zone)
-    return days, _scored(call, request, candidates if days is None else days.candidates, speakers, days)
+    return days, _scored(call, request, plan, candidates if days is None else days.candidates, days)
 
 
-def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, frozenset[str]]:
-    """The query for the store, and the names of the speakers where the ranking rules want them."""
+def _plan(call: Call, request: Search) -> _Plan:
     if not request.query.strip():
         raise InvalidInput("`query` must not be empty: say what to look for.")
     if len(request.query) > MAX_QUERY_CHARACTERS:
         raise InvalidInput(
             f"`query` has {len(request.query):,} characters; at most {MAX_QUERY_CHARACTERS:,} are allowed."
         )
+    named = _days(call, request.query)
     # The words of a date say when, not what.
     meant = request.query if named is None or not query_tokens(named.rest) else named.rest
-    is_ranked_by_rules = _weight(call, request) is None
+    weight = _weight(call, request)
+    is_ranked_by_rules = weight is None
     speakers: frozenset[str] = frozenset()
     if is_ranked_by_rules:
         from ..ranking.scoring import without_names
@@ -172,7 +245,7 @@ def _query(call: Call, request: Search, named: Asked | None) -> tuple[Query, fro
         with_superseded=is_ranked_by_rules and _answers_for_superseded(call, request),
         during=() if named is None else tuple(around(named.spans, call.zone)),
     )
-    return query, speakers
+    return _Plan(query=query, named=named, speakers=speakers, weight=weight)
 
 
 def _tokens(query: str, named: Asked | None) -> tuple[str, ...]:
@@ -206,16 +279,14 @@ def _cut(call: Call, request: Search, ranked: "Iterable[Fused]") -> "list[Fused]
     return [f for f in pool if f.id in chosen]
 
 
-def _scored(
-    call: Call, request: Search, candidates: Candidates, speakers: frozenset[str], days: "OnDays | None"
-) -> "Scored":
+def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, days: "OnDays | None") -> "Scored":
     from ..ranking.scoring import fuse, rank
 
-    weight = _weight(call, request)
+    weight = plan.weight
     if weight is None:
         near = None if days is None else days.lift()
         ranking = call.rules.ranking
-        return rank(request.query, candidates, call.embedder, speakers=speakers, near_days=near, weights=ranking)
+        return rank(request.query, candidates, call.embedder, speakers=plan.speakers, near_days=near, weights=ranking)
     # An embedder may have to be asked for its level, and a search by words can do without.
     unrelated = call.embedder.unrelated if weight else 0.0
     scored = fuse(candidates, vector_weight=weight, unrelated=unrelated)
@@ -223,6 +294,25 @@ def _scored(
         # Nothing is fused, so the cosine itself ranks, below the unrelated level too.
         scored.score = candidates.cosine.clip(0.0)
     return scored
+
+
+_ALL_WORDS: Final = 0.8
+"""From this keyword score on a memory may have the whole query literally."""
+
+
+def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
+    """Lift memories that have the query, or its identifiers and quotations, word for word."""
+    from ..ranking.word_order import literals, share_each
+
+    wanted = literals(query)
+    places = scored.wordiest(passed, _ALL_WORDS) if wanted.whole and call.rules.ranking.literal > 0 else []
+    if not places or not (wanted.parts or scored.keyword[places[0]] >= _ALL_WORDS):
+        return
+    ids = [scored.candidates.ids[place] for place in places]
+    memories = call.space.get(ids)
+    shares = share_each(wanted, [memories[id].content if id in memories else "" for id in ids])
+    if any(shares):
+        scored.add("literal", places, [call.rules.ranking.literal * share for share in shares])
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
@@ -296,7 +386,7 @@ def _relevant(
     """
     if request.precision == "all" or not len(passed):
         return passed
-    kept = choosing.NEAR_THE_BEST if request.precision == "relevant" else 1.0
+    kept = 1.0 if request.precision == "best" else choosing.NEAR_THE_BEST
     floor = choosing.floor(request.query, scored.candidates.frequencies)
     is_related = degraded or scored.legs[passed].max() >= floor
     then = passed[:0] if days is None else passed[days.exact[passed]]
@@ -310,14 +400,30 @@ def _relevant(
         says_nothing_else = not days.says_more[then].any() and scored.semantic[then].max() < choosing.TOLD
         is_best = is_best or (days.is_short and not says_nothing_else)
         if not is_related or (days.is_short and says_nothing_else and not is_told_elsewhere):
-            return then if request.precision == "relevant" else then[scored.score[then] == best]
+            return then[scored.score[then] == best] if request.precision == "best" else then
         if is_best:
             passed = then
     elif not is_related:
         return passed[:0]
+    if request.precision != "best" and scored.confidence is not None:
+        confidence = scored.confidence[passed]
+        as_sure: Column = passed[confidence >= choosing.AS_SURE * confidence.max()]
+        return as_sure
     score = scored.score[passed]
     near_the_best: Column = passed[score >= kept * score.max()]
     return near_the_best
+
+
+def _less_sure(scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
+    """The next best of what passed, where the best is not sure to be about the query."""
+    if scored.confidence is None or not len(passed) or scored.confidence[passed].max() >= choosing.SURE:
+        return []
+    if scored.legs[passed].max() < choosing.PERHAPS:
+        return []
+    is_sure = set(sure.tolist())
+    near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]
+    others = near[[place not in is_sure for place in near.tolist()]]
+    return list(islice(scored.best_first(others), choosing.MOST_LESS_SURE))
 
 
 def _mentioned(found: list[Hit], request: Search, relevant: Collection[str]) -> list[Hit]:
@@ -349,6 +455,7 @@ def _hit(fused: "Fused", memory: Memory) -> Hit:
         semantic_score=round(fused.semantic, 4),
         keyword_score=round(fused.keyword, 4),
         importance=None if fused.importance is None else round(fused.importance, 4),
+        confidence=None if fused.confidence is None else round(fused.confidence, 2),
         boosts={name: round(value, 4) for name, value in fused.boosts.items()},
     )
 
@@ -358,13 +465,21 @@ WORDLESS: Final = Outcome(
 )
 
 
-def nothing_relevant(days: Sequence[Days]) -> Outcome:
-    """The outcome of a search whose best memory is unrelated to the query, and to the days that it names."""
-    if not days:
-        return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message="Nothing about this is stored.")
-    first, last = days[-1]
-    named = first.isoformat() if first == last else f"{first.isoformat()} to {last.isoformat()}"
-    return Outcome(kind=OutcomeKind.NOTHING_RELEVANT, message=f"No stored memory is about this and {named}.")
+def nothing_relevant(days: Sequence[Days], memories: int, nearest: Sequence[Hit]) -> Outcome:
+    """The outcome of a search whose best memory is unrelated to the query, and to the days that it names.
+
+    No score can tell that nothing is known: it says how many memories were compared, and which was nearest.
+    """
+    among = "the one memory here" if memories == 1 else f"{memories:,} memories"
+    named = ""
+    if days:
+        first, last = days[-1]
+        named = f" and {first}" if first == last else f" and {first} to {last}"
+    return Outcome(
+        kind=OutcomeKind.NOTHING_RELEVANT,
+        message=f"Nothing close to this{named} among {among}.",
+        nearest=nearest[0] if nearest else None,
+    )
 
 
 def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zone: tzinfo | None) -> Outcome:
@@ -378,6 +493,8 @@ def told(request: Search, matches: Matches, hits: Sequence[Hit], found: int, zon
         shown = f"{len(hits)} of {found} are shown" + (f", {parts} of them in part" if parts else "")
         cut = f"{shown}: the answer is cut at about {request.max_tokens:,} tokens."
         return Outcome(kind=OutcomeKind.FOUND, message=cut, more=more)
+    if hits and all(hit.less_sure for hit in hits):
+        return Outcome(kind=OutcomeKind.LESS_SURE, message=f"None is sure to be about it; {len(hits)} may be.")
     if hits:
         return Outcome(kind=OutcomeKind.FOUND, message=f"{len(hits)} found.")
     if not matches.stored:

@@ -13,7 +13,7 @@ from .memory import Embedding, Memory
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
-Precision = Literal["all", "related", "relevant", "best"]
+Precision = Literal["all", "related", "likely", "relevant", "best"]
 
 _MAX_POOL: Final = 2000
 """How many ranked results are chosen from at most, unless the limit itself is higher."""
@@ -83,6 +83,9 @@ class Matches:
 class Hit:
     """A found memory. `score` ranks, 0 to 1; what follows says why it is there.
 
+    `confidence`, 0 to 1, is how likely it answers the query; None where the engine's rules didn't rank. A `less_sure`
+    one only may be about it.
+
     Where a token budget has no room for the whole memory, `preview` is what to show of its content, and `left_out` the
     tokens that are not shown.
     """
@@ -95,6 +98,8 @@ class Hit:
     semantic_score: float = 0.0
     importance: float | None = None
     boosts: dict[str, float] = field(default_factory=dict)
+    confidence: float | None = None
+    less_sure: bool = False
     preview: str | None = None
     left_out: int = 0
 
@@ -121,7 +126,8 @@ class Search:
     what has neither a keyword nor a cosine above the unrelated level.
 
     `precision` leaves out what doesn't matter: `related` returns what has something to do with the query, `relevant`
-    what scores nearly as well as the best, `best` only that, and all of them nothing if even the best is unrelated.
+    what is nearly as likely to answer it as the best, `best` only that, and all of them nothing if even the best is
+    unrelated. `likely` returns the relevant ones, then up to three that may be about it where the best is not sure.
     With `mentions`, what has every word of the query's subject is returned too, if anything is.
 
     `max_tokens` cuts the answer: at whole memories, or where `sized` measures a result as the caller will show it,
@@ -187,6 +193,7 @@ class OutcomeKind(StrEnum):
     NOTHING_STORED = "nothing_stored"
     NOTHING_MATCHED = "nothing_matched"
     NOTHING_RELEVANT = "nothing_relevant"
+    LESS_SURE = "less_sure"
     BELOW_FLOOR = "below_floor"
     FILTERED_OUT = "filtered_out"
     DEGRADED = "degraded"
@@ -195,13 +202,14 @@ class OutcomeKind(StrEnum):
 
 @frozen
 class Outcome:
-    """The outcome in a word and a sentence; `best_score` where everything lay below a floor, and `more` results
-    that a token budget had no room for."""
+    """The outcome in a word and a sentence; `best_score` where everything was below a floor, `nearest` where nothing
+    was close, and `more` results that a token budget had no room for."""
 
     kind: OutcomeKind
     message: str
     best_score: float | None = None
     more: int = 0
+    nearest: Hit | None = None
 
 
 @frozen

@@ -18,7 +18,16 @@ FLOOR: Final = 0.1
 UNKNOWN_NAME: Final = 0.15
 """The floor of a query that names somebody or something no memory mentions."""
 NEAR_THE_BEST: Final = 0.9
-"""The share of the best score that a memory has to reach to be returned beside it."""
+"""The share of the best score that a memory has to reach to be returned beside it, where no confidence is known."""
+AS_SURE: Final = 0.6
+"""The share of the best memory's confidence that another has to reach to be returned beside it."""
+SURE: Final = 0.3
+"""Below this confidence of the best, the next memories may be what is meant as well."""
+PERHAPS: Final = 0.06
+"""Below this score in both legs together, the best memory is not even shown as less sure."""
+MOST_LESS_SURE: Final = 3
+NEXT_BEST: Final = 0.3
+"""The share of the best score that a less sure memory has to reach."""
 
 _MOST_BROAD: Final = 80
 """Characters of the longest query that may ask for everything."""
@@ -179,3 +188,18 @@ def _asks_before(sentence: str) -> bool:
     """ "where did Ana live before Porto?", but not "what must I check before I deploy?" """
     last = max((found.start() for found in re.finditer(_BEFORE, sentence)), default=0)
     return last > 0 and re.search(_HAPPENED, sentence[:last]) is not None
+
+
+_LATEST: Final = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|last time|how long ago|next steps?|zuletzt|neueste[nrs]?|am letzten"
+    r"|última vez|más reciente|hace cuánto)\b|最新|最後に|最近の"
+)
+_FIRST: Final = re.compile(
+    r"\b(?:earliest|oldest|very first|first time|zuerst|älteste[nrs]?|primera vez|más antigu[oa])\b|最初に|最古"
+)
+
+
+def asks_for_end(query: str) -> int:
+    """1 where a query asks for the latest, -1 where for the first, else 0; English, German, Spanish and Japanese."""
+    lowered = query.lower()
+    return bool(_LATEST.search(lowered)) - bool(_FIRST.search(lowered))

@@ -20,10 +20,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model import Candidates
+from ..model import MICROS_PER_DAY, NO_TIME, Candidates
 from ..ports import Scale
-from ..text.words import STOP_WORDS, Trait
+from ..text.words import STOP_WORDS, Trait, is_cjk
 from . import weights as bm25
+from .choosing import asks_for_end
 from .fading import weighed
 from .weights import WEIGHTS, Weights
 
@@ -37,12 +38,17 @@ _AT_ONCE: Final = 10
 """So many rows are made at once, which is a third of the work of one at a time; few searches want more."""
 
 
+_SAME: Final = 1e-6
+_DOUBT, _FIT, _AHEAD, _BEHIND = -2.2, 2.4, 7.0, 8.5
+"""The parts of a confidence: of every memory, and for each 1 of score, of lead over the second, behind the best."""
+
+
 @dataclass(slots=True)
 class Fused:
     """A candidate with its score, 0 to 1 and above where rules add to it, and what it is made of.
 
     `cosine` and `bm25` are None without that leg. `boosts` is what each ranking rule added. `importance` is None where
-    it was not asked for.
+    it was not asked for, and `confidence`, 0 to 1, where it is not known.
     """
 
     id: str
@@ -56,13 +62,14 @@ class Fused:
     score: float
     boosts: dict[str, float]
     importance: float | None = None
+    confidence: float | None = None
 
 
 @dataclass(slots=True)
 class Scored:
     """Candidates with their scores, a place each in every column.
 
-    `legs` is the score before any rule added to it.
+    `legs` is the score before any rule added to it. `confidence` is there once `judge` was called.
     """
 
     candidates: Candidates
@@ -72,6 +79,7 @@ class Scored:
     score: Column
     boosts: dict[str, Column] = field(default_factory=dict)
     importance: Column | None = None
+    confidence: Column | None = None
 
     def rows(self, places: Sequence[int]) -> list[Fused]:
         """The candidates at some places with their scores."""
@@ -96,8 +104,26 @@ class Scored:
                 at(self.score),
                 [{name: added[i] for name, added in boosts.items() if added[i]} for i in range(len(places))],
                 at(self.importance),
+                at(self.confidence),
             )
         )
+
+    def judge(self, places: Column) -> None:
+        """Note how likely each candidate at some places is to answer the query, 0 to 1.
+
+        A logistic function of the score of both legs, and of the lead over the best of the others: two memories that
+        fit equally well can't both be what one question asks for. Candidates with the same score are taken for copies
+        of each other. docs/ranking.md has what it was fitted to, and how well it holds elsewhere.
+        """
+        self.confidence = np.zeros(len(self.candidates))
+        if not len(places):
+            return
+        score = self.score[places]
+        best = score.max()
+        others = score[score < best - _SAME]
+        second = others.max() if len(others) else 0.0
+        lead = np.where(score >= best - _SAME, _AHEAD * (best - second), _BEHIND * (score - best))
+        self.confidence[places] = 1 / (1 + np.exp(-(_DOUBT + _FIT * self.legs[places] + lead)))
 
     def above(self, least: float, *, related_only: bool) -> Column:
         """The places of the candidates whose cosine is `least` or more, and if `related_only` above the level of
@@ -162,7 +188,15 @@ class Scored:
         alike = [place for place in others if least <= bm25[place] <= most and bm25[place] > 0]
         return [best, *alike[: _MOST_RIVALS - 1]]
 
-    def add(self, rule: str, places: Sequence[int], lift: float) -> None:
+    def wordiest(self, places: Column, least: float) -> list[int]:
+        """The places with a keyword score of `least` of the best or more, the best first; at most 10 are looked at."""
+        having = places[self.keyword[places] > 0]
+        if not len(having):
+            return []
+        near = having[self.keyword[having] >= least * self.keyword[having].max()]
+        return list(islice(self._in_order(near, (self.keyword, self.score, self.candidates.created)), _MOST_RIVALS))
+
+    def add(self, rule: str, places: Sequence[int], lift: float | Sequence[float]) -> None:
         """Note what a rule adds to the candidates at some places, and add it to their scores."""
         added = np.zeros(len(self.candidates))
         added[list(places)] = lift
@@ -170,11 +204,19 @@ class Scored:
         self.score = self.score + added
 
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
-        """The candidates at some places, the highest first in each column of `by` (the score and the time of saving
-        without it), then by id."""
-        ordered = self._in_order(places, by or (self.score, self.candidates.created))
+        """The candidates at some places, the highest first in each column of `by`, then by id.
+
+        Without it by score, those that score nothing by their cosine, then by the time of saving.
+        """
+        ordered = self._in_order(places, by or (self.score, self._below(), self.candidates.created))
         while some := list(islice(ordered, _AT_ONCE)):
             yield from self.rows(some)
+
+    def _below(self) -> Column:
+        """How far below the level of unrelated texts the cosines of those lie that score nothing; 0 for all others."""
+        cosine = self.candidates.cosine
+        nothing = np.zeros(len(self.candidates))
+        return nothing if cosine is None else np.where(self.score > 0, nothing, cosine)
 
     def _in_order(self, places: Column, by: Sequence[Column]) -> Iterator[int]:
         for block in _best_blocks(places, by[0]):
@@ -234,10 +276,16 @@ MOST_CHUNKS: Final = 12
 """From this many chunks on, the best of them is no longer expected to be higher by chance."""
 WINDOW: Final = (0.5, 0.3, 0.2)
 """The value of a query term that was said one, two or three places away, in parts of its own score."""
+MOST_TELLING: Final = 8
+"""The words of a query that count towards its mass, the rarest first."""
+_SHARE_OF_CJK: Final = 1 / 3
 COMMON: Final = 0.5
 """A word that more than this share of the memories has says nothing about which of them is meant."""
 RELATED: Final = 0.3
 """From this semantic score on, a standing wish counts in full."""
+_MICROS_PER_HOUR: Final = MICROS_PER_DAY // 24
+_COMPARABLE: Final = 0.7
+"""From this share of the best score on, the time decides where a query asks for the latest or the first."""
 _WISHES: Final = Trait.INSTRUCTION | Trait.PREFERENCE
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]s\b)?")
@@ -294,11 +342,21 @@ def rank(
 
 
 def mass(candidates: Candidates) -> float:
-    """The sum of the idf of the query's words, those left out that most memories have: what a memory of average length
-    reaches in BM25 that says each of them once."""
-    documents = candidates.documents
-    telling = [count for count in candidates.frequencies.values() if count <= COMMON * documents]
-    return sum(bm25.idf(count, documents) for count in telling or candidates.frequencies.values())
+    """The idf that a memory has to match for a keyword score of 1: the sum over the query's eight rarest words, without
+    those that most memories have.
+
+    A message of fifty words is about few of them, and no memory says most. Of Chinese, Japanese and Korean runs every
+    character and every pair is a token, so their tokens count by three.
+    """
+    documents, frequencies = candidates.documents, candidates.frequencies
+    telling = {token: count for token, count in frequencies.items() if count <= COMMON * documents} or frequencies
+    whole, room = 0.0, float(MOST_TELLING)
+    for token, count in sorted(telling.items(), key=lambda item: item[1]):
+        if room <= 0:
+            break
+        whole += bm25.idf(count, documents)
+        room -= _SHARE_OF_CJK if is_cjk(token) else 1
+    return whole
 
 
 def _semantic(candidates: Candidates, scale: Scale, weights: Weights) -> Column:
@@ -407,9 +465,24 @@ def _by_query(
         added["wish"] = weights.wish * wishes * np.minimum(1.0, scored.semantic / RELATED)
     if near_days is not None:
         added["days"] = weights.days * near_days
+    if weights.recency and (direction := asks_for_end(query)):
+        added["recency"] = weights.recency * _towards_end(scored, direction)
     roles = (_I, Trait.BY_USER), (_YOU, Trait.BY_ASSISTANT)
     if meant := [has_trait(candidates, trait) for said, trait in roles if not asked.isdisjoint(said)]:
         added["role"] = weights.role * sum(meant, np.zeros(len(candidates)))
+    return added
+
+
+def _towards_end(scored: Scored, direction: int) -> Column:
+    """How late each candidate happened among those that score nearly as well as the best, 0 for the first of them to 1
+    for the last; the reverse for the direction -1. What doesn't score as well gets nothing, and an hour is one time."""
+    candidates = scored.candidates
+    time = np.where(candidates.occurred != NO_TIME, candidates.occurred, candidates.created)
+    at = direction * (time // _MICROS_PER_HOUR)
+    near = np.flatnonzero(scored.legs >= _COMPARABLE * scored.legs.max())
+    rank = np.searchsorted(np.unique(at[near]), at[near])
+    added = np.zeros(len(candidates))
+    added[near] = rank / max(1, rank.max())
     return added
 
 

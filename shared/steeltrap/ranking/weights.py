@@ -29,6 +29,8 @@ class Weights:
     superseded     of the score of what it superseded, for a memory whose own is lower
     role           for the user's messages if the query says "I", and for the assistant's if it says "you"
     order          for a memory with a question's words in their order, if a better one has them in another
+    recency        for the last of what fits about as well, if the query asks for the latest, or the first if for that
+    literal        for a memory that has the whole query literally; a fifth of it for its identifiers and quotations
     """
 
     vector: float = 0.7
@@ -44,6 +46,8 @@ class Weights:
     superseded: float = 1.0
     role: float = 0.05
     order: float = 0.1
+    recency: float = 0.1
+    literal: float = 1.0
 
 
 WEIGHTS: Final = Weights()

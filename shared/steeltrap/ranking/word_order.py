@@ -1,4 +1,7 @@
-"""Who did what to whom: the order of a question's words tells two memories apart that have the same words. Pure.
+"""The order of words tells memories apart that have the same words: literal text, and who did what to whom. Pure.
+
+An address, a version, a path, a number or a quotation means itself: "192.168.1.10" and "192.168.10.1" have the same
+words. A memory that has its words in one run is meant, and first of all one that has the whole query.
 
 "Who does Bruno report to?" and "Who reports to Bruno?" have the same words, so neither leg tells "Bruno reports to Ana"
 from "Carla reports to Bruno". But an English question keeps the order of its answer once the question word and the
@@ -12,7 +15,7 @@ from typing import Final
 
 from ..model.frozen import frozen
 from ..text.sentences import sentences
-from ..text.words import STOP_WORDS, tokens
+from ..text.words import STOP_WORDS, runs, tokens
 
 MOST_WORDS: Final = 6
 
@@ -48,6 +51,68 @@ _PERSONS: Final = frozenset("i me you he him she her it we us they them".split()
 
 
 """Words that tell no topic, but can be who does something, or whom it is done to."""
+
+
+_PARTS: Final = 0.2
+_NAMES_ITSELF: Final = re.compile(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
+"""A digit, or a mark inside a word that no sentence has there."""
+_MOST_READ: Final = 64 * 1024
+"""Characters of all texts that are read for literal text."""
+_QUOTED: Final = re.compile(
+    '"([^"]{2,200})"|\u201c([^\u201d]{2,200})\u201d|`([^`]{2,200})`|\u00ab([^\u00bb]{2,200})\u00bb|\u300c([^\u300d]{2,200})\u300d'
+)
+_EDGES: Final = ".,;:!?()[]{}<>\"'`\u201c\u201d\u2018\u2019\u2026\u3002\u3001\uff1f\uff01"
+
+
+@frozen
+class Literals:
+    """A query as the text that it is: the words of the whole, and of each part that means itself; each word between
+    spaces. `whole` is empty for a single word."""
+
+    whole: str
+    parts: tuple[str, ...]
+
+    def share(self, text: str) -> float:
+        """How much of it a text has literally: 1 for the whole query, 0.2 for all its parts, 0 for nothing."""
+        said = spaced(text)
+        if self.whole and self.whole in said:
+            return 1.0
+        return _PARTS * sum(part in said for part in self.parts) / len(self.parts) if self.parts else 0.0
+
+
+def literals(query: str) -> Literals:
+    """The literal text of a query: quotations, numbers that follow each other, and what has a mark or a digit inside a
+    word, such as an address, a version, a path or an identifier; each of two words at least."""
+    quoted = ["".join(groups) for groups in _QUOTED.findall(query)]
+    parts: list[str] = []
+    numbers: list[str] = []
+    for word in [*query.split(), ""]:
+        bare = word.strip(_EDGES)
+        if bare.lstrip("+").isdigit():
+            numbers.append(bare)
+            continue
+        parts.append(" ".join(numbers))
+        numbers = []
+        if _NAMES_ITSELF.search(bare):
+            parts.append(bare)
+    found = dict.fromkeys(spaced(part) for part in [*quoted, *parts])
+    several = tuple(part for part in found if part.count(" ") > 2)
+    whole = spaced(query)
+    return Literals(whole=whole if whole.count(" ") > 2 else "", parts=several)
+
+
+def spaced(text: str) -> str:
+    """The folded words of a text, each between spaces; Chinese, Japanese and Korean characters are words here."""
+    return f" {' '.join(runs(text))} "
+
+
+def share_each(wanted: Literals, texts: Sequence[str]) -> list[float]:
+    """`share` of each text, 0 from where they are too long to be read."""
+    left, shares = _MOST_READ, []
+    for text in texts:
+        left -= len(text)
+        shares.append(wanted.share(text) if left >= 0 else 0.0)
+    return shares
 
 
 @frozen

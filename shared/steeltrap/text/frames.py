@@ -182,3 +182,13 @@ def one_line(text: str) -> str:
     """
     lines = text.splitlines()
     return without_marks(text if lines == [text] else " ".join(line.strip() for line in lines if line.strip()))
+
+
+EXCERPT: Final = 200
+"""Characters of a memory where one line shows it."""
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text on one line, with `…` where it goes on."""
+    line = one_line(text)
+    return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1].rstrip()}…"

@@ -130,7 +130,7 @@ def tokens(text: str) -> list[str]:
     if "'" in folded or "\u2019" in folded:
         folded = _CONTRACTION.sub("", folded)
     for run in _RUN.findall(folded):
-        if _is_cjk(run[0]):
+        if is_cjk(run[0]):
             pairs.extend(run)
             pairs.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
@@ -141,6 +141,13 @@ def tokens(text: str) -> list[str]:
     return _stem(kept) + pairs
 
 
+def runs(text: str) -> list[str]:
+    """The folded words of a text in order, stop words and all and not stemmed, each character of a Chinese, Japanese or
+    Korean run by itself."""
+    found = _RUN.findall(fold_letters(fold_case(text)))
+    return [part for run in found for part in (run if is_cjk(run[0]) else (run,))]
+
+
 def query_tokens(text: str) -> list[str]:
     """The tokens that a query asks for: those of its text, but of a longer run of Japanese no single kana,
     since the pairs say it, and no pair that is grammar; all of them when nothing else is left.
@@ -148,7 +155,7 @@ def query_tokens(text: str) -> list[str]:
     Otherwise "明日の天気" would find every text that has "の".
     """
     found = tokens(text)
-    pairs = {token for token in found if len(token) == 2 and _is_cjk(token[0])}
+    pairs = {token for token in found if len(token) == 2 and is_cjk(token[0])}
     covered = {char for pair in pairs for char in pair if _KANA.match(char)}
     return [token for token in found if token not in covered and token not in STOP_PAIRS] or found
 
@@ -175,8 +182,9 @@ def text_digest(text: str) -> bytes:
     return blake2b(" ".join(folded.split()).encode(), digest_size=16).digest()
 
 
-def _is_cjk(char: str) -> bool:
-    return char >= "\u3005" and re.match(f"[{_CJK}]", char) is not None
+def is_cjk(text: str) -> bool:
+    """Whether a text begins with a Chinese, Japanese or Korean character."""
+    return text >= "\u3005" and re.match(f"[{_CJK}]", text) is not None
 
 
 def _stem(words: list[str]) -> list[str]:

@@ -7,11 +7,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final, NamedTuple
 
 from ...errors import InvalidInput, NotFound
 from ...model import JsonObject
+from ...ranking.choosing import AS_SURE
 from ...text.dates import from_zone
 from .rendering import Asked, Page, Row, badges, day_of, first, row, url, when, words
 
@@ -94,6 +96,8 @@ def _hits(asked: Asked, query: str) -> JsonObject:
     given |= {"why": True, "related_only": True, "count_access": False}
     found = asked.ask("search", query=query, limit=HITS, offset=offset, **given)
     rows = [row(hit, asked.zone) for hit in found["results"]]
+    if not offset:
+        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in found["results"]])
     goes_on = len(rows) == HITS and offset + HITS <= _MOST_OFFSET
     more = url("/", q=query, **conditions(asked), offset=offset + HITS) if goes_on else None
     outcome = found["outcome"]
@@ -107,6 +111,13 @@ def _hits(asked: Asked, query: str) -> JsonObject:
         "words": words(query),
         "last_day": "",
     }
+
+
+def _in_degrees(rows: list[Row], confidence: list[float]) -> list[Row]:
+    """The rows, of which the first that is much less sure than the best says so."""
+    least = AS_SURE * max(confidence, default=0.0)
+    first_unsure = next((place for place, sure in enumerate(confidence) if sure < least), len(rows))
+    return [replace(each, begins_less_sure=place == first_unsure) for place, each in enumerate(rows)]
 
 
 def _newest(asked: Asked, base: str, limit: int, end: datetime | None = None) -> JsonObject:

@@ -206,7 +206,7 @@ _SHOWN_TAGS: Final = 6
 @frozen
 class Row:
     """A memory as a list shows it. `happened` is given if that was on another day than the save. `score` and `why`
-    are of a search."""
+    are of a search; the first result that is much less sure than the best `begins_less_sure`."""
 
     id: str
     version: int
@@ -223,6 +223,7 @@ class Row:
     score: float | None = None
     why: list[dict[str, Any]] | None = None
     deleted: str = ""
+    begins_less_sure: bool = False
 
 
 def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:

@@ -6,7 +6,7 @@ said: the new part of a session's transcript, in the scope of its project.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +15,14 @@ from ...engine import reading, searching
 from ...engine.call import Call
 from ...errors import InvalidInput, SteeltrapError, TooLarge
 from ...invoke import Door
-from ...model import PROJECTS, Caller, Memory, Search, Sized, UserRef
+from ...model import PROJECTS, Caller, Hit, Memory, Search, Sized, UserRef
 from ...ranking.budget import pack
 from ...runtime import local as runtime
 from ...settings import read_settings
 from ...text.dates import zone_of
 from ...text.transcripts.messages import Said
-from ...toolsets.agent.lines import ID_TOKENS, apart, memory_lines, shown, shown_to
+from ...toolsets.agent.lines import ID_TOKENS, shown, shown_to
+from ...toolsets.agent.recalling import in_degrees
 from . import sessions
 from .command import log
 from .sessions import Asked, Session, blocks, has_more
@@ -132,10 +133,10 @@ def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezo
     if not query:
         return Offer()
     call = _call_in(door, caller, session, timezone)
-    asked = Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="relevant")
+    asked = Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="likely")
     found = searching.search(call, asked)
     found.check_answered()
-    return _offer(call, session, (hit.memory for hit in found.hits), query, TOKENS)
+    return _offer(call, session, found.hits, query, TOKENS)
 
 
 def for_start(door: Door, caller: Caller, session: Session, timezone: str | None = None) -> Offer:
@@ -143,7 +144,7 @@ def for_start(door: Door, caller: Caller, session: Session, timezone: str | None
     call = _call_in(door, caller, session, timezone)
     page = reading.list_memories(call, shown_to(call), limit=_RECENT, offset=0)
     first = sorted(page.memories, key=lambda memory: (not memory.pinned, memory.scope != session.scope))
-    return _offer(call, session, first, "", START_TOKENS)
+    return _offer(call, session, [Hit(memory=memory, score=0.0) for memory in first], "", START_TOKENS)
 
 
 def _call_in(door: Door, caller: Caller, session: Session, timezone: str | None) -> Call:
@@ -151,15 +152,15 @@ def _call_in(door: Door, caller: Caller, session: Session, timezone: str | None)
     return door.call_for(replace(caller, project=project), seconds=_SECONDS, timezone=timezone)
 
 
-def _offer(call: Call, session: Session, memories: Iterable[Memory], query: str, tokens: int) -> Offer:
-    """As many of the memories as fit, shown as the `agent` toolset does."""
-    new = [memory for memory in memories if _is_new(memory, session)][:_SHOWN]
-    texts = [each.text for each in pack((Sized(text=shown(call, m), beside=ID_TOKENS) for m in new), query, tokens)]
+def _offer(call: Call, session: Session, hits: Sequence[Hit], query: str, tokens: int) -> Offer:
+    """As many of the hits as fit, shown as the `agent` toolset does."""
+    new = [hit for hit in hits if _is_new(hit.memory, session)][:_SHOWN]
+    sized = (Sized(text=shown(call, hit.memory), beside=ID_TOKENS) for hit in new)
+    texts = [each.text for each in pack(sized, query, tokens)]
     offered = new[: len(texts)]
     if not offered:
         return Offer()
-    parts = [WHAT, *apart(offered, memory_lines(call, offered, texts))]
-    return Offer("\n".join(parts), tuple(memory.id for memory in offered))
+    return Offer("\n".join([WHAT, *in_degrees(call, offered, texts)]), tuple(hit.memory.id for hit in offered))
 
 
 def _is_new(memory: Memory, session: Session) -> bool:

@@ -10,15 +10,16 @@ from ...engine import reading, searching
 from ...engine.call import Call
 from ...model import Hit, Outcome, OutcomeKind, Search, Sized
 from ...ranking.choosing import asks_for_past
+from ...text.frames import excerpt
 from ...tools import Input
 from ..fields import AnyText
 from . import AGENT
-from .lines import FRAME_TOKENS, ID_TOKENS, apart, fitting, memory_lines, shown, shown_to, today
+from .lines import CLOSE, FRAME_TOKENS, ID_TOKENS, OPEN, apart, fitting, memory_lines, shown, shown_to, today
 
 MAX_RESULTS: Final = 20
 TOKENS: Final = 2000
 MAX_TOKENS: Final = 20_000
-NOTHING: Final = "Nothing about this is stored."
+LESS_SURE: Final = "Less sure: use one of these only if it answers the question."
 EMPTY: Final = "Nothing is stored yet."
 EMPTY_HERE: Final = "Nothing about the user or this project is stored yet."
 
@@ -31,14 +32,15 @@ class RecallInput(Input):
 @AGENT.tool("search", "read", needs="index", media="text/plain", examples=({"query": "What does the user eat?"},))
 def recall(call: Call, input: RecallInput) -> str:
     """Search what was remembered in earlier conversations. Call it before you answer anything that may depend on the
-    user's past, plans, preferences or projects."""
+    user's past, plans, preferences or projects. Memories after "Less sure" may be about something else. If nothing is
+    close, ask again in other words before you say that you don't know."""
     found = searching.search(
         call,
         Search(
             query=input.query,
             limit=MAX_RESULTS,
             filter=replace(shown_to(call), include_superseded=asks_for_past(input.query)),
-            precision="relevant",
+            precision="likely",
             max_tokens=input.max_tokens - FRAME_TOKENS,
             sized=lambda hit: Sized(text=shown(call, hit.memory), beside=ID_TOKENS),
         ),
@@ -46,10 +48,8 @@ def recall(call: Call, input: RecallInput) -> str:
     call.outcome = found.outcome
     found.check_answered()
     if not found.hits:
-        return f"{today(call)}\n{_nothing(found.outcome)}"
-    texts = [hit.preview or shown(call, hit.memory) for hit in found.hits]
-    memories = [hit.memory for hit in found.hits]
-    parts = [today(call), *apart(memories, memory_lines(call, memories, texts))]
+        return f"{today(call)}\n{_nothing(call, found.outcome)}"
+    parts = [today(call), *in_degrees(call, found.hits, [hit.preview or shown(call, hit.memory) for hit in found.hits])]
     if cut := _cut(found.hits, found.outcome.more):
         parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
     if found.outcome.kind is OutcomeKind.DEGRADED:
@@ -57,10 +57,27 @@ def recall(call: Call, input: RecallInput) -> str:
     return "\n".join(parts)
 
 
-def _nothing(outcome: Outcome) -> str:
-    if outcome.kind is OutcomeKind.NOTHING_RELEVANT:
+def in_degrees(call: Call, hits: Sequence[Hit], texts: Sequence[str]) -> list[str]:
+    """The lines of hits between marks, the less sure ones apart and last. `texts` are what is shown of each."""
+    memories = [hit.memory for hit in hits]
+    lines = memory_lines(call, memories, texts)
+    sure = sum(not hit.less_sure for hit in hits)
+    parts = apart(memories[:sure], lines[:sure])
+    return parts if sure == len(hits) else [*parts, LESS_SURE, *apart(memories[sure:], lines[sure:])]
+
+
+def _nothing(call: Call, outcome: Outcome) -> str:
+    if outcome.kind is OutcomeKind.NOTHING_STORED:
+        return EMPTY
+    if outcome.kind is OutcomeKind.FILTERED_OUT:
+        return _empty(call)
+    if outcome.nearest is None or outcome.nearest.memory.untrusted:
         return outcome.message
-    return EMPTY if outcome.kind is OutcomeKind.NOTHING_STORED else NOTHING
+    return f"{outcome.message} Nearest: {OPEN}{excerpt(shown(call, outcome.nearest.memory))}{CLOSE}"
+
+
+def _empty(call: Call) -> str:
+    return EMPTY if call.caller.project is None else EMPTY_HERE
 
 
 def _cut(hits: Sequence[Hit], more: int) -> str:
@@ -80,8 +97,7 @@ def recent_memories(call: Call, input: RecentInput) -> str:
     """List the memories that were saved last, newest first."""
     page = reading.list_memories(call, shown_to(call), limit=input.limit, offset=input.offset)
     if not page.memories:
-        empty = EMPTY if call.caller.project is None else EMPTY_HERE
-        return f"No memories here; {page.total:,} are stored." if page.total else empty
+        return f"No memories here; {page.total:,} are stored." if page.total else _empty(call)
     lines, in_part = fitting(call, page.memories, TOKENS)
     parts = [today(call), *apart(page.memories, lines)]
     if in_part:

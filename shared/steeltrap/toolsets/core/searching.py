@@ -44,10 +44,11 @@ class SearchInput(FilterInput):
         None,
         description="Search what was known then: without what was saved later, with what was superseded later.",
     )
-    precision: Literal["all", "relevant", "best"] = Field(
+    precision: Literal["all", "likely", "relevant", "best"] = Field(
         "all",
-        description="all: the best `limit` results; relevant: only results about as good as the best, and none if "
-        "nothing about the query is stored; best: only the best one.",
+        description="all: the best `limit` results; relevant: only results about as likely as the best, and none if "
+        "nothing is close; likely: those, then, if the best is not sure, up to three marked `less_sure` that may be "
+        "about it; best: only the best one.",
     )
     include_conversation: bool = Field(False, description="Also search the messages of conversations.")
     conversation_id: str | None = Field(

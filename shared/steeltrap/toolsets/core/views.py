@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ...model import DEFAULT_SCOPE, Hit, JsonObject, Link, Memory, Outcome, Sized, When
 from ...ranking.budget import estimate_tokens
+from ...text.frames import excerpt
 from ...tools import Answer
 
 
@@ -94,6 +95,13 @@ class WhyView(Answer):
 
 class HitView(MemoryView):
     score: float = Field(description="How well it answers the query, 0 to 1.")
+    confidence: float | None = Field(
+        None,
+        description="How likely it answers the query, 0 to 1: of results at 0.8, eight of ten do. Missing if you fix "
+        "the mode or a weight. The confidence that was saved with the memory is `saved_confidence`.",
+    )
+    saved_confidence: float | None = None
+    less_sure: bool | None = Field(None, description="It only may be about the query: check it before you use it.")
     left_out: int | None = Field(
         None,
         description="About how many tokens of the memory are left out to stay within `max_tokens`: `content` is the "
@@ -102,14 +110,23 @@ class HitView(MemoryView):
     why: WhyView | None = None
 
 
+class NearestView(Answer):
+    """The memory that came nearest; `content` is cut after 200 characters."""
+
+    id: str
+    content: str
+    score: float
+
+
 class OutcomeView(Answer):
-    """How the search ended: found, nothing_stored, nothing_matched, nothing_relevant, below_floor, filtered_out or
-    degraded."""
+    """How the search ended: found, less_sure, nothing_stored, nothing_matched, nothing_relevant, below_floor,
+    filtered_out or degraded."""
 
     kind: str
     message: str
     best_score: float | None = None
     more: int | None = Field(None, description="Further results that `max_tokens` had no room for.")
+    nearest: NearestView | None = Field(None, description="The best memory, where none was close to the query.")
 
 
 def memory_view(memory: Memory, links: Sequence[Link] = ()) -> MemoryView:
@@ -122,7 +139,9 @@ def hit_fields(hit: Hit, *, why: bool) -> dict[str, Any]:
     """The fields of a found memory's `HitView`, with why it is there on request. Validating many at once takes half of
     the time."""
     fields = _fields(hit.memory)
-    fields |= {"score": hit.score, "why": _why(hit) if why else None}
+    fields["saved_confidence"] = fields.get("confidence")
+    fields |= {"score": hit.score, "confidence": hit.confidence, "less_sure": hit.less_sure or None}
+    fields["why"] = _why(hit) if why else None
     if hit.preview is not None:
         fields |= {"content": hit.preview, "left_out": hit.left_out, "metadata": None, "messages": None}
     return fields
@@ -157,8 +176,16 @@ def _tokens(fields: dict[str, Any]) -> int:
 def outcome_view(outcome: Outcome) -> OutcomeView:
     """The outcome of a search."""
     return OutcomeView(
-        kind=outcome.kind.value, message=outcome.message, best_score=outcome.best_score, more=outcome.more or None
+        kind=outcome.kind.value,
+        message=outcome.message,
+        best_score=outcome.best_score,
+        more=outcome.more or None,
+        nearest=None if outcome.nearest is None else _nearest(outcome.nearest),
     )
+
+
+def _nearest(hit: Hit) -> NearestView:
+    return NearestView(id=hit.memory.id, content=excerpt(hit.memory.content), score=hit.score)
 
 
 _OTHERWISE: Final = {"version", "scope", "tags", "metadata", "messages", "importance", "supersedes", "links"}

@@ -1,0 +1,100 @@
+"""Spelling: words of a query that nobody has, and what else they may have been meant to be. Pure but for the list of
+English words, which is read once.
+
+A misspelt word is corrected by the user's own words alone, never by a dictionary: only what is stored can be found. A
+dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". Only queries in English are corrected,
+since the list has only English words.
+
+`english_words.bin` has the first bytes of the hashes of some 70,000 stems, sorted. The words are those of symspellpy's
+frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from .words import STOP_WORDS, runs, tokens
+
+_KEY_BYTES: Final = 5
+_SHORTEST: Final = 4
+_LONGEST: Final = 20
+_TELLING: Final = 3
+"""Letters of the shortest word that tells a language: "me" is Spanish too."""
+_MOST_WORDS: Final = 2
+"""Misspelt words of one query that are corrected."""
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_PATH: Final = Path(__file__).with_name("english_words.bin")
+
+
+def misspelt(query: str, frequencies: Mapping[str, int]) -> list[str]:
+    """The words of an English query that no memory has and English hasn't either, at most two. `frequencies` says how
+    many memories have each token of the query."""
+    words = list(dict.fromkeys(word for word in runs(query) if word.isascii() and word.isalpha()))
+    unknown = [word for word in words if _SHORTEST <= len(word) <= _LONGEST and _is_unknown(word, frequencies)]
+    wrong = [word for word in unknown if not is_english(word)]
+    others = [word for word in words if len(word) >= _TELLING and word not in wrong]
+    if not wrong or len(wrong) > _MOST_WORDS or sum(map(is_english, others)) * 2 < len(others):
+        return []
+    return wrong
+
+
+def corrections(word: str) -> dict[str, list[str]]:
+    """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
+    that follow each other swapped. Those with the same first letter come first, since few misspell that."""
+    by_token: dict[str, list[str]] = {}
+    near = dict.fromkeys(_one_edit(word))
+    for other in sorted(near, key=lambda other: other[0] != word[0]):
+        by_token.setdefault(_token(other), []).append(other)
+    by_token.pop(_token(word), None)
+    return by_token
+
+
+def best_correction(word: str, frequencies: Mapping[str, int]) -> str | None:
+    """The correction that the most memories have, of those with the same first letter if any; None without one."""
+    known = {other: frequencies.get(token, 0) for token, others in corrections(word).items() for other in others[:1]}
+    having = [other for other, count in known.items() if count]
+    return max(having, key=lambda other: (other[0] == word[0], known[other]), default=None)
+
+
+def is_english(word: str) -> bool:
+    """Whether English has a word, or another form of it."""
+    keys, wanted = _english_keys(), key(word)
+    place = bisect_left(range(len(keys) // _KEY_BYTES), wanted, key=lambda at: _key_at(keys, at))
+    return _key_at(keys, place) == wanted
+
+
+def key(word: str) -> bytes:
+    """The key of a word's stem in the list."""
+    return blake2b(_token(word).encode(), digest_size=_KEY_BYTES).digest()
+
+
+@cache
+def _english_keys() -> bytes:
+    return _PATH.read_bytes()
+
+
+def _key_at(keys: bytes, place: int) -> bytes:
+    return keys[place * _KEY_BYTES : (place + 1) * _KEY_BYTES]
+
+
+def _is_unknown(word: str, frequencies: Mapping[str, int]) -> bool:
+    return word not in STOP_WORDS and not frequencies.get(_token(word), 0)
+
+
+def _token(word: str) -> str:
+    return tokens(word)[0]
+
+
+def _one_edit(word: str) -> Iterator[str]:
+    """Damerau (1964) found one of these four in eight of ten misspelt words."""
+    parts = [(word[:at], word[at:]) for at in range(len(word) + 1)]
+    for head, tail in parts:
+        if len(tail) > 1:
+            yield head + tail[1] + tail[0] + tail[2:]
+        if tail:
+            yield head + tail[1:]
+            yield from (head + letter + tail[1:] for letter in _LETTERS)
+        yield from (head + letter + tail for letter in _LETTERS)
