@@ -1,11 +1,11 @@
 """The context of one call. Built by the door for each call, handed to the verbs, then gone."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeVar
 
-from ..errors import VersionConflict
+from ..errors import AlreadyExists, VersionConflict
 from ..model import DEFAULT_SCOPE, Author, Caller, Embedding, Outcome
 from ..model.frozen import frozen
 from ..ports import Background, Change, Clock, Deadline, Embedder, ExportFiles, Space
@@ -114,6 +114,17 @@ class Call:
                 return write(images)
             except VersionConflict:
                 self.deadline.left()
+
+    def create_absent(self, write: Callable[[Set[str]], T]) -> T:
+        """Write what is absent; again without an id that another call created in between. `write` gets those ids."""
+        taken: set[str] = set()
+        while True:
+            try:
+                return write(taken)
+            except AlreadyExists as conflict:
+                if conflict.id in taken:  # an id conflicts once at most, so this ends
+                    raise
+                taken.add(conflict.id)
 
     def embed(self, texts: Sequence[str], purpose: Literal["document", "query"] = "document") -> list[Embedding]:
         with self.measure.stage("embed"):

@@ -212,8 +212,8 @@ def keep_turns(call: Call, block: Sequence[Turns], named: set[str]) -> list[str]
     """
     may_exist = [turn.id for turns in block for turn in turns if call.idempotency_key or turns[0].id in named]
     changes: dict[str, Create] = {}
-    taken: set[str] = set()
-    while True:
+
+    def write(taken: Set[str]) -> list[str]:
         stored = call.space.get(may_exist, deleted=True) if may_exist else {}
         missing: dict[str, Turns] = {}
         existed: list[str] = []
@@ -228,16 +228,11 @@ def keep_turns(call: Call, block: Sequence[Turns], named: set[str]) -> list[str]
         vectors = embed_memories(call, fresh) if fresh else []
         for turn, embeddings in call.in_time(zip(fresh, vectors, strict=True)):
             changes[turn.id] = Create(entry=entry(turn, embeddings))
-        try:
-            if new:
-                call.commit([changes[turn.id] for turn in new])
-        except AlreadyExists as conflict:
-            # Another call wrote the same message in between. An id conflicts once at most, so this ends.
-            if conflict.id not in changes or conflict.id in taken:
-                raise
-            taken.add(conflict.id)
-        else:
-            return existed
+        if new:
+            call.commit([changes[turn.id] for turn in new])
+        return existed
+
+    return call.create_absent(write)
 
 
 def _absent(call: Call, turns: Turns, stored: Mapping[str, Memory], taken: Set[str], *, is_named: bool) -> list[Memory]:

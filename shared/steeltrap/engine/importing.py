@@ -9,7 +9,7 @@ created is purged, so that the same file can be imported again. What was changed
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from datetime import timedelta
@@ -181,20 +181,16 @@ def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = Fa
 def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> int:
     undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
     copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
-    taken = {id for id, stored in zip(undated, copies, strict=True) if stored}
-    while True:
-        taken |= call.space.get(list(composed), deleted=True).keys()
-        fresh = [pair for id, pair in composed.items() if id not in taken]
+    known = {id for id, stored in zip(undated, copies, strict=True) if stored}
+
+    def write(taken: Set[str]) -> int:
+        stored = call.space.get(list(composed), deleted=True).keys()
+        fresh = [pair for id, pair in composed.items() if id not in known | taken | stored]
         changes = creations(call, fresh, surroundings=surroundings)
-        try:
-            call.commit(changes)
-        except AlreadyExists as conflict:
-            # Another import of the same texts wrote one in between. An id conflicts once at most, so this ends.
-            if conflict.id not in composed or conflict.id in taken:
-                raise
-            taken.add(conflict.id)
-        else:
-            return len(changes)
+        call.commit(changes)
+        return len(changes)
+
+    return call.create_absent(write)
 
 
 def import_drafts(
@@ -230,24 +226,18 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
     for memory, past in parsed:
         first.setdefault(memory.id, (memory, past))
     creates: dict[str, Create] = {}
-    taken: set[str] = set()
-    while True:
+
+    def write(taken: Set[str]) -> tuple[int, set[str]]:
         there = call.space.get(list(first), deleted=True)
         absent = [id for id in first if id not in there and id not in taken]
         new = [first[id] for id in absent if id not in creates]
         vectors = embed_memories(call, [memory for memory, _ in new])
         for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
             creates[memory.id] = Create(entry=entry(memory, embeddings), history=past, links_ahead=True)
-        try:
-            call.commit([creates[id] for id in absent])
-        except AlreadyExists as conflict:
-            # Another import of the same records wrote one in between: now it is there, and is skipped.
-            # An id conflicts once at most, so this ends.
-            if conflict.id not in absent:
-                raise
-            taken.add(conflict.id)
-        else:
-            return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+        call.commit([creates[id] for id in absent])
+        return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+
+    return call.create_absent(write)
 
 
 def _text_key(memory: Memory) -> TextKey:
