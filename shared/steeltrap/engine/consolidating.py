@@ -166,8 +166,7 @@ def linked(call: Call, ids: Sequence[str]) -> dict[str, list[tuple[Association, 
     A link that was found, not made manually, holds while both memories are in one scope and as near as when
     a link is made: the other side may have been changed or moved since.
     """
-    found = lookups.associations(call.space, ids)
-    ends = call.space.get(list({*ids, *(link.memory_id for links in found.values() for link in links)}))
+    found, ends = lookups.linked(call.space, ids)
     automatic = {(id, link.memory_id) for id, links in found.items() for link in links if not link.manual}
     near: Collection[tuple[str, str]] = ()
     if automatic:

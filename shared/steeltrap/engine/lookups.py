@@ -36,37 +36,39 @@ def open_turns(space: Space, conversation_id: str) -> list[Memory]:
 
 
 def associations(space: Space, ids: Sequence[str]) -> dict[str, list[Association]]:
-    """The links of each id, in both directions: strongest first, then newest, then by id. Only visible memories that
-    nothing superseded count, and no turns."""
+    """The links of each id, in both directions: strongest first, then newest, then by id.
+
+    Only visible memories that nothing superseded count, and no turns.
+    """
+    return linked(space, ids)[0]
+
+
+def linked(space: Space, ids: Sequence[str]) -> tuple[dict[str, list[Association]], dict[str, Memory]]:
+    """The associations of each id, and the memories that were read for them: of the ids and of all ends."""
     known = {id: canonical(id) for id in ids}
-    named = [*dict.fromkeys(filter(None, known.values()))]
-    if not named:
-        return {id: [] for id in ids}
-    sources = space.find(LinkedTo(named))
-    read = space.get(list({*named, *sources}), deleted=True)
-    targets = {canonical(link.target_id) for id in named if id in read for link in read[id].links} - {""}
-    ends = {
-        id: memory
-        for id, memory in space.get(list({*sources, *targets})).items()
-        if not memory.is_superseded() and memory.source != "conversation"
-    }
+    asked = {*known.values()} - {""}
+    sources = space.find(LinkedTo([*asked])) if asked else []
+    read = space.get([*asked.union(sources)])
     links: dict[str, list[tuple[str, Link]]] = defaultdict(list)
-    for id in named:
-        links[id] = [(canonical(link.target_id), link) for link in read[id].links] if id in read else []
-    for source in dict.fromkeys(sources):
-        for link in read[source].links if source in read else ():
-            if (target := canonical(link.target_id)) in links:
+    for source, memory in read.items():
+        for link in memory.links:
+            target = canonical(link.target_id)
+            if source in asked:
+                links[source].append((target, link))
+            if target in asked:
                 links[target].append((source, link))
-    return {id: _merged(links[one], ends) if one else [] for id, one in known.items()}
+    read |= space.get(list({other for of_id in links.values() for other, _ in of_id} - read.keys()))
+    return {id: _merged(links[one], read) for id, one in known.items()}, read
 
 
-def _merged(links: Sequence[tuple[str, Link]], ends: dict[str, Memory]) -> list[Association]:
+def _merged(links: Sequence[tuple[str, Link]], read: dict[str, Memory]) -> list[Association]:
     merged: dict[str, Association] = {}
     for other, link in links:
-        if other not in ends:
+        end = read.get(other)
+        if end is None or end.is_superseded() or end.source == "conversation":
             continue
-        known = merged.get(other, Association(memory_id=other, strength=link.strength, manual=False))
-        merged[other] = Association(
-            memory_id=other, strength=max(known.strength, link.strength), manual=known.manual or link.manual
-        )
-    return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(ends[a.memory_id].created_at), a.memory_id))
+        strength, manual = link.strength, link.manual
+        if (known := merged.get(other)) is not None:
+            strength, manual = max(known.strength, strength), known.manual or manual
+        merged[other] = Association(memory_id=other, strength=strength, manual=manual)
+    return sorted(merged.values(), key=lambda a: (-a.strength, -to_micros(read[a.memory_id].created_at), a.memory_id))
