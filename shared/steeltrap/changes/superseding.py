@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import Conflict, InvalidInput
-from ..model import Author, Memory
+from ..model import Author, Draft, Memory
 from ..ports import Create, Replace
 from .images import deletion, out_of_search, replaced, unchanged_text
 
@@ -36,6 +36,20 @@ def superseded_by(new: Memory, olds: Iterable[Memory], by: Author) -> list[Repla
         if old.superseded_by is None:
             changes.append(supersede(old, new, by))
     return changes
+
+
+def successor(old: Memory, content: str) -> Draft:
+    """The draft of a memory that says something else in place of another."""
+    return Draft(
+        content=content,
+        content_type=old.content_type,
+        scope=old.scope,
+        category=old.category,
+        tags=old.tags,
+        metadata=old.metadata,
+        pinned=old.pinned,
+        supersedes=(old.id,),
+    )
 
 
 def supersede(old: Memory, new: Memory, by: Author, at: datetime | None = None) -> Replace:

@@ -366,12 +366,10 @@ def export(
 
     `import` restores them from it without loss.
     """
-    from ..engine.reading import statistics
+    from ..engine.exporting import count
 
     call = memory.call(_EXPORT_SECONDS)
-    counts = statistics(call)
-    total = counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
-    with progress_bar("Exporting", total) as advance:
+    with progress_bar("Exporting", count(call, turns=turns)) as advance:
         written = _export(call, path, turns=turns, advance=advance)
     if path != "-":
         say(f"{written:,} memories are in {path}.")

@@ -32,6 +32,12 @@ class Exported:
     next: str | None
 
 
+def count(call: Call, *, turns: bool) -> int:
+    """The number of memories that an export of everything has."""
+    counts = call.space.statistics()
+    return counts["memories"] + counts["superseded"] + (counts["turns"] if turns else 0)
+
+
 def export_page(
     call: Call, *, limit: int, after: str | None = None, turns: bool = True, history: bool = True
 ) -> Exported:

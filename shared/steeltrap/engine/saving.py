@@ -10,7 +10,7 @@ from typing import Final, Literal
 from uuid import UUID, uuid4, uuid5
 
 from ..changes.images import created, entry, meaning
-from ..changes.superseding import superseded_by
+from ..changes.superseding import successor, supersede, superseded_by
 from ..errors import (
     INDEX_FAILURES,
     AlreadyExists,
@@ -26,14 +26,14 @@ from ..model import MAX_LINKS, Draft, Embedding, Filter, Memory, Neighbour, Outc
 from ..model.frozen import frozen
 from ..ports import Create, Entry, Guard, Probe, Replace
 from ..ranking import novelty
-from ..text.limits import is_universal
+from ..text.limits import check_content, is_universal
 from ..text.matching import in_scopes
 from ..text.sentences import chunks
 from ..text.vectors import has_direction
 from ..text.words import text_digest
 from .call import Call
-from .reading import find_all
-from .secrets import redacted
+from .reading import find, find_all
+from .secrets import redacted, redacted_text
 
 _log = logging.getLogger("steeltrap")
 
@@ -337,6 +337,33 @@ def duplicate_of(call: Call, duplicate: Duplicate) -> Memory:
     if (memory := call.space.get([duplicate.id]).get(duplicate.id)) is None:
         raise VersionConflict(f"Memory {duplicate.id} was just deleted: repeat the change.", id=duplicate.id)
     return memory
+
+
+def revise(call: Call, id: str, content: str) -> Memory:
+    """The memory that supersedes another by a new text, with the other's scope, category and tags.
+
+    Where that scope has the text already, the memory that says it takes the place. Raises NotFound, Conflict for what
+    is superseded already or says this already.
+    """
+    content = redacted_text(call, "content", content)
+    check_content(content)
+
+    def read() -> Memory:
+        old = find(call, id)
+        if text_digest(content) == text_digest(old.content) and old.superseded_by is None:
+            raise Conflict(f"Memory {old.id} says this already; nothing was changed.", id=old.id)
+        return old
+
+    return call.change(read, lambda old: _revised(call, old, content))
+
+
+def _revised(call: Call, old: Memory, content: str) -> Memory:
+    try:
+        return save(call, successor(old, content), Guard(same_text=True)).memory
+    except Duplicate as duplicate:
+        newer = duplicate_of(call, duplicate)
+    call.commit([supersede(old, newer, call.author(), call.now())])
+    return newer
 
 
 OnError = Literal["rollback", "continue", "stop"]

@@ -10,19 +10,16 @@ from typing import Final
 from ..changes.batch import version_conflict
 from ..changes.images import edited as changed
 from ..changes.images import entry, is_found_otherwise, replaced, unchanged_text
-from ..changes.superseding import supersede
-from ..errors import Conflict, Duplicate, InvalidInput, SteeltrapError, TooLarge
-from ..model import Draft, Edit, Memory
+from ..errors import InvalidInput, SteeltrapError, TooLarge
+from ..model import Edit, Memory
 from ..model.frozen import frozen
-from ..ports import Entry, Guard
+from ..ports import Entry
 from ..ranking import novelty
-from ..text.limits import check_content, check_id, check_scope
-from ..text.words import text_digest
-from . import saving
+from ..text.limits import check_id, check_scope
 from .call import Call
 from .reading import find
 from .saving import Batch, OnError, check_rollback_size, embed_memories, look_around
-from .secrets import redacted, redacted_text
+from .secrets import redacted
 
 
 def update(call: Call, id: str, edit: Edit, *, version: int | None = None) -> Memory:
@@ -87,43 +84,6 @@ def prepare(call: Call, edits: list[tuple[Memory, Edit]]) -> list[Entry]:
 def edited(call: Call, old: Memory, edit: Edit) -> Memory:
     """The image after an edit, without the edit's secrets and checked, one version on."""
     return changed(old, redacted(call, edit), call.author(), short_term_ttl=call.rules.short_term_ttl)
-
-
-def revise(call: Call, id: str, content: str) -> Memory:
-    """The memory that supersedes another by a new text, with the other's scope, category and tags.
-
-    Where that scope has the text already, the memory that says it takes the place. Raises NotFound, Conflict for what
-    is superseded already or says this already.
-    """
-    content = redacted_text(call, "content", content)
-    check_content(content)
-
-    def read() -> Memory:
-        old = find(call, id)
-        if text_digest(content) == text_digest(old.content) and old.superseded_by is None:
-            raise Conflict(f"Memory {old.id} says this already; nothing was changed.", id=old.id)
-        return old
-
-    return call.change(read, lambda old: _revised(call, old, content))
-
-
-def _revised(call: Call, old: Memory, content: str) -> Memory:
-    draft = Draft(
-        content=content,
-        content_type=old.content_type,
-        scope=old.scope,
-        category=old.category,
-        tags=old.tags,
-        metadata=old.metadata,
-        pinned=old.pinned,
-        supersedes=(old.id,),
-    )
-    try:
-        return saving.save(call, draft, Guard(same_text=True)).memory
-    except Duplicate as duplicate:
-        newer = saving.duplicate_of(call, duplicate)
-    call.commit([supersede(old, newer, call.author(), call.now())])
-    return newer
 
 
 MAX_UPDATES: Final = 100

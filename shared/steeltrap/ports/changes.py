@@ -24,7 +24,7 @@ class Entry:
 @frozen
 class Guard:
     """The duplicate that must not exist when a memory is created; checked inside the serialised write. Memories that
-    the same commit marks as superseded don't count.
+    the same commit takes out of sight don't count.
 
     Raises Duplicate with the `id` of the existing memory if the same scope has a memory with equal normalised text
     (`same_text`), and also with `similarity` if one has a cosine of at least `threshold`.

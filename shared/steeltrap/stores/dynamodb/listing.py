@@ -1,6 +1,6 @@
 """Lists of a user's memories with exact totals, counts, scopes, speakers, and which memories say nearly the same."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
@@ -16,6 +16,8 @@ from .keys import CREATED, FOLD, OPEN, SPEAKER, WRITTEN
 from .partition import USER, Partition
 
 _BLOCK: Final = 100
+_STEPS: Final = 64
+"""The longest chain of successors that is followed: each takes a request, and a search has to end in time."""
 _CURRENT_ONLY: Final = Filter()
 
 
@@ -163,6 +165,19 @@ def _of_import(partition: Partition, import_id: str) -> list[str]:
         ProjectionExpression="k",
     )
     return [keys.id_of(text(item, "k")) for item in found]
+
+
+def successions(read: Callable[[Sequence[str]], dict[str, Memory]], ids: Sequence[str]) -> dict[str, str]:
+    """The successors of these memories, and theirs in turn; the end of a very long chain is left out."""
+    newer: dict[str, str] = {}
+    ahead = list(dict.fromkeys(ids))
+    for _ in range(_STEPS):
+        if not ahead:
+            break
+        stored = read(ahead)  # the next step of all chains in one request
+        newer |= {id: memory.superseded_by for id, memory in stored.items() if memory.superseded_by}
+        ahead = [id for id in dict.fromkeys(newer[id] for id in stored if id in newer) if id not in newer]
+    return newer
 
 
 def copies(partition: Partition, fold: bytes) -> list[Item]:

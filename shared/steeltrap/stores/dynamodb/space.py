@@ -29,9 +29,6 @@ from .items import number, text
 from .partition import USER, Partition
 from .searching import Searcher, Seen
 
-_STEPS = 64
-"""Along a chain of memories that superseded each other: a request each, and a search has to end in time."""
-
 
 class DynamoSpace:
     """A `Space` over a user's partition. Safe for threads."""
@@ -77,15 +74,7 @@ class DynamoSpace:
         return listing.find(self._reading, lookup)
 
     def successions(self, ids: Sequence[str]) -> dict[str, str]:
-        newer: dict[str, str] = {}
-        ahead = list(dict.fromkeys(ids))
-        for _ in range(_STEPS):
-            if not ahead:
-                break
-            read = self.get(ahead)  # the next step of all chains in one request
-            newer |= {id: memory.superseded_by for id, memory in read.items() if memory.superseded_by}
-            ahead = [id for id in dict.fromkeys(newer[id] for id in read if id in newer) if id not in newer]
-        return newer
+        return listing.successions(self.get, ids)
 
     def copies(self, texts: Sequence[TextKey]) -> list[int]:
         return self._partition.each(partial(self._copies, self._reading), texts)

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...model import Candidates, Embedding, Filter, Neighbour, Surroundings
+from ...model import Candidates, Embedding, Filter, Neighbour, Query, Surroundings
 from ...ports import Probe
 from ...text.limits import from_key
 from .columns import KeywordLeg, Mask, Row, Slots, columns
@@ -106,9 +106,12 @@ class Index:
         """The slots that are visible at `now`, with turns and what was superseded where the filter includes them."""
         return self._slots.base(now, filter)
 
-    def has_superseded(self) -> bool:
-        """Whether any slot was superseded, dead ones and all."""
-        return self._slots.has_superseded
+    def bases(self, query: Query, now: int) -> tuple[Mask, Mask, Filter]:
+        """The slots that a query sees, those that its candidates are from, and the filter of these."""
+        seen = self.base(query.filter, now)
+        if not self._slots.has_superseded or query.candidates_filter is query.filter:
+            return seen, seen, query.filter
+        return seen, self.base(query.candidates_filter, now), query.candidates_filter
 
     def without_episodes(self, filter: Filter) -> Mask:
         """The slots that are no episodes, and those of the conversation that the filter includes."""

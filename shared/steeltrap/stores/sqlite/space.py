@@ -211,9 +211,7 @@ class SqliteSpace:
             if opened is None:
                 return Matches(candidates=Candidates.of([]), stored=0, admitted=0)
             connection, index = opened
-            wanted = query.candidates_filter if index.has_superseded() else query.filter
-            seen = index.base(query.filter, self._now())
-            base = seen if wanted is query.filter else index.base(wanted, self._now())
+            seen, base, wanted = index.bases(query, self._now())
             candidates = self._admitted(connection, index, base, wanted)
             vector = query.embedding if index.degraded is None else None
             keyword = index.bm25(query.tokens, seen, base) if query.tokens else None

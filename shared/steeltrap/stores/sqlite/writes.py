@@ -131,7 +131,7 @@ def purge(connection: apsw.Connection, keys: Sequence[bytes], number: int) -> li
 
 
 def _remove_names(connection: apsw.Connection, keys: Collection[bytes], number: int) -> None:
-    """Take out what names a memory, in the images and the earlier images too. What it superseded comes back."""
+    """Take the references to memories out of all images, earlier ones too."""
     if not keys:
         return
     names, gone = {"names": to_names(keys)}, {from_key(key) for key in keys}

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...engine import deleting, saving, undoing, updating
+from ...engine import deleting, saving, undoing
 from ...engine.call import Call
 from ...engine.reading import find_known, short_ids, superseded
 from ...errors import InvalidInput
@@ -92,7 +92,7 @@ class ReviseInput(Input):
 def revise_memory(call: Call, input: ReviseInput) -> str:
     """Replace a memory that changed or was wrong. The old text stays in history."""
     old = resolved(call, input.id)
-    new = updating.revise(call, old.id, input.content)
+    new = saving.revise(call, old.id, input.content)
     before, after = short_ids(call, [old.id, new.id])
     return said(call, f"Saved as [{after}]; [{before}] is no longer recalled.")
 
