@@ -38,6 +38,7 @@ def created(draft: Draft, id: str, by: Author, *, short_term_ttl: timedelta) -> 
         "scope": limits.check_scope(draft.scope),
         "supersedes": limits.check_superseded(draft.supersedes),
         "untrusted": draft.untrusted or by.is_untrusted,
+        "conversation_id": draft.conversation_id or None,
     }
     return Memory(
         **given,

@@ -93,7 +93,8 @@ def compose(call: Call, draft: Draft, position: int = 0) -> Memory:
     `position` tells the memories of one batch apart under one idempotency key.
     """
     draft = redacted(call, draft)
-    draft = replace(draft, conversation_id=draft.conversation_id or call.caller.conversation_id)
+    if not draft.conversation_id and call.caller.conversation_id:
+        draft = replace(draft, conversation_id=call.caller.conversation_id)
     id = new_id(call, draft.source, position)
     return created(draft, id, call.author(), short_term_ttl=call.rules.short_term_ttl)
 
