@@ -21,6 +21,8 @@ from .scoring import BUDGETS, CURVE, Answered
 from .sets import Question, QuestionSet, Space
 
 _ID: Final = "id"
+CONFIDENT: Final = 0.8
+"""From this confidence on, eight of ten results are to be relevant."""
 _SESSIONS: Final = 10
 _SAVE_SECONDS: Final = 30.0
 _WIDER: Final = (100, 1000)
@@ -115,6 +117,7 @@ def _ask(by_user: Opened, space: Space, question: Question, in_full: bool) -> Ti
         found=found,
         returned=tuple(_ids(relevant)),
         told_nothing=kind.startswith("nothing_"),
+        confident=tuple(_ids(hit for hit in results if hit.get("confidence", 0.0) >= CONFIDENT)),
         tokens=sum(estimate_tokens(hit["content"]) for hit in relevant),
         relevant_sessions=frozenset(relevant_sessions),
         turns_sessions=frozenset(space.sessions(found[:10])),

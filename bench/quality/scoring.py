@@ -24,6 +24,7 @@ SHARES: Final = (
     "none_far_recall",
     "none_near_recall",
     "false_alarms",
+    "confident",
     "outdated_returned",
     "outdated_first",
 )
@@ -53,6 +54,8 @@ class Answered:
     """What came back for a question: ids of memories, best first. `found` are the best ten, `returned` what a search
     for the relevant ones alone answers.
 
+    `confident` are those of `found` with a confidence of 0.8 or more.
+
     `sessions` are those of the relevant memories, of the ten best turns, and the ten best distinct ones. `told_nothing`
     says that the outcome was that nothing is there.
 
@@ -66,6 +69,7 @@ class Answered:
     returned: tuple[str, ...]
     told_nothing: bool
     tokens: int
+    confident: tuple[str, ...] = ()
     relevant_sessions: frozenset[str] = frozenset()
     turns_sessions: frozenset[str] = frozenset()
     best_sessions: frozenset[str] = frozenset()
@@ -80,6 +84,9 @@ def scores(answered: Answered) -> Scores:
     """The scores of one question. Returned is everything that the search answers by itself."""
     told = float(answered.told_nothing)
     spent = {"tokens": float(answered.tokens)}
+    if answered.confident:
+        sure = answered.question.relevant.intersection(answered.confident)
+        spent["confident"] = len(sure) / len(answered.confident)
     if answered.question.miss is not None:
         return spent | {f"none_{answered.question.miss}_recall": told}
     relevant = answered.question.relevant

@@ -1,5 +1,7 @@
 """The scorecard's scores: what an answer is worth, and how sure a mean is."""
 
+from dataclasses import replace
+
 import pytest
 from bench.quality.scoring import Answered, changes, intervals, means, recall_curve, scores
 from bench.quality.sets import Question
@@ -103,3 +105,10 @@ def test_a_change_is_paired_so_that_a_small_gain_on_every_question_is_sure():
     assert changes(after, before) == {"r5": {"by": 2, "interval": [2, 2]}}
     low, high = intervals(after)["r5"]
     assert high - low > 5
+
+
+def test_confident_results_count_by_how_many_are_relevant_and_not_where_there_are_none():
+    sure = replace(answered("a", "b", relevant="a"), confident=("a", "b"))
+    assert scores(sure)["confident"] == 0.5
+    assert scores(replace(answered("a", miss="near"), confident=("a",)))["confident"] == 0
+    assert "confident" not in scores(answered("a", relevant="a"))
