@@ -297,22 +297,27 @@ def _scored(call: Call, request: Search, plan: _Plan, candidates: Candidates, da
 
 
 _ALL_WORDS: Final = 0.8
-"""From this keyword score on a memory may have the whole query literally."""
+"""From this share of the query's words on, a memory may have the whole query literally."""
+_MARKED: Final = re.compile('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
+"""A mark that a word has inside, a digit, or the start of a quotation."""
 
 
 def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
     """Lift memories that have the query, or its identifiers and quotations, word for word."""
+    weight = call.rules.ranking.literal
+    if weight <= 0 or not (_MARKED.search(query) or scored.says_all(_ALL_WORDS)):
+        return
     from ..ranking.word_order import literals, share_each
 
     wanted = literals(query)
-    places = scored.wordiest(passed, _ALL_WORDS) if wanted.whole and call.rules.ranking.literal > 0 else []
-    if not places or not (wanted.parts or scored.keyword[places[0]] >= _ALL_WORDS):
+    places = scored.wordiest(passed, _ALL_WORDS) if wanted.whole else []
+    if not places:
         return
     ids = [scored.candidates.ids[place] for place in places]
     memories = call.space.get(ids)
     shares = share_each(wanted, [memories[id].content if id in memories else "" for id in ids])
     if any(shares):
-        scored.add("literal", places, [call.rules.ranking.literal * share for share in shares])
+        scored.add("literal", places, [weight * share for share in shares])
 
 
 def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -> None:

@@ -188,13 +188,19 @@ class Scored:
         alike = [place for place in others if least <= bm25[place] <= most and bm25[place] > 0]
         return [best, *alike[: _MOST_RIVALS - 1]]
 
+    def says_all(self, share: float) -> bool:
+        """Whether a candidate itself has this share of the query's words, by how much each tells."""
+        bm25 = self.candidates.bm25
+        return bm25 is not None and bool(bm25.max(initial=0.0) >= share * mass(self.candidates))
+
     def wordiest(self, places: Column, least: float) -> list[int]:
-        """The places with a keyword score of `least` of the best or more, the best first; at most 10 are looked at."""
-        having = places[self.keyword[places] > 0]
-        if not len(having):
+        """The places with a BM25 score of `least` of the best or more, the best first; at most 10 are looked at."""
+        bm25 = self.candidates.bm25
+        having = places if bm25 is None else places[bm25[places] > 0]
+        if bm25 is None or not len(having):
             return []
-        near = having[self.keyword[having] >= least * self.keyword[having].max()]
-        return list(islice(self._in_order(near, (self.keyword, self.score, self.candidates.created)), _MOST_RIVALS))
+        near = having[bm25[having] >= least * bm25[having].max()]
+        return list(islice(self._in_order(near, (bm25, self.score, self.candidates.created)), _MOST_RIVALS))
 
     def add(self, rule: str, places: Sequence[int], lift: float | Sequence[float]) -> None:
         """Note what a rule adds to the candidates at some places, and add it to their scores."""
@@ -206,14 +212,17 @@ class Scored:
     def best_first(self, places: Column, by: Sequence[Column] | None = None) -> Iterator[Fused]:
         """The candidates at some places, the highest first in each column of `by`, then by id.
 
-        Without it by score, those that score nothing by their cosine, then by the time of saving.
+        Without it by score, then by the time of saving. Where few score anything, the others come by their cosine.
         """
-        ordered = self._in_order(places, by or (self.score, self._below(), self.candidates.created))
+        if by is None:
+            few_score = np.count_nonzero(self.score[places] > 0) < _FIRST_BLOCK
+            by = (self.score, *([self._below()] if few_score else []), self.candidates.created)
+        ordered = self._in_order(places, by)
         while some := list(islice(ordered, _AT_ONCE)):
             yield from self.rows(some)
 
     def _below(self) -> Column:
-        """How far below the level of unrelated texts the cosines of those lie that score nothing; 0 for all others."""
+        """The cosines of those that score nothing, 0 for all others."""
         cosine = self.candidates.cosine
         nothing = np.zeros(len(self.candidates))
         return nothing if cosine is None else np.where(self.score > 0, nothing, cosine)

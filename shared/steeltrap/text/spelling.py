@@ -16,10 +16,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from .words import STOP_WORDS, runs, tokens
+from .words import runs, tokens
 
 _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
+_SHORTEST_STEM: Final = 2
 _LONGEST: Final = 20
 _TELLING: Final = 3
 """Letters of the shortest word that tells a language: "me" is Spanish too."""
@@ -32,9 +33,11 @@ _PATH: Final = Path(__file__).with_name("english_words.bin")
 def misspelt(query: str, frequencies: Mapping[str, int]) -> list[str]:
     """The words of an English query that no memory has and English hasn't either, at most two. `frequencies` says how
     many memories have each token of the query."""
+    missing = {token for token, count in frequencies.items() if not count}
+    starts = {token[:_SHORTEST_STEM] for token in missing}
     words = list(dict.fromkeys(word for word in runs(query) if word.isascii() and word.isalpha()))
-    unknown = [word for word in words if _SHORTEST <= len(word) <= _LONGEST and _is_unknown(word, frequencies)]
-    wrong = [word for word in unknown if not is_english(word)]
+    long = (word for word in words if _SHORTEST <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
+    wrong = [word for word in long if _token(word) in missing and not is_english(word)]
     others = [word for word in words if len(word) >= _TELLING and word not in wrong]
     if not wrong or len(wrong) > _MOST_WORDS or sum(map(is_english, others)) * 2 < len(others):
         return []
@@ -78,10 +81,6 @@ def _english_keys() -> bytes:
 
 def _key_at(keys: bytes, place: int) -> bytes:
     return keys[place * _KEY_BYTES : (place + 1) * _KEY_BYTES]
-
-
-def _is_unknown(word: str, frequencies: Mapping[str, int]) -> bool:
-    return word not in STOP_WORDS and not frequencies.get(_token(word), 0)
 
 
 def _token(word: str) -> str:
