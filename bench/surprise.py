@@ -8,7 +8,7 @@ from statistics import fmean, quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.cli.terminal import Opened, opened, progress_bar, say, write_json
+from steeltrap.cli.terminal import CliSession, opened, progress_bar, say, write_json
 from steeltrap.model import Caller, UserRef
 from steeltrap.ranking.novelty import KEY_MOMENT, SURPRISE_OF_THE_FAMILIAR
 
@@ -69,7 +69,7 @@ def _print_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> None:
         say(f"| {' | '.join([*cells, *(f'{value:.2f}' for value in row['deciles'])])} |")
 
 
-def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
+def _apart(own: CliSession, user: str, spoken: Sequence[Sequence[str]]) -> list[list[float]]:
     """The surprise of each turn, every conversation in a space of its own."""
     found: list[list[float]] = []
     with progress_bar(f"LoCoMo, {user}", len(spoken)) as advance:
@@ -79,7 +79,7 @@ def _apart(own: Opened, user: str, spoken: Sequence[Sequence[str]]) -> list[list
     return found
 
 
-def _saved(own: Opened, user: str, texts: Sequence[str]) -> list[float]:
+def _saved(own: CliSession, user: str, texts: Sequence[str]) -> list[float]:
     """The surprise of each text, saved in this order into the user's own space."""
     by_user = replace(own, caller=Caller(UserRef(user), "default"))
     return [by_user.ask("core.save", content=text)["surprise"] for text in texts]

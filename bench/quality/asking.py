@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from steeltrap.cli.terminal import Opened, progress_bar
+from steeltrap.cli.terminal import CliSession, progress_bar
 from steeltrap.engine import saving
 from steeltrap.errors import IndexUnavailable
 from steeltrap.model import Caller, Draft, Filter, UserRef
@@ -72,7 +72,7 @@ def ask(
         place = replace(there, door=replace(there.door, rules=replace(there.door.rules, ranking=weights)))
         asked = Asked(answers=[], embedder=place.door.embedder.name)
         for number, space in enumerate(questions.spaces, 1):
-            by_user = Opened(place.door, Caller(UserRef(f"space-{number}"), "default"), place.settings)
+            by_user = CliSession(place.door, Caller(UserRef(f"space-{number}"), "default"), place.settings)
             _load(place, by_user.caller, space, asked)
             asked.answers += (_ask(by_user, space, question, in_full) for question in space.questions)
             advance(number, asked.memories)
@@ -105,7 +105,7 @@ def _revise(place: Place, caller: Caller, draft: Draft, olds: Sequence[str]) -> 
     return 1
 
 
-def _ask(by_user: Opened, space: Space, question: Question, in_full: bool) -> Timed:
+def _ask(by_user: CliSession, space: Space, question: Question, in_full: bool) -> Timed:
     began = time.perf_counter()
     results, _ = _search(by_user, question)
     seconds = time.perf_counter() - began
@@ -127,7 +127,7 @@ def _ask(by_user: Opened, space: Space, question: Question, in_full: bool) -> Ti
     return Timed(answered=answered, seconds=seconds, size=len(space.memories), language=space.language)
 
 
-def _in_full(by_user: Opened, space: Space, answered: Answered) -> Answered:
+def _in_full(by_user: CliSession, space: Space, answered: Answered) -> Answered:
     question = answered.question
     ranked, _ = _search(by_user, question, limit=_WIDER[0])
     best, _ = _search(by_user, question, precision="best")
@@ -160,7 +160,7 @@ def _whole(results: Sequence[Any], budget: int) -> int:
     return len(results)
 
 
-def _best_sessions(by_user: Opened, space: Space, question: Question, ranked: Sequence[Any]) -> frozenset[str]:
+def _best_sessions(by_user: CliSession, space: Space, question: Question, ranked: Sequence[Any]) -> frozenset[str]:
     """The ten best distinct sessions, each as good as its best turn."""
     best: dict[str, None] = {}
     for limit in _WIDER:
@@ -171,7 +171,7 @@ def _best_sessions(by_user: Opened, space: Space, question: Question, ranked: Se
     return frozenset(list(best)[:_SESSIONS])
 
 
-def _search(by_user: Opened, question: Question, **how: Any) -> tuple[list[Any], str]:
+def _search(by_user: CliSession, question: Question, **how: Any) -> tuple[list[Any], str]:
     answer = by_user.ask("core.search", query=question.text, **how)
     outcome = answer["outcome"]
     if outcome["kind"] == "degraded":

@@ -1,3 +1,3 @@
-from steeltrap.servers.aws_lambda.interceptor import interceptor_handler
+from steeltrap.servers.aws_lambda.agents import interceptor_handler
 
 handler = interceptor_handler()

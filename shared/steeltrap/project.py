@@ -46,8 +46,9 @@ def folder_of_client(environment: Mapping[str, str]) -> Path:
 
     MCP's own roots are not asked for: they are deprecated, and few clients answer.
     """
-    told = [environment.get("CLAUDE_PROJECT_DIR", ""), *_FOLDERS.split(environment.get("WORKSPACE_FOLDER_PATHS", ""))]
-    return next((Path(folder) for folder in told if folder and Path(folder).is_absolute()), Path())
+    folders = _FOLDERS.split(environment.get("WORKSPACE_FOLDER_PATHS", ""))
+    named = (environment.get("CLAUDE_PROJECT_DIR", ""), *folders)
+    return next((Path(folder) for folder in named if folder and Path(folder).is_absolute()), Path())
 
 
 def _project_of(folder: Path) -> Project | None:
@@ -65,8 +66,8 @@ def _project_of(folder: Path) -> Project | None:
         return Project(_scope(_local(common), name), name)
     path = remotes.path_of(remote)
     if path is not None:
-        there = Path(os.path.realpath((common.parent if common.name == ".git" else top) / path))
-        return Project(_scope(_local(there), there.name), name)
+        remote_folder = Path(os.path.realpath((common.parent if common.name == ".git" else top) / path))
+        return Project(_scope(_local(remote_folder), remote_folder.name), name)
     address = remotes.named(remote)
     if address is None:
         return Project(_scope(_local(common), name), name)

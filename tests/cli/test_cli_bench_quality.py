@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bench.quality.formats import read
 
-from steeltrap.cli.terminal import Opened
+from steeltrap.cli.terminal import CliSession
 from steeltrap.errors import InvalidInput, NotFound
 
 KEYS = {
@@ -148,7 +148,7 @@ def test_only_an_outcome_that_says_so_counts_as_telling_that_nothing_is_there(ru
 
 def test_a_search_without_one_of_its_parts_is_no_measurement(run, own, monkeypatch):
     outcome = {"kind": "degraded", "message": "The index is down."}
-    monkeypatch.setattr(Opened, "ask", lambda self, tool, **arguments: {"results": [], "outcome": outcome})
+    monkeypatch.setattr(CliSession, "ask", lambda self, tool, **arguments: {"results": [], "outcome": outcome})
     result = run("bench", "quality", own, "--json")
     assert (result.exit_code, result.stdout) == (5, "")
     assert "The index is down." in result.stderr

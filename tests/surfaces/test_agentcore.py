@@ -11,8 +11,7 @@ import pytest
 from steeltrap.errors import InvalidInput
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, UserRef
-from steeltrap.servers.aws_lambda.agents import agent_handler
-from steeltrap.servers.aws_lambda.interceptor import interceptor_handler
+from steeltrap.servers.aws_lambda.agents import agent_handler, interceptor_handler
 from steeltrap.servers.aws_lambda.telemetry import Handler, Telemetry
 from steeltrap.settings import read_settings
 from surfaces.conftest import Tell

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import terminal
-from .terminal import Opened, exit_code, opened, rich_console, say, write_json
+from .terminal import CliSession, exit_code, opened, rich_console, say, write_json
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError
@@ -84,7 +84,7 @@ def call(
         raise typer.Exit(exit_code(error))
 
 
-def _answer(memory: Opened, name: str, given: str | bytes, key: str | None) -> "tuple[Any, SteeltrapError | None]":
+def _answer(memory: CliSession, name: str, given: str | bytes, key: str | None) -> "tuple[Any, SteeltrapError | None]":
     from ..arguments import decode
     from ..errors import SteeltrapError
 

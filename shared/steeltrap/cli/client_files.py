@@ -100,10 +100,10 @@ def _read_json(text: str, part: Part) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         raise ValueError("a key that is there twice, one of which would be lost")
-    return found
+    return values
 
 
 def _exact(text: str) -> float:
@@ -147,15 +147,15 @@ def added_to_toml(text: str, part: Part) -> str:
     somebody else's server has the name."""
     assert part.server is not None
     (section, name), entry = part.server
-    there = _servers(_loaded(text, part), part).get(name)
-    if there is not None and not is_own_server(there):
+    current = _servers(_loaded(text, part), part).get(name)
+    if current is not None and not is_own_server(current):
         raise Conflict(
             f"{part.path} has a server `{NAME}` already that is not `steeltrap mcp`; rename or remove it first. "
             "Nothing was changed."
         )
-    if there is not None and {**there, **entry} == there:
+    if current is not None and {**current, **entry} == current:
         return text
-    if there is not None and there.keys() - entry.keys():
+    if current is not None and current.keys() - entry.keys():
         raise Conflict(
             f"`{section}.{name}` in {part.path} has settings of your own: change its `command` and `args` by hand, or "
             "take it out with --undo first. Nothing was changed."
@@ -216,10 +216,10 @@ def _checked(text: str, old: str, part: Part, entry: dict[str, Any] | None) -> s
     servers.pop(name, None)
     wanted[section] = servers if entry is None else {**servers, name: entry}
     try:
-        found = _loaded(text, part)
+        values = _loaded(text, part)
     except InvalidInput:
-        found = {}
-    if {section: {}, **found} != wanted:
+        values = {}
+    if {section: {}, **values} != wanted:
         raise _in_another_form(part)
     return text
 

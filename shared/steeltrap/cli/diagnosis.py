@@ -110,11 +110,11 @@ def _cloud(settings: "Settings", embedder: "Embedder | None") -> Iterator[Findin
 
 
 def _folder(folder: Path) -> Finding:
-    there = _existing(folder)
-    if not os.access(there, os.R_OK | os.W_OK | os.X_OK) or not there.is_dir():
-        mend = f"Run `chmod u+rwx {there}`, or set STEELTRAP_DATA to another folder."
-        return Finding("folder", "broken", f"{there} can't be read and written.", mend)
-    if there != folder:
+    existing = _existing(folder)
+    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK) or not existing.is_dir():
+        mend = f"Run `chmod u+rwx {existing}`, or set STEELTRAP_DATA to another folder."
+        return Finding("folder", "broken", f"{existing} can't be read and written.", mend)
+    if existing != folder:
         return Finding("folder", "fine", f"{folder} doesn't exist yet; the first save creates it.")
     if os.name == "posix" and any(path.stat().st_mode & 0o077 for path in folder.glob("users/*/*.db")):
         mend = f"Run `chmod -R go-rwx {folder}`."

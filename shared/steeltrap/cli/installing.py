@@ -211,7 +211,7 @@ def _command() -> list[str]:
         uvx = shutil.which("uvx")
         if uvx:
             return [uvx, "steeltrap"]
-    found = shutil.which("steeltrap", path=str(here)) or shutil.which("steeltrap")
-    if found is None:
+    command = shutil.which("steeltrap", path=str(here)) or shutil.which("steeltrap")
+    if command is None:
         raise Unavailable("The command `steeltrap` is not installed: run `pip install steeltrap` or `uv tool install`.")
-    return [os.path.abspath(found)]
+    return [os.path.abspath(command)]

@@ -7,7 +7,7 @@ import typer
 
 from . import terminal
 from .terminal import (
-    Opened,
+    CliSession,
     Reader,
     complain,
     confirm_forgetting,
@@ -24,7 +24,7 @@ from .terminal import (
 
 @on_memory("data", "user", "agent", "conversation")
 def remember(
-    memory: Opened,
+    memory: CliSession,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="The text to save; `-` reads it from stdin.")],
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for it; can be repeated.")] = None,
     scope: Annotated[
@@ -49,7 +49,7 @@ def remember(
 
 @on_memory("data", "user", "agent", "conversation")
 def revise(
-    memory: Opened,
+    memory: CliSession,
     id: Annotated[str, typer.Argument(metavar="ID", help="The id of the memory that is no longer right.")],
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What is right now; `-` reads it from stdin.")],
     as_json: terminal.Json = False,
@@ -71,7 +71,7 @@ def revise(
 
 @on_memory("data", "user", "agent", "conversation")
 def recall(
-    memory: Opened,
+    memory: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
     why: Annotated[bool, typer.Option("--why", help="Explain why each memory was found.")] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number of memories.")] = 5,
@@ -98,7 +98,7 @@ def recall(
 ) -> None:
     """Search memories by meaning and keywords."""
     reader, unseen = Reader.of(memory), 0
-    found = memory.ask(
+    answer = memory.ask(
         "core.search",
         query=query,
         limit=limit,
@@ -111,25 +111,25 @@ def recall(
         related_only=True,
         precision="all" if everything else "likely",
     )
-    if found["outcome"]["kind"] == "nothing_stored" and not turns:
+    if answer["outcome"]["kind"] == "nothing_stored" and not turns:
         unseen = memory.ask("core.stats")["turns"]
     if as_json:
-        return write_json(found)
-    less_sure = [hit for hit in found["results"] if hit.get("less_sure")]
-    for hit in found["results"]:
+        return write_json(answer)
+    less_sure = [hit for hit in answer["results"] if hit.get("less_sure")]
+    for hit in answer["results"]:
         if less_sure and hit is less_sure[0]:
             say(("Less sure:", "dim"))
         _print_hit(hit, reader)
     if unseen:
         complain(f"Only {unseen:,} messages of conversations are stored yet; search them with recall --turns.")
-    elif not found["results"] or found["outcome"]["kind"] == "degraded":
-        nearest = found["outcome"].get("nearest")
-        complain(found["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
+    elif not answer["results"] or answer["outcome"]["kind"] == "degraded":
+        nearest = answer["outcome"].get("nearest")
+        complain(answer["outcome"]["message"] + (f" Nearest: {nearest['content']}" if nearest else ""))
     return None
 
 
 @on_memory("data", "user", "agent")
-def history(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+def history(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Show all versions of a memory, oldest first."""
     images = memory.ask("core.history", id=id)
     while "next" in images:
@@ -151,7 +151,7 @@ def history(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> 
 
 
 @on_memory("data", "user", "agent")
-def undo(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+def undo(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Undo the last change to a memory, or its deletion."""
     restored = memory.ask("core.undo", id=id)
     if as_json:
@@ -165,7 +165,7 @@ def undo(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> Non
 
 @on_memory("data", "user", "agent")
 def forget(
-    memory: Opened,
+    memory: CliSession,
     id: terminal.Id,
     merged: Annotated[bool, typer.Option("--merged", help="Also forget memories that were merged from it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
@@ -246,7 +246,7 @@ Offset = Annotated[int, typer.Option("--offset", metavar="N", help="Number of me
 
 @on_memory("data", "user", "agent")
 def list_(
-    memory: Opened,
+    memory: CliSession,
     limit: Limit = 20,
     offset: Offset = 0,
     tag: Annotated[
@@ -273,7 +273,7 @@ def list_(
 
 
 @on_memory("data", "user", "agent")
-def get(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+def get(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Show one memory with all its fields."""
     found = memory.ask("core.get", id=id)
     reader = Reader.of(memory)
@@ -284,7 +284,7 @@ def get(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None
 
 
 @on_memory("data", "user", "agent")
-def delete(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> None:
+def delete(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Delete a memory. `undo ID` restores it for STEELTRAP_RETENTION_DAYS.
 
     `trash` lists the deleted memories. `forget` erases a memory permanently.
@@ -303,7 +303,7 @@ def delete(memory: Opened, id: terminal.Id, as_json: terminal.Json = False) -> N
 
 
 @on_memory("data", "user", "agent")
-def trash(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
+def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
     """List the deleted memories that can be restored, latest deletion first.
 
     `steeltrap undo ID` restores one. (`steeltrap restore` is for backups.)
@@ -321,7 +321,7 @@ def trash(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: termin
 
 
 @on_memory("data", "user", "agent")
-def stats(memory: Opened, as_json: terminal.Json = False) -> None:
+def stats(memory: CliSession, as_json: terminal.Json = False) -> None:
     """Count what is stored for a user: memories, messages, bytes."""
     counted = memory.ask("core.stats")
     if as_json:

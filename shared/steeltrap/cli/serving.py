@@ -109,8 +109,8 @@ def _scope_of_project(named: str) -> str | None:
         return None
     # A client that knows no such variable passes "${workspaceFolder}" as it is.
     is_told = named and "${" not in named
-    found = project_of(Path(named).expanduser() if is_told else folder_of_client(os.environ))
-    return found and found.scope
+    repository = project_of(Path(named).expanduser() if is_told else folder_of_client(os.environ))
+    return repository and repository.scope
 
 
 Event = StrEnum("Event", {name: name for name in command.EVENTS})  # type: ignore[misc]

@@ -188,7 +188,7 @@ def _silent(reached: float, count: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class CliSession:
     """A door, who asks through it, and the settings that opened it."""
 
     door: "Door"
@@ -220,7 +220,7 @@ def opened(
     user: str | None = None,
     agent: str | None = None,
     conversation: str | None = None,
-) -> Iterator[Opened]:
+) -> Iterator[CliSession]:
     """A door over the data folder, closed at the end. Raises SteeltrapError."""
     from ..model import Caller
     from ..runtime import local as runtime
@@ -230,7 +230,7 @@ def opened(
     log_to_stderr(settings.log, format=settings.log_format)
     door = runtime.open_door(settings)
     try:
-        yield Opened(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
+        yield CliSession(door, Caller(UserRef(settings.user), settings.agent, conversation), settings)
     finally:
         door.store.close()
 
@@ -269,7 +269,7 @@ class Reader:
     zone: tzinfo | None
 
     @classmethod
-    def of(cls, memory: Opened) -> "Reader":
+    def of(cls, memory: CliSession) -> "Reader":
         return cls(memory.door.clock.now(), memory.settings.zone)
 
     def time(self, moment: str) -> str:

@@ -21,8 +21,8 @@ from ..model import DEFAULT_SCOPE
 from . import terminal
 from .memories import Limit, Offset
 from .terminal import (
+    CliSession,
     Exit,
-    Opened,
     Reader,
     complain,
     field_line,
@@ -96,7 +96,7 @@ def _failed(error: OSError, path: Path) -> SteeltrapError:
 
 
 @on_memory("data", "user", "agent")
-def imports(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
+def imports(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
     """List the imports, the latest first: when, from which file, and what each wrote.
 
     `import --undo ID` takes one back. An unfinished import was stopped or killed; the same command again goes on.
@@ -116,7 +116,7 @@ def imports(memory: Opened, limit: Limit = 20, offset: Offset = 0, as_json: term
     return None
 
 
-def undo_import(memory: Opened, id: str, *, as_json: bool) -> None:
+def undo_import(memory: CliSession, id: str, *, as_json: bool) -> None:
     """Take an import back, in as many calls as it takes, and say what was left."""
     undone = _undone(memory, id)
     while undone.get("more"):
@@ -145,7 +145,7 @@ def _both(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return {**second, **counts, "left": left, "left_total": max(len(left), first["left_total"], second["left_total"])}
 
 
-def _undone(memory: Opened, id: str) -> dict[str, Any]:
+def _undone(memory: CliSession, id: str) -> dict[str, Any]:
     result = memory.door.invoke("core.undo_import", {"id": id}, memory.caller)
     if result.error is not None:
         raise result.error
@@ -242,12 +242,12 @@ def import_(
     listed: list[dict[str, str]] = []
     secrets: set[tuple[str, int]] = set()
 
-    told = 0
+    listed_count = 0
 
     def report(flaw: importers.Flaw) -> None:
-        nonlocal told
+        nonlocal listed_count
         if len(listed) < _SHOWN_FLAWS:
-            told += flaw.count
+            listed_count += flaw.count
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
@@ -288,8 +288,8 @@ def import_(
             if tally.seen:
                 complain(f"Stopped with {tally.written:,} written. Run the same command again to continue.")
             raise
-    if tally.failed > told:
-        complain(f"... and {tally.failed - told:,} more that could not be imported.")
+    if tally.failed > listed_count:
+        complain(f"... and {tally.failed - listed_count:,} more that could not be imported.")
     if as_json:
         write_json(_as_json(tally, surveyed.formats, listed, secrets))
     else:
@@ -358,7 +358,7 @@ def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
 
 @on_memory("data", "user", "agent")
 def export(
-    memory: Opened,
+    memory: CliSession,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The file to write, one record per line; `-` is stdout.")],
     turns: Annotated[bool, typer.Option("--turns/--no-turns", help="Include conversation turns.")] = True,
 ) -> None:

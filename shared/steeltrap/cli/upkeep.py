@@ -18,7 +18,7 @@ import typer
 
 from ..servers.process.logs import log_to_stderr
 from . import terminal
-from .terminal import Exit, Opened, complain, confirm_forgetting, on_memory, progress_bar, say, write_json
+from .terminal import CliSession, Exit, complain, confirm_forgetting, on_memory, progress_bar, say, write_json
 
 if TYPE_CHECKING:
     from ..errors import SteeltrapError
@@ -34,7 +34,7 @@ _NICENESS: Final = 5
 """With 10 and more, work takes many times as long beside a busy server."""
 
 
-def aside(work: Callable[[Callable[[], None]], T]) -> T:
+def at_low_priority(work: Callable[[Callable[[], None]], T]) -> T:
     """The result of work in a thread of lower priority, on Linux; elsewhere a thread has no priority of its own.
 
     The work gets a function to call now and then: it raises KeyboardInterrupt once the caller was interrupted.
@@ -60,7 +60,7 @@ def _yield_to_others() -> None:
 
 @on_memory("data")
 def reembed(
-    memory: Opened,
+    memory: CliSession,
     all_users: Annotated[
         bool, typer.Option("--all", help="Also re-embed users who already have this embedder's vectors.")
     ] = False,
@@ -92,7 +92,7 @@ def reembed(
 
 
 @on_memory("data")
-def sweep(memory: Opened, as_json: terminal.Json = False) -> None:
+def sweep(memory: CliSession, as_json: terminal.Json = False) -> None:
     """Purge expired and old deleted memories, and close idle conversations.
 
     Memories that were saved without the search index get their links and surprise. A deleted memory is purged after
@@ -110,7 +110,7 @@ def sweep(memory: Opened, as_json: terminal.Json = False) -> None:
 
 
 @on_memory("data")
-def users(memory: Opened, as_json: terminal.Json = False) -> None:
+def users(memory: CliSession, as_json: terminal.Json = False) -> None:
     """List the users who have data, by id.
 
     A file that can't be read is named on stderr, and the exit code is 1.
@@ -130,7 +130,7 @@ def users(memory: Opened, as_json: terminal.Json = False) -> None:
 
 @on_memory("data")
 def forget_user(
-    memory: Opened,
+    memory: CliSession,
     user: Annotated[str, typer.Argument(metavar="USER", help="The user's id.")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
     tenant: Annotated[str, typer.Option("--tenant", metavar="ID", help="The user's tenant, if any.")] = "",
@@ -147,8 +147,8 @@ def forget_user(
     if not yes:
         confirm_forgetting(f"all memories of the user {user}")
     whose = UserRef(user, tenant)
-    there = maintenance.forget_user(whose, memory.door.store, memory.door.files)
-    if not there:
+    existed = maintenance.forget_user(whose, memory.door.store, memory.door.files)
+    if not existed:
         complain(f"Nothing is stored for {user}.")
         raise typer.Exit(Exit.NOT_FOUND)
     say(f"Forgotten: all data of {user}. Backups and exports made before may still contain it.")
@@ -170,7 +170,7 @@ def doctor(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
         raise typer.Exit(Exit.OTHER)
 
 
-def _run(memory: Opened) -> "Run":
+def _run(memory: CliSession) -> "Run":
     """A run over everyone that names each failure on stderr."""
     from ..maintenance import Run
 
@@ -181,7 +181,7 @@ def _complain_of(whose: "UserRef | None", error: "SteeltrapError") -> None:
     complain(error.message if whose is None else f"user {whose.user_id}: {error.message}")
 
 
-def _sweep_index(memory: Opened, done: dict[str, int]) -> None:
+def _sweep_index(memory: CliSession, done: dict[str, int]) -> None:
     from .. import maintenance
     from ..errors import SteeltrapError
     from ..runtime import local as runtime
@@ -234,7 +234,7 @@ def backup(
             check()
             advance(done / of, done)
 
-        made = aside(
+        made = at_low_priority(
             lambda check: runtime.back_up(
                 settings, target.expanduser(), skip=(SERVER_FILE,), advance=partial(advanced, check)
             )
@@ -403,19 +403,19 @@ def verify(user: Whose = None, tenant: Tenant = "", as_json: terminal.Json = Fal
 
     whose = None if user is None else _named(user, tenant)
     with _upkeep() as upkeep:
-        found = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=whose)
+        report = maintenance.verify_index(upkeep.truth, upkeep.index, SystemClock(), user=whose)
     if as_json:
-        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in found.differences]
-        write_json({**found.counts, "strays": found.strays, "differences": listed})
+        listed = [{**asdict(one.user), "id": one.id, "kind": one.kind} for one in report.differences]
+        write_json({**report.counts, "strays": report.strays, "differences": listed})
     else:
-        for one in found.differences:
+        for one in report.differences:
             of = f"{one.user.user_id} ({one.user.tenant})" if one.user.tenant else one.user.user_id
             say(f"{one.kind:11} {one.id} of {of}")
-        if found.strays:
-            say(f"{found.strays:,} documents of the index belong to no known user.")
-        if not found.differences and not found.strays:
+        if report.strays:
+            say(f"{report.strays:,} documents of the index belong to no known user.")
+        if not report.differences and not report.strays:
             say("The index matches the table.")
-    if found.differences or found.strays:
+    if report.differences or report.strays:
         raise typer.Exit(Exit.OTHER)
 
 

@@ -227,20 +227,20 @@ def _claude_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
     if not isinstance(messages, list):
         raise Wrong("it has no `chat_messages`.")
     chat = Chat(id=id, title=title if isinstance(title, str) else "", began=time_of(body.get("created_at"), zone))
-    there = {
+    by_id = {
         _claude_id(message, number): message for number, message in enumerate(messages) if isinstance(message, dict)
     }
-    for _ in range(len(messages) - len(there)):
+    for _ in range(len(messages) - len(by_id)):
         chat.leave_out("messages of nobody known")
-    way = _claude_way(there, body.get("current_leaf_message_uuid"), zone)
-    for id, message in there.items():
+    way = _claude_way(by_id, body.get("current_leaf_message_uuid"), zone)
+    for id, message in by_id.items():
         role = _ROLES.get(str(message.get("sender")))
         if role is None:
             chat.leave_out("messages of nobody known")
         elif id not in way:
             chat.leave_out(branches.LEFT)
     for id in way:
-        message = there[id]
+        message = by_id[id]
         role = _ROLES.get(str(message.get("sender")))
         if role is not None:
             if message.get("attachments") or message.get("files"):
@@ -250,16 +250,17 @@ def _claude_chat(body: JsonObject, zone: tzinfo | None) -> Chat:
     return chat
 
 
-def _claude_way(there: dict[str, JsonObject], leaf: Any, zone: tzinfo | None) -> dict[str, None]:
+def _claude_way(messages: dict[str, JsonObject], leaf: Any, zone: tzinfo | None) -> dict[str, None]:
     """The messages from the first one to the end of the branch that was current, else of the one that was written
     last."""
     parents = branches.mended(
-        {id: parent if isinstance(parent := m.get("parent_message_uuid"), str) else "" for id, m in there.items()},
+        {id: parent if isinstance(parent := m.get("parent_message_uuid"), str) else "" for id, m in messages.items()},
         lambda parent: parent.startswith(_ROOT),
     )
-    if not isinstance(leaf, str) or leaf not in there:
-        times = {id: to_moment(at).timestamp() for id, m in there.items() if (at := time_of(m.get("created_at"), zone))}
-        leaf = branches.last_leaf(parents, times, there)
+    if not isinstance(leaf, str) or leaf not in messages:
+        read = {id: time_of(m.get("created_at"), zone) for id, m in messages.items()}
+        times = {id: to_moment(at).timestamp() for id, at in read.items() if at}
+        leaf = branches.last_leaf(parents, times, messages)
     return dict.fromkeys(branches.way(parents, leaf))
 
 
@@ -325,23 +326,23 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
     for what, count in left_out.items():
         if count:
             yield LeftOut(what=what, count=count)
-    told = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept]
-    if not told:
+    messages = [(entry, entry.said) for id, entry in entries.items() if entry.said is not None and id in kept]
+    if not messages:
         yield LeftOut(what="conversations without text")
         return
-    yield Item(where=name, at=before + size, size=_size(told), conversation=_conversation(told, name, filing))
+    yield Item(where=name, at=before + size, size=_size(messages), conversation=_conversation(messages, name, filing))
 
 
-def _conversation(told: _Told, name: str, filing: Filing) -> Conversation:
-    last, _ = told[-1]
+def _conversation(messages: _Told, name: str, filing: Filing) -> Conversation:
+    last, _ = messages[-1]
     project = _project(last.folder) if last.folder else None
     return Conversation(
         id=last.session or PurePath(name).stem,
         messages=tuple(
             Said(id=each.id, message=Message(role=each.role, content=each.content, time=each.time), universal=True)
-            for _, each in told
+            for _, each in messages
         ),
-        copied_from=tuple(dict.fromkeys(id for entry, _ in told for id in (entry.session, entry.origin) if id)),
+        copied_from=tuple(dict.fromkeys(id for entry, _ in messages for id in (entry.session, entry.origin) if id)),
         context=project.name if project else None,
         scope=project.scope if project and filing.by_project else filing.scope,
         tags=filing.tags,
@@ -349,8 +350,8 @@ def _conversation(told: _Told, name: str, filing: Filing) -> Conversation:
     )
 
 
-def _size(told: _Told) -> int:
-    return sum(len(each.content) for _, each in told)
+def _size(messages: _Told) -> int:
+    return sum(len(each.content) for _, each in messages)
 
 
 @cache

@@ -217,13 +217,13 @@ def documents(path: Path, going_on: Callable[[], None]) -> Iterator[Document | F
             raise NotFound(f"There is no file or folder {path}.")
         yield from _of_file(path, path.name, going_on)
         return
-    for found in sorted(path.rglob("*")):
-        below = found.relative_to(path)
-        if found.is_symlink():
+    for entry in sorted(path.rglob("*")):
+        below = entry.relative_to(path)
+        if entry.is_symlink():
             yield LeftOut(what="symbolic links")
-        elif found.is_file() and not any(part.startswith(".") for part in below.parts):
+        elif entry.is_file() and not any(part.startswith(".") for part in below.parts):
             try:
-                yield from _of_file(found, str(below), going_on)
+                yield from _of_file(entry, str(below), going_on)
             except InvalidInput as error:
                 yield Flaw(where=str(below), at=0, sentence=error.message)
 

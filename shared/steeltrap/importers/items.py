@@ -178,9 +178,9 @@ def validity_of(body: Mapping[str, Any], filing: Filing) -> Validity:
     ends: list[datetime] = []
     for what, keys in _ENDS.items():
         for key in keys:
-            if isinstance(body.get(key), bool) or (told := moment(body.get(key), filing.zone)) is None:
+            if isinstance(body.get(key), bool) or (end := moment(body.get(key), filing.zone)) is None:
                 continue
-            at = told if isinstance(told, datetime) else _end_of(told, filing.zone)
+            at = end if isinstance(end, datetime) else _end_of(end, filing.zone)
             if at <= now:
                 return Validity(ended=what)
             ends.append(at)

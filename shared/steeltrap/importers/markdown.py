@@ -59,8 +59,8 @@ def markdown_parts(text: str, name: str, at: int, size: int, filing: Filing) -> 
     about = _date(front, filing.zone)
     if about is None and (day := day_of_name(PurePath(name).name)):
         about = day
-    found = sections(body, line) if filing.split in (None, "sections") else pieces(body, line, filing.split)
-    for number, section in enumerate(found, 1):
+    cuts = sections(body, line) if filing.split in (None, "sections") else pieces(body, line, filing.split)
+    for number, section in enumerate(cuts, 1):
         where = f"{name}:{section.line}"
         path = tuple(dict.fromkeys((title, *section.headings) if title else section.headings))
         above = "" if title and not section.headings and title in section.text else " › ".join(path)
@@ -83,10 +83,10 @@ def sections(text: str, first_line: int = 1) -> list[Section]:
 
     A heading without a text of its own is only a heading of those below it.
     """
-    found = [section for section in _by_heading(text, first_line) if section.text]
-    if len(text) <= CHUNK_CHARACTERS or not found:
+    parts = [section for section in _by_heading(text, first_line) if section.text]
+    if len(text) <= CHUNK_CHARACTERS or not parts:
         return [Section((), text.strip(), first_line)] if text.strip() else []
-    return [part for section in found for part in _cut(section)]
+    return [part for section in parts for part in _cut(section)]
 
 
 def pieces(text: str, first_line: int, split: Split) -> Iterator[Section]:
@@ -159,10 +159,10 @@ def _fence(fence: str, row: str) -> str:
 
     A block ends with at least as many of the same marks, and nothing behind them.
     """
-    found = _FENCE.match(row)
-    if found is None:
+    match = _FENCE.match(row)
+    if match is None:
         return fence
-    mark, rest = found.groups()
+    mark, rest = match.groups()
     if fence:
         return "" if mark.startswith(fence) and not rest.strip(" \t") else fence
     return "" if mark[0] == "`" and "`" in rest else mark

@@ -153,8 +153,8 @@ def memory_service_parts(
 ) -> Iterator[Part]:
     """A memory per row; deleted ones, and those that another one superseded, are left out."""
     with open_foreign_database(path, name, going_on) as file:
-        there = file.columns(_TABLE)
-        names = [column for column in _COLUMNS if column in there]
+        columns = file.columns(_TABLE)
+        names = [column for column in _COLUMNS if column in columns]
         total = max(1, file.count(_TABLE))
         for number, row in enumerate(file.rows(_TABLE, names), 1):
             values = dict.fromkeys(_COLUMNS) | dict(zip(names, row, strict=True))

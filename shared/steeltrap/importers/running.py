@@ -186,7 +186,7 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
     first: list[JsonObject] = []
     tally = Tally()
     flaws: list[Flaw] = []
-    found = 0
+    count = 0
 
     def report(flaw: Flaw) -> None:
         if len(flaws) < _SHOWN_FLAWS:
@@ -199,13 +199,13 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
             tally.failed += 1
             report(Flaw(where=item.where, at=item.at, sentence=error.message))
             continue
-        found += 1
+        count += 1
         if shown is not None:
             first.append({"where": item.where, **shown})
     return {
         "dry_run": True,
         "formats": surveyed.formats,
-        "found": found,
+        "found": count,
         "first": first,
         "left_out": dict(sorted(tally.left_out.items())),
         "kept_as_metadata": list(tally.kept),

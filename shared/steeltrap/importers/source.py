@@ -63,8 +63,8 @@ def recognised(document: Document) -> Format | None:
     with document.text() as file:
         head = file.read(HEAD)
     if head.startswith(memories.SIGNATURE):
-        there = not document.member and memories.is_file(document.path, document.name)
-        return FORMATS["mcp-memory-service"] if there else None
+        is_database = not document.member and memories.is_file(document.path, document.name)
+        return FORMATS["mcp-memory-service"] if is_database else None
     if b"\x00" in head:
         if document.suffix in _BY_SUFFIX:
             raise InvalidInput("the file is no text.")
@@ -72,9 +72,9 @@ def recognised(document: Document) -> Format | None:
     if (
         (is_json(head) or document.suffix in _LINES)
         and document.suffix not in _MARKDOWN
-        and (found := _of_values(document))
+        and (format := _of_values(document))
     ):
-        return found
+        return format
     by_suffix = _BY_SUFFIX.get(document.suffix)
     return FORMATS[by_suffix] if by_suffix else None
 
@@ -209,24 +209,24 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
 def _chosen(document: Document, filing: Filing, wanted: str | None, *, alone: bool) -> Format | None:
     if document.size == 0:
         raise InvalidInput(f"{document.name} is empty.")
-    found = recognised(document)
-    is_text = found is None or found.name in TEXTS
+    detected = recognised(document)
+    is_text = detected is None or detected.name in TEXTS
     if wanted is not None and wanted not in FORMATS:
         raise InvalidInput(f"No format is called {wanted!r}; there are {', '.join(FORMATS)}.")
     if wanted is None and filing.columns and is_text:
         wanted = "csv"
-    if wanted is not None and found is not None and found.name != wanted and not (is_text and wanted in TEXTS):
+    if wanted is not None and detected is not None and detected.name != wanted and not (is_text and wanted in TEXTS):
         raise InvalidInput(
-            f"{document.name} looks like {found.title}, not {FORMATS[wanted].title}. Leave --format out, or give "
-            f"--format {found.name}."
+            f"{document.name} looks like {detected.title}, not {FORMATS[wanted].title}. Leave --format out, or give "
+            f"--format {detected.name}."
         )
     if wanted is not None:
-        if found is None and not (wanted in TEXTS and _is_text(document)):
+        if detected is None and not (wanted in TEXTS and _is_text(document)):
             raise InvalidInput(f"{document.name} does not look like {FORMATS[wanted].title}.")
         return FORMATS[wanted]
-    if found is None and alone:
+    if detected is None and alone:
         raise InvalidInput(f"{document.name} is of no known format. {_known()}")
-    return found
+    return detected
 
 
 def _is_text(document: Document) -> bool:

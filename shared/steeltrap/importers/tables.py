@@ -183,15 +183,15 @@ def _places(row: Sequence[str], columns: Mapping[str, str], name: str) -> tuple[
     """The index of each field, and whether the first row is a header."""
     header = {cell.strip().casefold(): index for index, cell in reversed(list(enumerate(row)))}
     if not columns:
-        found = {
+        places = {
             field: header[known] for field, names in _KNOWN.items() if (known := _first(names, header)) is not None
         }
-        if "content" not in found:
+        if "content" not in places:
             raise InvalidInput(
                 f"{name} has the columns {', '.join(cell.strip() for cell in row)[:200]}. Say which one is the text: "
                 "--map content=COLUMN."
             )
-        return found, True
+        return places, True
     if all(column.isdigit() and 0 < int(column) <= len(row) for column in columns.values()) and not (
         {column.casefold() for column in columns.values()} & header.keys()
     ):

@@ -48,9 +48,9 @@ def with_note(body: Any, note: str | None) -> Any:
     return {CUT: note, **(body if isinstance(body, dict) else {"result": body})}
 
 
-def _advice(tool: Tool, arguments: Mapping[str, Any], kept: int, there: int) -> str:
+def _advice(tool: Tool, arguments: Mapping[str, Any], kept: int, total: int) -> str:
     fields = tool.input_schema["properties"]
-    if kept < there and "offset" in fields and not arguments.get("max_tokens"):
+    if kept < total and "offset" in fields and not arguments.get("max_tokens"):
         return f"Continue with `offset` {int(float(arguments.get('offset') or 0)) + kept}."
     limit = next((name for name in _LIMITS if name in fields), None)
     return f"Ask for something narrower, or for `{limit}` {max(1, kept)} at most." if limit else ""

@@ -133,8 +133,8 @@ async def read_memory_resource(run: Run, uri: str) -> types.ReadResourceResult:
     elif uri.startswith(_SCOPE):
         result = await run("core.list", {"limit": _SHOWN, "scope": unquote(uri.removeprefix(_SCOPE))})
     else:
-        there = ", ".join([RECENT, *(template.uri_template for template in TEMPLATES)])
-        raise MCPError(types.INVALID_PARAMS, f"There is no resource `{uri}`; there are: {there}.", {"uri": uri})
+        known = ", ".join([RECENT, *(template.uri_template for template in TEMPLATES)])
+        raise MCPError(types.INVALID_PARAMS, f"There is no resource `{uri}`; there are: {known}.", {"uri": uri})
     if result.error is not None:
         # The specification has no code of its own for what is not there.
         code = types.INVALID_PARAMS if isinstance(result.error, NotFound) else types.INVALID_REQUEST
@@ -220,9 +220,9 @@ def create_server(
         _check_first_page(params)
         caller = caller_of(context)
         permissions = EVERYTHING if caller is None else caller.permissions
-        there = listed if caller is None or caller.project is None else listed_in_project
-        refusals = [refusal(permissions, tool) for tool, _ in there]
-        shown = [entry for (_, entry), why in zip(there, refusals, strict=True) if why is None]
+        offered_tools = listed if caller is None or caller.project is None else listed_in_project
+        refusals = [refusal(permissions, tool) for tool, _ in offered_tools]
+        shown = [entry for (_, entry), why in zip(offered_tools, refusals, strict=True) if why is None]
         if not shown and refusals[0] is not None:
             raise MCPError(types.INVALID_REQUEST, refusals[0].message)
         return types.ListToolsResult(tools=shown)

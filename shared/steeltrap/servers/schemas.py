@@ -63,8 +63,8 @@ def narrow(schema: JsonObject) -> JsonObject:
     """
     kind = _type(schema)
     shown: JsonObject = {"type": kind}
-    if told := _told(schema):
-        shown["description"] = told
+    if text := _told(schema):
+        shown["description"] = text
     if kind == "array":
         shown["items"] = narrow(schema.get("items", {}))
     if kind == "object" and schema.get("properties"):
@@ -123,16 +123,16 @@ def _parameter(schema: JsonObject, required: bool) -> JsonObject:
     """A parameter has a type and a description only, so that the description tells what is in a list or an object."""
     kind = _type(schema)
     inner = schema.get("items", {}) if kind == "array" else schema
-    told = [_told(schema)]
+    text = [_told(schema)]
     if kind in ("array", "object"):
-        told.append("Give it as JSON.")
+        text.append("Give it as JSON.")
     if inner.get("properties"):
         needed = inner.get("required", ())
         names = [f"`{name}`{' (required)' if name in needed else ''}" for name in inner["properties"]]
-        told.append(f"{'Each item' if kind == 'array' else 'It'} has {', '.join(names)}.")
+        text.append(f"{'Each item' if kind == 'array' else 'It'} has {', '.join(names)}.")
     return {
         "type": "string" if kind == "object" else kind,
-        "description": _cut(" ".join(part for part in told if part), MAX_PARAMETER_DESCRIPTION),
+        "description": _cut(" ".join(part for part in text if part), MAX_PARAMETER_DESCRIPTION),
         "required": required,
     }
 
@@ -149,20 +149,20 @@ def _told(schema: JsonObject) -> str:
     """A field's description, with what its other keywords say."""
     description = str(schema.get("description", ""))
     words = f"always {describe(schema)}" if "const" in schema else describe(schema)
-    told = [f"{words[0].upper()}{words[1:]}."] if words not in _PLAIN else []
+    text = [f"{words[0].upper()}{words[1:]}."] if words not in _PLAIN else []
     default = schema.get("default")
     if default not in (None, "", [], {}) and "default:" not in description.lower():
-        told.append(f"Default: {json.dumps(default, ensure_ascii=False)}.")
-    if description and told and not description.endswith((".", "!", "?")):
+        text.append(f"Default: {json.dumps(default, ensure_ascii=False)}.")
+    if description and text and not description.endswith((".", "!", "?")):
         description += "."
-    return " ".join([description, *told]).strip()
+    return " ".join([description, *text]).strip()
 
 
 def _cut(text: str, most: int) -> str:
     """A text's first whole sentences that fit; its start, where not even the first one does."""
     if len(text) <= most:
         return text
-    ends = [found.end() for found in re.finditer(r"\.(?=\s)", text) if found.end() <= most]
+    ends = [sentence.end() for sentence in re.finditer(r"\.(?=\s)", text) if sentence.end() <= most]
     return text[: ends[-1]] if ends else f"{text[: most - 3]}..."
 
 

@@ -67,8 +67,8 @@ class McpEndpoint:
                     await place.run(partial(self._bounds.check_values, body, self._what))
                 if self._manager is None:
                     raise RuntimeError("the server's lifespan has not started")
-                found = {**scope, CALLER: known.caller, PLACE: place}
-                await self._manager.handle_request(found, _replayed(body, receive), send)
+                extended = {**scope, CALLER: known.caller, PLACE: place}
+                await self._manager.handle_request(extended, _replayed(body, receive), send)
         except SteeltrapError as error:
             await send_reply(error_reply(error), send)
 

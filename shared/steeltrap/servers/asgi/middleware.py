@@ -99,9 +99,9 @@ def _can_be_rebound(host: str) -> bool:
     """Whether the Host header is a name that somebody else's DNS may answer for."""
     if is_loopback(host):
         return False
-    found = _ADDRESS.fullmatch(host)
+    address = _ADDRESS.fullmatch(host)
     try:
-        ip_address(found[1] or found[2] if found else "")
+        ip_address(address[1] or address[2] if address else "")
         return False
     except ValueError:
         return True
@@ -164,9 +164,9 @@ class Challenging:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 401:
                 headers = MutableHeaders(raw=message["headers"])
-                asked = headers.get("www-authenticate", "Bearer")
-                between = " " if asked == "Bearer" else ", "
-                headers["www-authenticate"] = asked + between + self._resource.challenge(scope, self._paths)
+                scheme = headers.get("www-authenticate", "Bearer")
+                between = " " if scheme == "Bearer" else ", "
+                headers["www-authenticate"] = scheme + between + self._resource.challenge(scope, self._paths)
             await send(message)
 
         await self.app(scope, receive, sending if scope["type"] == "http" else send)

@@ -120,8 +120,8 @@ class ApiKeys:
         """Every key, oldest first. Raises Unavailable when one can't be read."""
         with _translated():
             ids = [path.stem for path in self.folder.glob("*.json") if _ID.fullmatch(path.stem)]
-            found = [key for id in ids if (key := self._read(id))]
-        return sorted(found, key=lambda key: (key.created_at, key.id))
+            keys = [key for id in ids if (key := self._read(id))]
+        return sorted(keys, key=lambda key: (key.created_at, key.id))
 
     def revoke(self, id: str) -> None:
         """Remove a key; whoever shows it is refused from now on. Raises NotFound, OSError."""

@@ -168,8 +168,8 @@ def _claims(event: Mapping[str, Any], user_claim: str) -> Mapping[str, Any]:
     if isinstance(token := authorizer.get("jwt"), Mapping):
         return token.get("claims") or {}
     for kind in ("lambda", "claims"):
-        if isinstance(found := authorizer.get(kind), Mapping):
-            return found
+        if isinstance(claims := authorizer.get(kind), Mapping):
+            return claims
     if isinstance(principal := authorizer.get("iam"), Mapping):
         pooled = principal.get("cognitoIdentity")
         return {user_claim: _signer(principal, pooled.get("identityId") if isinstance(pooled, Mapping) else None)}

@@ -156,10 +156,10 @@ def _fetch(url: str) -> JsonObject:
     """The JSON object at an address, which must answer itself. Raises OSError, HTTPException, ValueError."""
     request = urllib.request.Request(url, headers={"Accept": "application/json"})
     with urllib.request.build_opener(_NoRedirect()).open(request, timeout=_FETCH_SECONDS) as got:
-        found = json.loads(got.read(_MOST_BYTES))
-    if not isinstance(found, dict):
+        document = json.loads(got.read(_MOST_BYTES))
+    if not isinstance(document, dict):
         raise ValueError("its answer is not a JSON object")
-    return found
+    return document
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

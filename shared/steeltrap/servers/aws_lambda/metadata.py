@@ -37,9 +37,9 @@ def metadata_handler(*, settings: Settings | None = None, telemetry: Telemetry |
 
 
 def _answer(request: HttpRequest, served: set[str], settings: Settings) -> Reply:
-    asked = request.paths[0]
-    path = asked.removeprefix(WELL_KNOWN)
-    if not asked.startswith(WELL_KNOWN) or path not in served:
+    requested = request.paths[0]
+    path = requested.removeprefix(WELL_KNOWN)
+    if not requested.startswith(WELL_KNOWN) or path not in served:
         return error_reply(NotFound("No MCP server is at this path."))
     # API Gateway says under which of its own domains it was called; no header of the caller's has a say.
     base = settings.public_url.rstrip("/") or f"https://{request.event['requestContext']['domainName']}"

@@ -142,8 +142,8 @@ def pool_identity(context: Any) -> str | None:
 
     The client context is not looked at: whoever invokes fills it in.
     """
-    found = getattr(getattr(context, "identity", None), "cognito_identity_id", None)
-    return found if isinstance(found, str) and found.strip() else None
+    identity = getattr(getattr(context, "identity", None), "cognito_identity_id", None)
+    return identity if isinstance(identity, str) and identity.strip() else None
 
 
 def direct(operation: str, open: Open, event: Any, identity: str | None = None) -> JsonObject:

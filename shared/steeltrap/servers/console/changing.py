@@ -11,113 +11,113 @@ from urllib.parse import quote
 from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
 from .reading import difference
-from .rendering import Asked, Page, Redirect, Reply, first, memory_url, own_path, row, url, when
+from .rendering import Page, PageRequest, Redirect, Reply, first, memory_url, own_path, row, url, when
 
 _TEXTS: Final = ("content", "tags", "scope", "category", "context")
 
 
-def new_form(asked: Asked) -> Page:
-    values = {"kept": _kept(asked), "once": token_urlsafe(16), "error": "", "id": "", "version": 1}
+def new_form(request: PageRequest) -> Page:
+    values = {"kept": _kept(request), "once": token_urlsafe(16), "error": "", "id": "", "version": 1}
     return Page(template="edit.html", values=values)
 
 
-def create(asked: Asked) -> Reply:
+def create(request: PageRequest) -> Reply:
     """Save what the form says; the same form twice is one memory."""
-    given = {name: value for name, value in _given(asked).items() if value not in ("", [])}
+    given = {name: value for name, value in _given(request).items() if value not in ("", [])}
     try:
-        saved = asked.ask("save", once=first(asked.form, "once") or None, **given)
+        saved = request.ask("save", once=first(request.form, "once") or None, **given)
     except SteeltrapError as error:
         if not error.fixable:
             raise
-        values = {**new_form(asked).values, "error": error.message}
+        values = {**new_form(request).values, "error": error.message}
         return Page(template="edit.html", values=values, status=400)
     return Redirect(url(memory_url(saved["id"]), said="saved"))
 
 
-def edit_form(asked: Asked) -> Page:
+def edit_form(request: PageRequest) -> Page:
     """The form with what is stored, or with what somebody typed before they had to sign in again."""
-    memory = asked.ask("get", id=asked.id)
-    kept = _kept(asked) if asked.form else _stored(memory)
-    version = _version(asked) or memory["version"]
+    memory = request.ask("get", id=request.id)
+    kept = _kept(request) if request.form else _stored(memory)
+    version = _version(request) or memory["version"]
     values = {"kept": kept, "id": memory["id"], "version": version, "error": "", "once": ""}
     return Page(template="edit.html", values=values)
 
 
-def edit(asked: Asked) -> Reply:
+def edit(request: PageRequest) -> Reply:
     """Write what differs from what is stored, if nobody else changed the memory since the form was opened."""
-    version = _version(asked)
+    version = _version(request)
     if version is None:
         raise InvalidInput("The form has no version; open the memory again.")
-    memory = asked.ask("get", id=asked.id)
-    wanted = _given(asked)
+    memory = request.ask("get", id=request.id)
+    wanted = _given(request)
     changes = {name: value for name, value in wanted.items() if value != _comparable(memory)[name]}
     if not changes:
         return Redirect(url(memory_url(memory["id"]), said="saved"))
     if memory["version"] != version:
-        return _both_texts(asked, memory)
+        return _both_texts(request, memory)
     try:
-        asked.ask("update", id=memory["id"], version=version, **changes)
+        request.ask("update", id=memory["id"], version=version, **changes)
     except SteeltrapError as error:
         if error.code == "conflict":
-            return _both_texts(asked, asked.ask("get", id=asked.id))
+            return _both_texts(request, request.ask("get", id=request.id))
         if not error.fixable or error.code == "not_found":
             raise
-        values = {"kept": _kept(asked), "id": memory["id"], "version": version, "error": error.message, "once": ""}
+        values = {"kept": _kept(request), "id": memory["id"], "version": version, "error": error.message, "once": ""}
         return Page(template="edit.html", values=values, status=400)
     return Redirect(url(memory_url(memory["id"]), said="saved"))
 
 
-def pin(asked: Asked) -> Reply:
+def pin(request: PageRequest) -> Reply:
     """Pin or unpin, as the form wants it."""
-    asked.ask("update", id=asked.id, pinned=first(asked.form, "pinned") == "true")
-    return Redirect(_back(asked, memory_url(asked.id)))
+    request.ask("update", id=request.id, pinned=first(request.form, "pinned") == "true")
+    return Redirect(_back(request, memory_url(request.id)))
 
 
-def delete(asked: Asked) -> Reply:
+def delete(request: PageRequest) -> Reply:
     """Put a memory in the trash, if it is still what the page showed."""
-    memory = asked.find("get", id=asked.id)
+    memory = request.find("get", id=request.id)
     if memory is None:
-        asked.ask("history", id=asked.id, limit=1)  # NotFound where it isn't in the trash either
-        return _deleted(asked)
+        request.ask("history", id=request.id, limit=1)  # NotFound where it isn't in the trash either
+        return _deleted(request)
     try:
-        asked.ask("delete", id=asked.id, version=_version(asked))
+        request.ask("delete", id=request.id, version=_version(request))
     except SteeltrapError as error:
         if error.code != "conflict":
             raise
-        return Redirect(url(memory_url(asked.id), said="changed-meanwhile"))
-    return _deleted(asked)
+        return Redirect(url(memory_url(request.id), said="changed-meanwhile"))
+    return _deleted(request)
 
 
-def restore(asked: Asked) -> Reply:
+def restore(request: PageRequest) -> Reply:
     """Take a memory out of the trash; one that is out already stays as it is."""
-    if asked.find("get", id=asked.id) is None:
-        _undo(asked, _version(asked))
-    return Redirect(url(memory_url(asked.id), said="restored"))
+    if request.find("get", id=request.id) is None:
+        _undo(request, _version(request))
+    return Redirect(url(memory_url(request.id), said="restored"))
 
 
-def undo(asked: Asked) -> Reply:
+def undo(request: PageRequest) -> Reply:
     """Undo the last change, of the version that the page showed: a second click doesn't go back one more."""
-    done = _undo(asked, _version(asked))
-    return Redirect(url(memory_url(asked.id), said="undone" if done else "changed-meanwhile"))
+    done = _undo(request, _version(request))
+    return Redirect(url(memory_url(request.id), said="undone" if done else "changed-meanwhile"))
 
 
-def forget_form(asked: Asked) -> Page:
-    memory = asked.find("get", id=asked.id)
+def forget_form(request: PageRequest) -> Page:
+    memory = request.find("get", id=request.id)
     if memory is None:
-        memory = asked.ask("history", id=asked.id, limit=1000)["revisions"][-1]["memory"]
+        memory = request.ask("history", id=request.id, limit=1000)["revisions"][-1]["memory"]
     return Page(template="forget.html", values={"memory": memory})
 
 
-def forget(asked: Asked) -> Reply:
+def forget(request: PageRequest) -> Reply:
     """Erase a memory for good, and show the receipt."""
-    receipt = asked.ask("forget", id=asked.id)
-    values = {"receipt": receipt, "time": when(receipt["forgotten_at"], asked.zone)}
+    receipt = request.ask("forget", id=request.id)
+    values = {"receipt": receipt, "time": when(receipt["forgotten_at"], request.zone)}
     return Page(template="receipt.html", values=values)
 
 
-def _undo(asked: Asked, version: int | None) -> bool:
+def _undo(request: PageRequest, version: int | None) -> bool:
     try:
-        asked.ask("undo", id=asked.id, version=version)
+        request.ask("undo", id=request.id, version=version)
     except SteeltrapError as error:
         if error.code != "conflict" or "version" not in error.details:
             raise
@@ -125,9 +125,9 @@ def _undo(asked: Asked, version: int | None) -> bool:
     return True
 
 
-def _both_texts(asked: Asked, memory: JsonObject) -> Page:
+def _both_texts(request: PageRequest, memory: JsonObject) -> Page:
     """The text that is stored by now, that of the form, and a form that may overwrite it knowingly."""
-    kept = _kept(asked)
+    kept = _kept(request)
     values = {
         "memory": memory,
         "kept": kept,
@@ -136,21 +136,21 @@ def _both_texts(asked: Asked, memory: JsonObject) -> Page:
         "error": "",
         "once": "",
         "by": memory.get("updated_by") or memory.get("agent_id") or "",
-        "time": when(memory["updated_at"], asked.zone),
+        "time": when(memory["updated_at"], request.zone),
         "pieces": difference(memory["content"], kept["content"]),
     }
     return Page(template="conflict.html", values=values, status=409)
 
 
-def _given(asked: Asked) -> dict[str, Any]:
-    kept = _kept(asked)
+def _given(request: PageRequest) -> dict[str, Any]:
+    kept = _kept(request)
     tags = [tag for part in kept.pop("tags").split(",") if (tag := part.strip())]
     return {**kept, "tags": tags}
 
 
-def _kept(asked: Asked) -> dict[str, str]:
+def _kept(request: PageRequest) -> dict[str, str]:
     """The text of the form, with line ends as they are stored: a browser sends others."""
-    return {name: first(asked.form, name).replace("\r\n", "\n") for name in _TEXTS}
+    return {name: first(request.form, name).replace("\r\n", "\n") for name in _TEXTS}
 
 
 def _stored(memory: JsonObject) -> dict[str, str]:
@@ -164,36 +164,36 @@ def _comparable(memory: JsonObject) -> dict[str, Any]:
     return {**stored, "tags": memory.get("tags", [])}
 
 
-def _version(asked: Asked) -> int | None:
-    version = first(asked.form, "version")
+def _version(request: PageRequest) -> int | None:
+    version = first(request.form, "version")
     return int(version) if version.isascii() and version.isdigit() and len(version) <= 9 else None
 
 
-def _deleted(asked: Asked) -> Redirect:
-    return Redirect(url("/", said="deleted", about=asked.id))
+def _deleted(request: PageRequest) -> Redirect:
+    return Redirect(url("/", said="deleted", about=request.id))
 
 
-def _back(asked: Asked, usually: str) -> str:
-    back = first(asked.form, "back")
+def _back(request: PageRequest, usually: str) -> str:
+    back = first(request.form, "back")
     return own_path(back) if back else usually
 
 
-def merge_form(asked: Asked) -> Page:
+def merge_form(request: PageRequest) -> Page:
     """The memories that were chosen, to be looked at before they are merged."""
-    ids = list(dict.fromkeys(asked.query.get("id", ())))[:50]
+    ids = list(dict.fromkeys(request.query.get("id", ())))[:50]
     if len(ids) < 2:
         raise InvalidInput("Choose at least two memories to merge.")
-    rows = [row(asked.ask("get", id=id), asked.zone) for id in ids]
+    rows = [row(request.ask("get", id=id), request.zone) for id in ids]
     return Page(template="merge.html", values={"rows": rows, "once": token_urlsafe(16)})
 
 
-def merge(asked: Asked) -> Reply:
+def merge(request: PageRequest) -> Reply:
     """Merge them; the same form twice makes one memory."""
-    merged = asked.ask(
+    merged = request.ask(
         "consolidate",
-        once=first(asked.form, "once") or None,
-        ids=asked.form.get("id", []),
-        preserve_originals=first(asked.form, "originals") == "keep",
+        once=first(request.form, "once") or None,
+        ids=request.form.get("id", []),
+        preserve_originals=first(request.form, "originals") == "keep",
     )
     return Redirect(url(memory_url(merged["id"]), said="merged"))
 
@@ -202,37 +202,37 @@ _RUNS: Final = 20
 """Imports on a page."""
 
 
-def imports_page(asked: Asked) -> Page:
+def imports_page(request: PageRequest) -> Page:
     """The imports, the latest first, a page at a time."""
-    given = first(asked.query, "offset")
+    given = first(request.query, "offset")
     offset = int(given) if given.isascii() and given.isdigit() and len(given) <= 9 else 0
-    page = asked.ask("list_imports", limit=_RUNS, offset=offset)
+    page = request.ask("list_imports", limit=_RUNS, offset=offset)
     following = offset + _RUNS
     values = {
-        "runs": [_import_shown(asked, run) for run in page["imports"]],
+        "runs": [_import_shown(request, run) for run in page["imports"]],
         "total": page["total"],
         "more": url("/console/imports", offset=following) if following < page["total"] else "",
     }
     return Page(template="imports.html", values=values)
 
 
-def undo_import_form(asked: Asked) -> Page:
+def undo_import_form(request: PageRequest) -> Page:
     """The page that says what an undo takes back, and the button that does it."""
-    return Page(template="undo_import.html", values={"id": asked.id, "undone": None})
+    return Page(template="undo_import.html", values={"id": request.id, "undone": None})
 
 
-def undo_import(asked: Asked) -> Page:
+def undo_import(request: PageRequest) -> Page:
     """Take an import back, and show what was left because it was changed since."""
-    undone: JsonObject = asked.ask("undo_import", id=asked.id)
-    return Page(template="undo_import.html", values={"id": asked.id, "undone": {"more": False, **undone}})
+    undone: JsonObject = request.ask("undo_import", id=request.id)
+    return Page(template="undo_import.html", values={"id": request.id, "undone": {"more": False, **undone}})
 
 
-def _import_shown(asked: Asked, run: JsonObject) -> dict[str, Any]:
+def _import_shown(request: PageRequest, run: JsonObject) -> dict[str, Any]:
     ended = run.get("undone_at") or run.get("finished_at")
     return {
         **{"formats": [], "episodes": 0, "kept": 0},
         **run,
-        "began": when(run["started_at"], asked.zone),
-        "ended": when(ended, asked.zone) if ended else "",
+        "began": when(run["started_at"], request.zone),
+        "ended": when(ended, request.zone) if ended else "",
         "path": f"/console/imports/{quote(run['id'], safe='')}/undo",
     }

@@ -15,7 +15,7 @@ from ...errors import InvalidInput, NotFound
 from ...model import JsonObject
 from ...ranking.choosing import AS_SURE
 from ...text.dates import from_zone
-from .rendering import Asked, Page, Row, badges, day_of, first, row, url, when, words
+from .rendering import Page, PageRequest, Row, badges, day_of, first, row, url, when, words
 
 ROWS: Final = 25
 HITS: Final = 20
@@ -26,32 +26,32 @@ _MOST_OFFSET: Final = 1000
 _CONDITIONS: Final = ("scope", "tag", "conversation", "day", "superseded")
 
 
-def home(asked: Asked) -> Page:
+def home(request: PageRequest) -> Page:
     """Search as one types, or without a query all memories, newest first; both by scope, tag, conversation and day."""
-    query = first(asked.query, "q").strip()
-    values = _hits(asked, query) if query else _newest(asked, "/", ROWS)
-    values |= {"q": query, "conditions": conditions(asked), "base": "/", "grouped": False}
-    if asked.fragment:
-        part = "rows.html" if first(asked.query, "part") == "rows" else "results_part.html"
+    query = first(request.query, "q").strip()
+    values = _hits(request, query) if query else _newest(request, "/", ROWS)
+    values |= {"q": query, "conditions": conditions(request), "base": "/", "grouped": False}
+    if request.fragment:
+        part = "rows.html" if first(request.query, "part") == "rows" else "results_part.html"
         return Page(template="home.html", part=part, values=values)
-    return Page(template="home.html", values={**values, **_facets(asked), "said": said(asked)})
+    return Page(template="home.html", values={**values, **_facets(request), "said": said(request)})
 
 
-def timeline(asked: Asked) -> Page:
+def timeline(request: PageRequest) -> Page:
     """All memories by day, newest first."""
-    until = first(asked.query, "until")
-    values = _newest(asked, "/console/timeline", DAYS, end=_end_of(asked, until) if until else None)
-    values |= {"until": until, "conditions": conditions(asked), "grouped": True}
+    until = first(request.query, "until")
+    values = _newest(request, "/console/timeline", DAYS, end=_end_of(request, until) if until else None)
+    values |= {"until": until, "conditions": conditions(request), "grouped": True}
     return Page(template="timeline.html", part="rows.html", values=values)
 
 
-def browse(asked: Asked) -> Page:
+def browse(request: PageRequest) -> Page:
     """The page of everything to look into: scopes, tags, conversations, days."""
-    newest = asked.ask("list", limit=_LOOKED_AT, include_superseded=True)
+    newest = request.ask("list", limit=_LOOKED_AT, include_superseded=True)
     memories = newest["memories"]
-    days = Counter(day_of(m["created_at"], asked.zone) for m in memories)
+    days = Counter(day_of(m["created_at"], request.zone) for m in memories)
     values = {
-        "scopes": asked.ask("list_scopes")["scopes"],
+        "scopes": request.ask("list_scopes")["scopes"],
         "tags": _most(tag for memory in memories for tag in memory.get("tags", ())),
         "conversations": _most(m["conversation_id"] for m in memories if m.get("conversation_id")),
         "days": sorted(days.items(), reverse=True)[:60],
@@ -62,45 +62,45 @@ def browse(asked: Asked) -> Page:
     return Page(template="browse.html", values=values)
 
 
-def trash(asked: Asked) -> Page:
+def trash(request: PageRequest) -> Page:
     """The memories that were deleted and can be restored, latest deletion first."""
-    offset = _number(first(asked.query, "offset"))
-    page = asked.ask("list", deleted=True, limit=ROWS, offset=offset)
-    rows = [row(memory, asked.zone) for memory in page["memories"]]
+    offset = _number(first(request.query, "offset"))
+    page = request.ask("list", deleted=True, limit=ROWS, offset=offset)
+    rows = [row(memory, request.zone) for memory in page["memories"]]
     more = url("/console/trash", offset=offset + ROWS) if offset + ROWS < page["total"] else None
     values = {
         "rows": rows,
         "total": page["total"],
         "more": more,
-        "said": said(asked),
-        "retention_days": asked.door.rules.retention.total_seconds() / 86400,
+        "said": said(request),
+        "retention_days": request.door.rules.retention.total_seconds() / 86400,
     }
     return Page(template="trash.html", part="trash_rows.html", values=values)
 
 
-def conditions(asked: Asked) -> dict[str, str]:
+def conditions(request: PageRequest) -> dict[str, str]:
     """The conditions that the address names."""
-    return {name: value for name in _CONDITIONS if (value := first(asked.query, name).strip())}
+    return {name: value for name in _CONDITIONS if (value := first(request.query, name).strip())}
 
 
-def said(asked: Asked) -> dict[str, str] | None:
+def said(request: PageRequest) -> dict[str, str] | None:
     """The report of what was just done, as the address of a redirect tells it: a word of ours, and an id."""
-    done = first(asked.query, "said")
-    return {"done": done, "id": first(asked.query, "about")[:64]} if done else None
+    done = first(request.query, "said")
+    return {"done": done, "id": first(request.query, "about")[:64]} if done else None
 
 
-def _hits(asked: Asked, query: str) -> JsonObject:
-    offset = _number(first(asked.query, "offset"))
-    given = _given(asked)
+def _hits(request: PageRequest, query: str) -> JsonObject:
+    offset = _number(first(request.query, "offset"))
+    given = _given(request)
     # A search at each key pressed says nothing of what matters to the user.
     given |= {"why": True, "related_only": True, "count_access": False}
-    found = asked.ask("search", query=query, limit=HITS, offset=offset, **given)
-    rows = [row(hit, asked.zone) for hit in found["results"]]
+    answer = request.ask("search", query=query, limit=HITS, offset=offset, **given)
+    rows = [row(hit, request.zone) for hit in answer["results"]]
     if not offset:
-        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in found["results"]])
+        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in answer["results"]])
     goes_on = len(rows) == HITS and offset + HITS <= _MOST_OFFSET
-    more = url("/", q=query, **conditions(asked), offset=offset + HITS) if goes_on else None
-    outcome = found["outcome"]
+    more = url("/", q=query, **conditions(request), offset=offset + HITS) if goes_on else None
+    outcome = answer["outcome"]
     at_least = f"{offset + len(rows)}{' or more' if goes_on else ''}"
     status = f"{at_least} {'memory' if at_least == '1' else 'memories'} found" if rows or offset else ""
     return {
@@ -120,18 +120,18 @@ def _in_degrees(rows: list[Row], confidence: list[float]) -> list[Row]:
     return [replace(each, begins_less_sure=place == first_unsure) for place, each in enumerate(rows)]
 
 
-def _newest(asked: Asked, base: str, limit: int, end: datetime | None = None) -> JsonObject:
+def _newest(request: PageRequest, base: str, limit: int, end: datetime | None = None) -> JsonObject:
     """A page of the list. Later pages leave out what was saved since the first one, so that nothing moves."""
-    offset = _number(first(asked.query, "offset"))
-    before = _moment(first(asked.query, "before"))
-    given = _given(asked)
+    offset = _number(first(request.query, "offset"))
+    before = _moment(first(request.query, "before"))
+    given = _given(request)
     ends = [each for each in (given.pop("created_before", None), before, end) if each is not None]
-    page = asked.ask("list", limit=limit, offset=offset, created_before=_text(min(ends)) if ends else None, **given)
+    page = request.ask("list", limit=limit, offset=offset, created_before=_text(min(ends)) if ends else None, **given)
     memories = page["memories"]
     if before is None and memories:
-        before = max(asked.now, datetime.fromisoformat(memories[0]["created_at"])) + timedelta(microseconds=1)
-    rows = [row(memory, asked.zone) for memory in memories]
-    kept = {**conditions(asked), "until": first(asked.query, "until"), "before": _text(before)}
+        before = max(request.now, datetime.fromisoformat(memories[0]["created_at"])) + timedelta(microseconds=1)
+    rows = [row(memory, request.zone) for memory in memories]
+    kept = {**conditions(request), "until": first(request.query, "until"), "before": _text(before)}
     goes_on = offset + limit < page["total"]
     more = url(base, **kept, offset=offset + limit, day_above=rows[-1].day if rows else "") if goes_on else None
     return {
@@ -141,13 +141,13 @@ def _newest(asked: Asked, base: str, limit: int, end: datetime | None = None) ->
         "status": f"{page['total']:,} {'memory' if page['total'] == 1 else 'memories'}",
         "degraded": "",
         "words": [],
-        "last_day": first(asked.query, "day_above"),
+        "last_day": first(request.query, "day_above"),
     }
 
 
-def _given(asked: Asked) -> dict[str, Any]:
+def _given(request: PageRequest) -> dict[str, Any]:
     """The conditions of the address as arguments of list and search."""
-    wanted = conditions(asked)
+    wanted = conditions(request)
     given: dict[str, Any] = {"include_superseded": True} if "superseded" in wanted else {}
     if "scope" in wanted:
         given["scope"] = wanted["scope"]
@@ -156,21 +156,21 @@ def _given(asked: Asked) -> dict[str, Any]:
     if "conversation" in wanted:
         given["of_conversation"] = wanted["conversation"]
     if "day" in wanted:
-        start = _end_of(asked, wanted["day"], days=0)
-        given |= {"created_after": start, "created_before": _end_of(asked, wanted["day"])}
+        start = _end_of(request, wanted["day"], days=0)
+        given |= {"created_after": start, "created_before": _end_of(request, wanted["day"])}
     return given
 
 
-def _end_of(asked: Asked, day: str, days: int = 1) -> datetime:
+def _end_of(request: PageRequest, day: str, days: int = 1) -> datetime:
     """The beginning of a day in the zone that is shown, so many days later. Raises InvalidInput."""
     try:
-        return from_zone(datetime.combine(date.fromisoformat(day) + timedelta(days=days), time()), asked.zone)
+        return from_zone(datetime.combine(date.fromisoformat(day) + timedelta(days=days), time()), request.zone)
     except (ValueError, OverflowError, OSError):
         raise InvalidInput("A day must be a date such as 2026-01-31.") from None
 
 
-def _facets(asked: Asked) -> JsonObject:
-    scopes = asked.ask("list_scopes")["scopes"]
+def _facets(request: PageRequest) -> JsonObject:
+    scopes = request.ask("list_scopes")["scopes"]
     return {"scopes": sorted(scopes, key=lambda scope: -scope["memories"])[:12]}
 
 
@@ -303,17 +303,17 @@ def _kept(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tuple[int,
 
 def _walked(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
     """The stretches in common on the way back from the ends of both sequences."""
-    found: list[tuple[int, int, int]] = []
+    answer: list[tuple[int, int, int]] = []
     for edits in range(len(trace) - 1, -1, -1):
         k = x - y
         before = trace[edits - 1] if edits else {1: 0}
         down = k == -edits or (k != edits and before.get(k - 1, -1) < before.get(k + 1, -1))
         begin = before[k + 1] if down else before[k - 1] + 1
         if x > begin:
-            found.append((begin, begin - k, x - begin))
+            answer.append((begin, begin - k, x - begin))
         x = begin if down else begin - 1
         y = x - (k + 1 if down else k - 1)
-    return found[::-1]
+    return answer[::-1]
 
 
 def _told(value: Any) -> str:
@@ -334,57 +334,57 @@ _SHOWN: Final = (
 _TIMES: Final = ("created_at", "updated_at", "occurred_at", "occurred_until", "expires_at", "imported_at", "deleted_at")
 
 
-def memory_page(asked: Asked) -> Page:
+def memory_page(request: PageRequest) -> Page:
     """One memory; a deleted one too, until it is purged. Raises NotFound."""
-    memory = asked.find("get", id=asked.id)
-    versions = _history(asked, memory)
+    memory = request.find("get", id=request.id)
+    versions = _history(request, memory)
     if memory is None:
         memory = versions[-1]["memory"]
     values: JsonObject = {
         "memory": memory,
-        "facts": _facts(asked, memory),
-        "badges": badges(memory, asked.zone),
+        "facts": _facts(request, memory),
+        "badges": badges(memory, request.zone),
         "metadata": json.dumps(memory["metadata"], ensure_ascii=False, indent=2) if memory.get("metadata") else "",
-        "versions": _changes(asked, versions),
+        "versions": _changes(request, versions),
         "more_versions": memory["version"] > _VERSIONS,
-        "superseded_by": _other(asked, memory.get("superseded_by")),
-        "supersedes": [other for id in memory.get("supersedes", ()) if (other := _other(asked, id))],
+        "superseded_by": _other(request, memory.get("superseded_by")),
+        "supersedes": [other for id in memory.get("supersedes", ()) if (other := _other(request, id))],
         "associations": [],
         "importance": None,
-        "said": said(asked),
-        "messages": [_message(asked, each) for each in memory.get("messages", ())],
+        "said": said(request),
+        "messages": [_message(request, each) for each in memory.get("messages", ())],
     }
     if "deleted_at" not in memory:
-        values["associations"] = asked.ask("associations", id=memory["id"], limit=20)["associations"]
-        values["importance"] = asked.ask("score", id=memory["id"])
+        values["associations"] = request.ask("associations", id=memory["id"], limit=20)["associations"]
+        values["importance"] = request.ask("score", id=memory["id"])
     return Page(template="memory.html", values=values)
 
 
-def _history(asked: Asked, memory: Mapping[str, Any] | None) -> list[Any]:
+def _history(request: PageRequest, memory: Mapping[str, Any] | None) -> list[Any]:
     """The latest versions, oldest first, the current one last."""
     after = 0 if memory is None else max(0, memory["version"] - 1 - _VERSIONS)
-    found: list[Any] = []
+    versions: list[Any] = []
     while True:
-        page = asked.find("history", id=asked.id, limit=1000, after=after)
+        page = request.find("history", id=request.id, limit=1000, after=after)
         if page is None:
             raise NotFound("There is no memory with this id: it never existed, has expired, or was forgotten.")
-        found = [*found, *page["revisions"]][-_VERSIONS - 1 :]
+        versions = [*versions, *page["revisions"]][-_VERSIONS - 1 :]
         if page.get("next") is None:
-            return found
+            return versions
         after = page["next"]
 
 
-def _changes(asked: Asked, versions: list[Any]) -> list[JsonObject]:
+def _changes(request: PageRequest, versions: list[Any]) -> list[JsonObject]:
     """Each version beside the one before it, newest first."""
-    found = []
+    changes = []
     steps = STEPS // len(versions)
     for number, version in enumerate(versions):
         memory = version["memory"]
         before = versions[number - 1] if number else None
-        found.append(
+        changes.append(
             {
                 "version": memory["version"],
-                "time": when(memory["updated_at"], asked.zone),
+                "time": when(memory["updated_at"], request.zone),
                 "at": memory["updated_at"],
                 "by": (before or {}).get("replaced_by") or memory.get("updated_by") or memory.get("agent_id"),
                 "pieces": difference(before["memory"]["content"], memory["content"], steps) if before else [],
@@ -393,15 +393,15 @@ def _changes(asked: Asked, versions: list[Any]) -> list[JsonObject]:
                 "first": memory["content"] if before is None else "",
             }
         )
-    return found[::-1]
+    return changes[::-1]
 
 
-def _facts(asked: Asked, memory: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _facts(request: PageRequest, memory: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """The facts about a memory: name, value, and for times the exact one."""
     same = {"updated_at"} if memory["version"] == 1 else set()
     if memory.get("updated_by") == memory.get("agent_id"):
         same.add("updated_by")
-    times = [(name, when(memory[name], asked.zone), memory[name]) for name in _TIMES if memory.get(name)]
+    times = [(name, when(memory[name], request.zone), memory[name]) for name in _TIMES if memory.get(name)]
     rest = [(name, _shortly(memory[name]), "") for name in _SHOWN if memory.get(name) is not None]
     return [
         (_LABELS.get(name, name.replace("_", " ").capitalize()), value, at)
@@ -429,17 +429,17 @@ def _shortly(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def _other(asked: Asked, id: str | None) -> Row | None:
-    memory = asked.find("get", id=id) if id else None
-    return row(memory, asked.zone) if memory else None
+def _other(request: PageRequest, id: str | None) -> Row | None:
+    memory = request.find("get", id=id) if id else None
+    return row(memory, request.zone) if memory else None
 
 
-def _message(asked: Asked, message: Mapping[str, Any]) -> JsonObject:
+def _message(request: PageRequest, message: Mapping[str, Any]) -> JsonObject:
     at = message.get("time")
     return {
         "who": message.get("speaker") or message["role"],
         "role": message["role"],
         "text": message["content"],
         "at": at,
-        "time": when(at, asked.zone) if at else "",
+        "time": when(at, request.zone) if at else "",
     }

@@ -33,7 +33,7 @@ Fields = Mapping[str, list[str]]
 
 
 @frozen
-class Asked:
+class PageRequest:
     """One request of somebody who is known. `fragment` is true where htmx asks for a part of a page. `timezone` is a
     zone that there is, which the browser named."""
 
@@ -134,12 +134,12 @@ def bar(share: float, kind: str, most: float = 1.0) -> Markup:
 
 def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The parts of a hit's score: meaning and words from 0 to 1, then what ranking rules added or took."""
-    told = hit["why"]
+    reasons = hit["why"]
     parts = [
-        {"name": "Meaning", "kind": "meaning", "share": told["semantic"], "value": f"{told['semantic']:.2f}"},
-        {"name": "Words", "kind": "words", "share": told["keyword"], "value": f"{told['keyword']:.2f}"},
+        {"name": "Meaning", "kind": "meaning", "share": reasons["semantic"], "value": f"{reasons['semantic']:.2f}"},
+        {"name": "Words", "kind": "words", "share": reasons["keyword"], "value": f"{reasons['keyword']:.2f}"},
     ]
-    for name, added in sorted((told.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
+    for name, added in sorted((reasons.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
         if abs(added) >= 0.005:
             shown = name.replace("_", " ").capitalize()
             kind = "gain" if added > 0 else "loss"
@@ -158,7 +158,7 @@ _LEAST: Final = 3
 """Characters of a Latin word of the query that is marked in a result: shorter ones begin too many others."""
 
 
-def shown(value: object) -> Markup:
+def visible_text(value: object) -> Markup:
     """Text as HTML in a direction of its own, with a visible mark for each hidden character."""
     return Markup("<bdi>{}</bdi>").format(_marked(str(value).replace("\r\n", "\n")))
 
@@ -168,13 +168,13 @@ def plain(value: object) -> str:
     return _HIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(value))
 
 
-def lit(value: str, words: Sequence[str]) -> Markup:
-    """Text as `shown`, with the query's words marked."""
+def highlight(value: str, words: Sequence[str]) -> Markup:
+    """Text as `visible_text`, with the query's words marked."""
     wanted = sorted({word for word in words if len(word) >= _LEAST or not word.isascii()}, key=len, reverse=True)
     if not wanted:
-        return shown(value)
-    found = re.compile(r"\b(" + "|".join(map(re.escape, wanted)) + ")", re.IGNORECASE)
-    parts = found.split(value)
+        return visible_text(value)
+    pattern = re.compile(r"\b(" + "|".join(map(re.escape, wanted)) + ")", re.IGNORECASE)
+    parts = pattern.split(value)
     pieces = [Markup("<mark>{}</mark>").format(_marked(p)) if i % 2 else _marked(p) for i, p in enumerate(parts)]
     return Markup("<bdi>{}</bdi>").format(Markup("").join(pieces))
 
@@ -252,18 +252,18 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
 
 def badges(memory: Mapping[str, Any], zone: tzinfo | None) -> list[tuple[str, str]]:
     """Short labels, each with what it means."""
-    found = []
+    labels = []
     if memory.get("pinned"):
-        found.append(("pinned", "It never fades, and deleting by criteria skips it."))
+        labels.append(("pinned", "It never fades, and deleting by criteria skips it."))
     if memory.get("messages"):
-        found.append(("episode", "Made from a conversation."))
+        labels.append(("episode", "Made from a conversation."))
     if memory.get("superseded_by"):
-        found.append(("superseded", "A newer memory replaced it; searches leave it out."))
+        labels.append(("superseded", "A newer memory replaced it; searches leave it out."))
     if memory.get("untrusted"):
-        found.append(("untrusted", "An untrusted agent wrote it."))
+        labels.append(("untrusted", "An untrusted agent wrote it."))
     if memory.get("expires_at"):
-        found.append(("expires", f"It expires at {when(memory['expires_at'], zone)}."))
-    return found
+        labels.append(("expires", f"It expires at {when(memory['expires_at'], zone)}."))
+    return labels
 
 
 def when(moment: str, zone: tzinfo | None) -> str:
@@ -293,13 +293,13 @@ class StaticFile:
 
 @cache
 def static_files() -> dict[str, StaticFile]:
-    found = {}
+    files = {}
     for path in sorted((_HERE / "static").iterdir()):
         if path.suffix in _MEDIA:
             content = path.read_bytes()
             digest = sha256(content).hexdigest()[:12]
-            found[path.name] = StaticFile(_MEDIA[path.suffix], content, digest, gzip.compress(content, mtime=0))
-    return found
+            files[path.name] = StaticFile(_MEDIA[path.suffix], content, digest, gzip.compress(content, mtime=0))
+    return files
 
 
 def static_url(name: str) -> str:
@@ -331,7 +331,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(shown=shown, plain=plain, lit=lit, number="{:,}".format)
+    environment.filters.update(shown=visible_text, plain=plain, lit=highlight, number="{:,}".format)
     environment.globals.update(
         without=_without,
         static_url=static_url,

@@ -17,10 +17,10 @@ from ..http import FAULT
 from . import changing, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
-from .rendering import STATIC, Asked, Fields, Redirect, Reply, first, own_path, static_answer
+from .rendering import STATIC, Fields, PageRequest, Redirect, Reply, first, own_path, static_answer
 from .sessions import Sessions, SignInNeeded, set_cookies
 
-Handler = Callable[[Asked], Reply]
+Handler = Callable[[PageRequest], Reply]
 
 _FORM: Final = Bounds(size=512 * 1024, values=4096)
 """A memory of 32 KiB, each of its characters escaped, and what stands beside it."""
@@ -120,7 +120,7 @@ def _answered(console: Console, request: Request, handler: Handler, caller: Call
     form: Fields = {}
     try:
         form = fields(bytes(body))
-        asked = Asked(
+        page_request = PageRequest(
             door=console.door,
             caller=caller,
             id=request.path_params.get("id", ""),
@@ -129,10 +129,10 @@ def _answered(console: Console, request: Request, handler: Handler, caller: Call
             fragment=is_fragment(request),
             timezone=timezone_of(request),
         )
-        reply = handler(asked)
+        reply = handler(page_request)
         if isinstance(reply, Redirect):
             return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
-        return respond(console, request, reply, writes=asked.writes)
+        return respond(console, request, reply, writes=page_request.writes)
     except SteeltrapError as error:
         return refused(console, request, error, form)
     except Exception as fault:

@@ -23,7 +23,7 @@ from ...model import Caller
 from ..auth.api_keys import ApiKeys
 from ..auth.identity import Identity, Scope, one_header
 from . import changing
-from .rendering import Asked, Fields, Page, Redirect, Reply, first, own_path, url
+from .rendering import Fields, Page, PageRequest, Redirect, Reply, first, own_path, url
 
 HOURS: Final = 12
 _LIFE: Final = timedelta(hours=HOURS)
@@ -54,14 +54,14 @@ class Sessions:
 
     def begin(self, key: str) -> str | None:
         """The cookie's value for the holder of a key, None for a key that isn't accepted. Raises Unavailable."""
-        found = self.keys.find(key)
-        if found is None:
+        api_key = self.keys.find(key)
+        if api_key is None:
             return None
         try:
-            self.keys.holder(found.id, {"headers": ()})
+            self.keys.holder(api_key.id, {"headers": ()})
         except TokenRefused:
             return None
-        session = _Session(found.id, int((self.now() + _LIFE).timestamp()), secrets.token_hex(16))
+        session = _Session(api_key.id, int((self.now() + _LIFE).timestamp()), secrets.token_hex(16))
         return f"{session}.{self._signature(session)}"
 
     def caller(self, scope: Scope) -> Caller | None:
@@ -94,10 +94,10 @@ class Sessions:
 
     def _signed(self, cookies: Iterable[str]) -> list["_Session"]:
         """The sessions of the cookies that were made here, whether or not they have ended."""
-        found = map(_session, cookies)
+        sessions = map(_session, cookies)
         return [
             session
-            for session, signature in filter(None, found)
+            for session, signature in filter(None, sessions)
             if hmac.compare_digest(signature.encode(), self._signature(session).encode())
         ]
 
@@ -128,8 +128,8 @@ class _Session(NamedTuple):
 
 def _session(cookie: str) -> tuple[_Session, str] | None:
     """The content of a cookie, and its signature; None for what is none of ours."""
-    found = _COOKIE.fullmatch(cookie)
-    return (_Session(found[1], int(found[2]), found[3]), found[4]) if found else None
+    match = _COOKIE.fullmatch(cookie)
+    return (_Session(match[1], int(match[2]), match[3]), match[4]) if match else None
 
 
 def set_cookies(value: str, *, secure: bool) -> tuple[str, str]:
@@ -232,8 +232,8 @@ def sign_in(door: Door, sessions: Sessions, form: Fields) -> tuple[str | None, R
     if resumed is None:
         return cookie, Redirect(own_path(first(form, "next") or "/"))
     kept = {name: form[name] for name in _KEPT if name in form}
-    asked = Asked(door=door, caller=caller, id=resumed[1] or "", form=kept)
-    return cookie, changing.edit_form(asked) if resumed[1] else changing.new_form(asked)
+    request = PageRequest(door=door, caller=caller, id=resumed[1] or "", form=kept)
+    return cookie, changing.edit_form(request) if resumed[1] else changing.new_form(request)
 
 
 def _again(form: Fields, error: str) -> Page:

@@ -22,7 +22,7 @@ from ...text.dates import day_text
 from ..asgi.admission import Admission
 from ..http import FAULT, compact
 from .answering import SECURITY, Console, check_origin, refused, respond, timezone_of
-from .rendering import Asked, Page
+from .rendering import Page, PageRequest
 from .uploads import Upload, receive
 
 LINES: Final = "application/x-ndjson"
@@ -93,7 +93,7 @@ class Progress:
         return Page(template="transfer.html", part="imported.html", values={"result": result})
 
 
-def transfer_page(asked: Asked) -> Page:
+def transfer_page(request: PageRequest) -> Page:
     return Page(template="transfer.html", values={"result": None})
 
 
@@ -113,7 +113,7 @@ async def import_(console: Console, admission: Admission, request: Request) -> R
                 deadline = Deadline.after(_IMPORT_SECONDS, console.door.clock)
                 progress = Progress(upload.name, deadline, scope=upload.scope)
                 async with known.place() as place:
-                    zone = Asked(door=console.door, caller=known.caller, timezone=timezone_of(request)).zone
+                    zone = PageRequest(door=console.door, caller=known.caller, timezone=timezone_of(request)).zone
                     working = place.start(partial(_run, console, known.caller, upload, progress, zone))
             except BaseException:
                 upload.close()
@@ -139,8 +139,8 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
     """All memories as a file of records, one per line. What fails halfway ends the download as broken."""
     try:
         async with admission.turn(request.scope) as known:
-            asked = Asked(door=console.door, caller=known.caller, timezone=timezone_of(request))
-            page = await known.run(partial(_export_page, asked, None))
+            page_request = PageRequest(door=console.door, caller=known.caller, timezone=timezone_of(request))
+            page = await known.run(partial(_export_page, page_request, None))
     except SteeltrapError as error:
         return refused(console, request, error)
 
@@ -151,17 +151,17 @@ async def export(console: Console, admission: Admission, request: Request) -> Re
             if following is None:
                 return
             async with admission.turn(request.scope) as known:
-                text, following = await known.run(partial(_export_page, asked, following))
+                text, following = await known.run(partial(_export_page, page_request, following))
 
-    name = f"steeltrap-{day_text(asked.now, asked.zone)}.jsonl"
+    name = f"steeltrap-{day_text(page_request.now, page_request.zone)}.jsonl"
     headers = {**SECURITY, "Cache-Control": "no-store", "Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(lines(), headers=headers, media_type=LINES)
 
 
-def _export_page(asked: Asked, after: str | None) -> tuple[str, str | None]:
+def _export_page(request: PageRequest, after: str | None) -> tuple[str, str | None]:
     """The lines of a page, made in its thread, and where the next one begins."""
-    found = asked.ask("export", limit=_PAGE, after=after)
-    return "".join(f"{compact(record)}\n" for record in found["records"]), found.get("next")
+    page = request.ask("export", limit=_PAGE, after=after)
+    return "".join(f"{compact(record)}\n" for record in page["records"]), page.get("next")
 
 
 class _ProgressLines(StreamingResponse):

@@ -25,7 +25,7 @@ from ...toolsets.agent.lines import ID_TOKENS, shown, shown_to
 from ...toolsets.agent.recalling import in_degrees
 from . import sessions
 from .command import log
-from .sessions import Asked, Session, blocks, has_more
+from .sessions import HookEvent, Session, blocks, has_more
 
 _AT_ONCE: Final = 50
 """Messages of one call: all of them are kept, or none."""
@@ -133,10 +133,10 @@ def for_prompt(door: Door, caller: Caller, session: Session, prompt: str, timezo
     if not query:
         return Offer()
     call = _call_in(door, caller, session, timezone)
-    asked = Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="likely")
-    found = searching.search(call, asked)
-    found.check_answered()
-    return _offer(call, session, found.hits, query, TOKENS)
+    search = Search(query=query, limit=_RESULTS, filter=shown_to(call), precision="likely")
+    outcome = searching.search(call, search)
+    outcome.check_answered()
+    return _offer(call, session, outcome.hits, query, TOKENS)
 
 
 def for_start(door: Door, caller: Caller, session: Session, timezone: str | None = None) -> Offer:
@@ -181,7 +181,7 @@ def answer(
     user: str,
     data: Path,
     event: str,
-    asked: Any,
+    question: Any,
     *,
     tell: Callable[[dict[str, Any]], None] = lambda _: None,
     now: Callable[[], float] = time.monotonic,
@@ -192,26 +192,26 @@ def answer(
     Where what was said can't be kept, that is a line in the log, and what was recalled is answered all the same.
     Raises SteeltrapError, OSError.
     """
-    if not isinstance(asked, dict) or not isinstance(asked.get("input"), dict):
+    if not isinstance(question, dict) or not isinstance(question.get("input"), dict):
         raise InvalidInput("a hook is asked by an object with `input`, the client's own JSON.")
-    read = sessions.read_event(
-        event, asked["input"], client=asked.get("client"), folder=str(asked.get("folder") or ".")
+    hook = sessions.read_event(
+        event, question["input"], client=question.get("client"), folder=str(question.get("folder") or ".")
     )
-    caller = Caller(UserRef(user), read.client)
-    session = sessions.of(data, read)
-    if read.fresh and session.offered:
+    caller = Caller(UserRef(user), hook.client)
+    session = sessions.of(data, hook)
+    if hook.fresh and session.offered:
         session.note(forgot=True)
     offer = Offer()
-    timezone = _timezone(asked.get("timezone"))
+    timezone = _timezone(question.get("timezone"))
     if event == "session-start":
         _look_after_others(door, caller, data, session, now)
         offer = for_start(door, caller, session, timezone)
     elif event == "prompt":
-        offer = for_prompt(door, caller, session, read.prompt, timezone)
-    text = sessions.form(read, offer.text)
+        offer = for_prompt(door, caller, session, hook.prompt, timezone)
+    text = sessions.form(hook, offer.text)
     answered = {"print": text, "file": session.path.name, "offered": list(offer.ids) if text else []}
     tell(answered)
-    _keep(door, caller, data, session, read, now)
+    _keep(door, caller, data, session, hook, now)
     return answered
 
 
@@ -220,16 +220,16 @@ def _timezone(name: object) -> str | None:
     return name if isinstance(name, str) and zone_of(name) is not None else None
 
 
-def _keep(door: Door, caller: Caller, data: Path, session: Session, asked: Asked, now: Callable[[], float]) -> None:
+def _keep(door: Door, caller: Caller, data: Path, session: Session, hook: HookEvent, now: Callable[[], float]) -> None:
     end = now() + _KEEP_SECONDS
     try:
-        for error in keep(door, caller, session, asked.said, ended=asked.ended, stopped=lambda: now() > end):
-            log(str(data), asked.event, f"a message was not kept ({error.code}).")
+        for error in keep(door, caller, session, hook.said, ended=hook.ended, stopped=lambda: now() > end):
+            log(str(data), hook.event, f"a message was not kept ({error.code}).")
     except FileNotFoundError as error:
-        if asked.event not in ("session-start", "prompt"):  # before the first answer, there may be no file yet
-            log(str(data), asked.event, f"the transcript can't be read: {_sentence(error)}")
+        if hook.event not in ("session-start", "prompt"):  # before the first answer, there may be no file yet
+            log(str(data), hook.event, f"the transcript can't be read: {_sentence(error)}")
     except Exception as error:  # whatever a transcript holds, what was recalled is answered
-        log(str(data), asked.event, f"what was said was not kept: {_sentence(error)}")
+        log(str(data), hook.event, f"what was said was not kept: {_sentence(error)}")
 
 
 def _look_after_others(door: Door, caller: Caller, data: Path, session: Session, now: Callable[[], float]) -> None:
@@ -259,13 +259,13 @@ def _sentence(error: Exception) -> str:
     return error.message if isinstance(error, SteeltrapError) else f"{type(error).__name__}: {error}"
 
 
-def answer_alone(folder: str, event: str, asked: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
+def answer_alone(folder: str, event: str, question: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
     """Answer an event by the store in a data folder; `tell` is given the answer as soon as there is one. Raises
     SteeltrapError, OSError."""
     logging.getLogger("steeltrap").addHandler(logging.NullHandler())
     settings = read_settings(data=Path(folder))
     door = runtime.open_door(settings)
     try:
-        answer(door, settings.user, settings.data, event, asked, tell=tell)
+        answer(door, settings.user, settings.data, event, question, tell=tell)
     finally:
         door.store.close()

@@ -181,13 +181,13 @@ def work(event: str, client: str | None, folder: str, out: int) -> NoReturn:
 def _answer(event: str, client: str | None, folder: str, out: int) -> None:
     if not event:
         raise GaveUp("unknown event or option; see `steeltrap hook --help`.")
-    asked = {"client": client, "folder": _working_folder(), "input": _read_input(), "timezone": _timezone()}
+    question = {"client": client, "folder": _working_folder(), "input": _read_input(), "timezone": _timezone()}
 
     def tell(answer: Answer) -> None:
         _write_all(out, json.dumps(answer).encode() + b"\n")
 
     try:
-        tell(ask(folder, event, asked))
+        tell(ask(folder, event, question))
     except NoServer:
         import gc
 
@@ -195,7 +195,7 @@ def _answer(event: str, client: str | None, folder: str, out: int) -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes longer than they would save
         from .answering import answer_alone
 
-        answer_alone(folder, event, asked, tell)
+        answer_alone(folder, event, question, tell)
 
 
 def _timezone() -> str | None:

@@ -54,8 +54,8 @@ def proof(token: str, challenge: str, host: str, port: int) -> str:
     """
     import hmac  # most hooks find no server, and this takes 5 ms to import
 
-    asked = f"steeltrap hooks 1\n{host}\n{port}\n{challenge}"
-    return hmac.digest(token.encode(), asked.encode(errors="surrogatepass"), "sha256").hex()
+    question = f"steeltrap hooks 1\n{host}\n{port}\n{challenge}"
+    return hmac.digest(token.encode(), question.encode(errors="surrogatepass"), "sha256").hex()
 
 
 def is_loopback(host: str) -> bool:
@@ -98,20 +98,20 @@ def read(folder: str) -> RunningServer | None:
     try:
         with open_regular(path) as file:
             content = file.read(_MAX_BYTES) if _is_own(os.fstat(file.fileno())) else b""
-        found = RunningServer(**json.loads(content))
+        running = RunningServer(**json.loads(content))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     kinds = RunningServer.__annotations__
-    if not all(type(getattr(found, name)) is kind for name, kind in kinds.items()):
+    if not all(type(getattr(running, name)) is kind for name, kind in kinds.items()):
         return None
-    return found if is_loopback(found.host) and 0 < found.port < 65536 and len(found.token) >= 32 else None
+    return running if is_loopback(running.host) and 0 < running.port < 65536 and len(running.token) >= 32 else None
 
 
-def _is_own(found: os.stat_result) -> bool:
+def _is_own(running: os.stat_result) -> bool:
     """Whether a file is this user's, and nobody else can read or write it."""
     if sys.platform == "win32":
         return True
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return running.st_uid == os.geteuid() and not running.st_mode & 0o077
 
 
 def is_running(server: RunningServer) -> bool:
@@ -146,7 +146,7 @@ class GaveUp(Exception):
     """The hook can't do its work. The message says why."""
 
 
-def ask(folder: str, event: str, asked: Answer) -> Answer:
+def ask(folder: str, event: str, question: Answer) -> Answer:
     """The answer of the folder's server. Raises NoServer, and GaveUp where it doesn't answer in time or refuses."""
     server = read(folder)
     if server is None or not is_running(server):
@@ -163,7 +163,7 @@ def ask(folder: str, event: str, asked: Answer) -> Answer:
         head = f"Authorization: Bearer {server.token}\r\nContent-Type: application/json\r\n"
         try:
             status, body = _exchange(
-                connection, server, f"POST /hooks/{event}", SERVER_SECONDS, head, json.dumps(asked).encode()
+                connection, server, f"POST /hooks/{event}", SERVER_SECONDS, head, json.dumps(question).encode()
             )
         except TimeoutError:
             raise GaveUp(f"the server did not answer within {SERVER_SECONDS:g} s.") from None

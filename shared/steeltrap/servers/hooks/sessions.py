@@ -39,7 +39,7 @@ _MAX_ID: Final = 512
 
 
 @frozen
-class Asked:
+class HookEvent:
     """A hook's question: which session of which client, where, and what the client says of it.
 
     `transcript` is the file that the client keeps of the session. `said` are messages that came with the event itself,
@@ -57,7 +57,7 @@ class Asked:
     fresh: bool = False
 
 
-def read_event(event: str, given: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> Asked:
+def read_event(event: str, given: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> HookEvent:
     """The question of an event's JSON. `folder` is where the hook runs. Raises InvalidInput."""
     known = _client(given, client)
     session = _text(given, "session_id") or _text(given, "conversation_id")
@@ -65,7 +65,7 @@ def read_event(event: str, given: Mapping[str, Any], *, client: str | None = Non
         raise InvalidInput("the event names no session.")
     name = _text(given, "hook_event_name").lower()
     transcript = _text(given, "transcript_path")
-    return Asked(
+    return HookEvent(
         event=event,
         client=known,
         session=session,
@@ -78,14 +78,14 @@ def read_event(event: str, given: Mapping[str, Any], *, client: str | None = Non
     )
 
 
-def form(asked: Asked, text: str) -> str:
+def form(hook: HookEvent, text: str) -> str:
     """The form that the client reads to add a text to its context; nothing for no text, and where it takes none."""
-    if not text or asked.event not in _NAMES:
+    if not text or hook.event not in _NAMES:
         return ""
-    if asked.client == "cursor":
-        proceed = {"continue": True} if asked.event == "prompt" else {}
+    if hook.client == "cursor":
+        proceed = {"continue": True} if hook.event == "prompt" else {}
         return json.dumps({**proceed, "additional_context": text})
-    return json.dumps({"hookSpecificOutput": {"hookEventName": _NAMES[asked.event], "additionalContext": text}})
+    return json.dumps({"hookSpecificOutput": {"hookEventName": _NAMES[hook.event], "additionalContext": text}})
 
 
 def _client(given: Mapping[str, Any], named: str | None) -> Client:
@@ -110,14 +110,14 @@ def _folder(given: Mapping[str, Any], fallback: str) -> Path:
 
 def _said(given: Mapping[str, Any], client: Client) -> tuple[Said, ...]:
     """The messages in the event's own fields, under ids that the transcript's own agree with, or that replace it."""
-    asked, answered = cleaned(_text(given, "prompt")), cleaned(_text(given, "last_assistant_message"))
+    prompt, answered = cleaned(_text(given, "prompt")), cleaned(_text(given, "last_assistant_message"))
     said: list[Said] = []
     if client == "codex" and (turn := _text(given, "turn_id")):
-        said += [Said(id=codex.asked(turn), role="user", content=asked)] if asked else []
+        said += [Said(id=codex.asked(turn), role="user", content=prompt)] if prompt else []
         said += [Said(id=codex.answered(turn), role="assistant", content=answered)] if answered else []
     if client == "cursor" and not given.get("transcript_path") and (turn := _text(given, "generation_id")):
         answered = cleaned(_text(given, "text"))
-        for role, text in (("user", asked), ("assistant", answered)):
+        for role, text in (("user", prompt), ("assistant", answered)):
             said += [Said(id=f"{turn}-{cursor.digest(text)}", role=role, content=text)] if text else []  # type: ignore[arg-type]
     return tuple(said)
 
@@ -180,17 +180,17 @@ class Session:
             self.offered.update(id for id in offered if isinstance(id, str))
 
 
-def of(data: Path, asked: Asked) -> Session:
+def of(data: Path, hook: HookEvent) -> Session:
     """The session of an event, which goes on by it, or begins: in the project of the folder that it begins in."""
-    name = sha256(json.dumps([asked.client, asked.session]).encode()).hexdigest()[:32]
+    name = sha256(json.dumps([hook.client, hook.session]).encode()).hexdigest()[:32]
     session = _read(data / FOLDER / f"{name}.jsonl")
     if not session.id:
-        project = project_of(asked.folder)
+        project = project_of(hook.folder)
         scope, shown = (NO_PROJECT, None) if project is None else project
         session.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        session.note(id=asked.session, client=asked.client, scope=scope, project=shown)
-    if asked.transcript is not None and str(asked.transcript) != session.transcript:
-        session.note(transcript=str(asked.transcript), offset=0, line=0)
+        session.note(id=hook.session, client=hook.client, scope=scope, project=shown)
+    if hook.transcript is not None and str(hook.transcript) != session.transcript:
+        session.note(transcript=str(hook.transcript), offset=0, line=0)
     if session.ended:
         session.note(ended=False)
     return session

@@ -62,8 +62,8 @@ def run(plan: Plan, port: int, *, show: Callable[[Sequence[str]], None]) -> None
     raise_descriptor_limit()
     with listen(plan.host, port) as listener:
         log_to_stderr(plan.settings.log, format=plan.settings.log_format, serving=True)
-        address, its_port = listener.getsockname()[:2]
-        running = server_file.of_this_process(address, its_port, plan.settings.user)
+        address, bound_port = listener.getsockname()[:2]
+        running = server_file.of_this_process(address, bound_port, plan.settings.user)
         plan = replace(plan, hooks=running)
         announce = partial(_announce, listener, plan, known_by, show)
         if plan.workers == 1:
@@ -150,7 +150,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
         on_close=ending.close,
         pages=_console(door, settings, known_by),
     )
-    it = create_server(
+    server = create_server(
         RequestLog(app, metrics.answered) if metrics else RequestLog(app),
         Limits(connections=min(_MOST_CONNECTIONS, descriptors // 4)),
         serves=serves,
@@ -161,7 +161,7 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     _load_embedder(door)
     share_interpreter()
     try:
-        it.run(sockets=[listener])
+        server.run(sockets=[listener])
     finally:
         ending.close()
         door.store.close()

@@ -50,7 +50,7 @@ def supervise(
         try:
             workers += [_Worker(work, arguments) for _ in range(count)]
             for worker in workers:
-                if stop in wait([stop, worker.told]):
+                if stop in wait([stop, worker.ready]):
                     return
                 if not worker.serves():
                     if wait([stop], _PAUSE_SECONDS):
@@ -72,20 +72,20 @@ def supervise(
 
 
 class _Worker:
-    """A process that does the work. `told` is readable once it serves, or has died."""
+    """A process that does the work. `ready` is readable once it serves, or has died."""
 
     def __init__(self, work: Work, arguments: Sequence[Any]) -> None:
-        self.told, telling = _spawn.Pipe(duplex=False)
+        self.ready, telling = _spawn.Pipe(duplex=False)
         self.process = _spawn.Process(target=_run, args=(work, arguments, telling))
         with _without_ctrl_c():
             self.process.start()
-        telling.close()  # or `told` would never learn of a death
+        telling.close()  # or `ready` would never learn of a death
         self._served = False
 
     def serves(self) -> bool:
         """Whether it has come to serve."""
         with suppress(EOFError):
-            self._served = self._served or (self.told.poll() and self.told.recv())
+            self._served = self._served or (self.ready.poll() and self.ready.recv())
         return self._served
 
     @property
