@@ -303,17 +303,17 @@ def _kept(a: Sequence[str], b: Sequence[str], budget: Budget) -> list[tuple[int,
 
 def _walked(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
     """The stretches in common on the way back from the ends of both sequences."""
-    answer: list[tuple[int, int, int]] = []
+    stretches: list[tuple[int, int, int]] = []
     for edits in range(len(trace) - 1, -1, -1):
         k = x - y
         before = trace[edits - 1] if edits else {1: 0}
         down = k == -edits or (k != edits and before.get(k - 1, -1) < before.get(k + 1, -1))
         begin = before[k + 1] if down else before[k - 1] + 1
         if x > begin:
-            answer.append((begin, begin - k, x - begin))
+            stretches.append((begin, begin - k, x - begin))
         x = begin if down else begin - 1
         y = x - (k + 1 if down else k - 1)
-    return answer[::-1]
+    return stretches[::-1]
 
 
 def _told(value: Any) -> str:
