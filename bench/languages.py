@@ -24,7 +24,8 @@ from .stores import Store
 
 OWN: Final = Path(__file__).with_name("languages.jsonl")
 
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile("[\\w\u064b-\u0652\u0900-\u0963]+")
+"""With the vowel signs of Arabic and Hindi, which are no letters."""
 _SPACELESS: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ARABIC_PREFIX: Final = re.compile("^[وفبكل]?ال(?=..)|^لل(?=..)")
 _SAME_START: Final = 5
@@ -85,9 +86,9 @@ FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = {
 GRAMMAR_PAIRS: Final = frozenset(
     """아요 어요 여요 해요 예요 이에 에요 니다 습니 입니 합니 나요 까요 지요 는다 에서 에게 한테 으로
     부터 까지 하고 하는 있는 있다 있나 있어 하지 해야 했다 했어 이야 어디 언제 누구 무엇 우리 나는
-    저는 내가 있지""".split()
+    저는 내가 있지 我们 什么""".split()
 )
-"""Pairs of Korean characters that are grammar."""
+"""Pairs of Korean and Chinese characters that are grammar."""
 
 
 def measure(path: Path, store: Store = Store.SQLITE, *, embedder: str | None = None) -> dict[str, dict[str, Any]]:
