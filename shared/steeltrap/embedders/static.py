@@ -19,6 +19,7 @@ from ..errors import Unavailable
 from ..model import Embedding
 from ..text.words import fold_case, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
+from .languages import Languages
 from .vectors import out_of_time, placed, worded
 
 if TYPE_CHECKING:
@@ -217,8 +218,9 @@ _MOSTLY: Final = 0.75
 """The share of a text's words that must be in the lexicon for a gloss, those left out that English has too. French and
 Dutch have fewer in common with Spanish and German, and a half-glossed text means less than the text."""
 
-_KNOWN_JAPANESE: Final = 0.1
-"""The share of its hash that Japanese keeps beside its row: so the same words still find each other best."""
+_KNOWN: Final = 0.1
+"""The share of its hash that a word of another script keeps beside its row: so the same words still find each other
+best."""
 
 
 class StaticEmbedder:
@@ -287,24 +289,26 @@ class _Model:
         table: "NDArray[np.int8]",
         weights: "dict[str, NDArray[np.float32]]",
         lexicon: Lexicon,
+        languages: Languages,
     ) -> None:
         self._tokenizer = tokenizer
         self._table = table
         self._weights = weights
         self._lexicon = lexicon
+        self._languages = languages
         self._of_word = lru_cache(_WORDS_KEPT)(self._looked_up)
         self._size = len(table)
 
     def vector(self, text: str, purpose: Literal["document", "query"]) -> Embedding:
         import numpy as np
 
-        found, places = self._split(text)
+        found, places, language = self._split(text)
         # Sorted, because a sum of floats depends on its order.
         pieces = np.array(sorted(found - {_UNKNOWN}), np.intp)
         # Not BLAS, whose sum for one text may depend on how many threads it takes.
         total: NDArray[np.float32] = np.einsum("i,ij->j", self._weights[purpose][pieces], self._table[pieces])
         if places:
-            total += self._lexicon.sum_of(places)
+            total += self._lexicon.sum_of(places) if language is None else self._in_language(places, language)
         others = [] if text.isascii() else _words_beyond_latin(text)
         if others:
             total += self._beyond_latin(text, others)
@@ -312,23 +316,26 @@ class _Model:
         unit = total / np.float32(length or 1)
         return unit.astype("<f4", copy=False).tobytes()
 
-    def _split(self, text: str) -> tuple[set[int], list[int]]:
-        """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces."""
+    def _split(self, text: str) -> tuple[set[int], list[int], str | None]:
+        """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces, or what
+        the words of another language do; with that language.
+        """
         if _PLAIN.fullmatch(text):
             lowered = text.lower()
             words = {word for word in _PLAIN_WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             pieces = met = set(chain.from_iterable(map(self._of_word, words)))
         else:
             latin = _BEYOND_LATIN.sub(" ", text)
-            lowered = normalised("NFKC", latin).lower()
+            lowered = _lowered(latin)
             words = {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
             met = set(chain.from_iterable(map(self._of_word, words)))
             pieces = set(self._tokenized(latin))
-        known = self._foreign(words, met)
+        language = self._language(words)
+        known = self._foreign(words, met) if language is None else self._known(words, language)
         if not known:
-            return {piece for piece in pieces if piece < self._size}, []
+            return {piece for piece in pieces if piece < self._size}, [], None
         rest = _WORD.sub(lambda word: " " if word[0] in known else word[0], lowered.translate(_MARKS))
-        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())]
+        return set(self._tokenized(rest)), [*chain.from_iterable(known.values())], language
 
     def gloss(self, text: str) -> str:
         """The text in English words, if it is Spanish or German."""
@@ -340,6 +347,21 @@ class _Model:
             return text
         glosses = {word: self._tokenizer.decode(self._lexicon.english(places)) for word, places in known.items()}
         return _WORD.sub(lambda word: glosses.get(word[0], word[0]), lowered.translate(_MARKS))
+
+    def _language(self, words: set[str]) -> str | None:
+        """The language of a text's words, if it is one in Latin script that neither English nor the lexicon is for."""
+        if not self._languages.may_be_of_latin(words):
+            return None
+        with readable():
+            return self._languages.of_latin(words, sum(len(self._of_word(word)) == 1 for word in words))
+
+    def _known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
+        with readable():
+            return self._languages.known(words, language)
+
+    def _in_language(self, places: Iterable[int], language: str) -> "NDArray[np.float32]":
+        with readable():
+            return self._languages.sum_of(places, language)
 
     def _foreign(self, words: set[str], met: set[int]) -> dict[str, tuple[int, ...]]:
         """Which words of a text in another language the lexicon knows, with their places there; none of an English
@@ -367,14 +389,29 @@ class _Model:
 
     def _beyond_latin(self, text: str, words: Sequence[str]) -> "NDArray[np.float32]":
         digests = [digest(word) for word in words]
-        hashed = _signs(digests)
         places = self._lexicon.places(digests)
         known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
-        if known and self._lexicon.knows_japanese(text, places):
-            hashed[[known.issuperset(word) for word in words]] *= _KNOWN_JAPANESE
-            hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
+        if not known or not self._lexicon.knows_japanese(text, places):
+            return self._by_script(text)
+        hashed = _signs(digests)
+        hashed[[known.issuperset(word) for word in words]] *= _KNOWN
+        hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
         total: NDArray[np.float32] = hashed.sum(axis=0)
         return total
+
+    def _by_script(self, text: str) -> "NDArray[np.float32]":
+        """The sum for the words of a text that is beyond Latin script and not Japanese."""
+        import numpy as np
+
+        total = np.zeros(DIMENSION, np.float32)
+        lowered = normalised("NFKC", text).lower()
+        for language, runs in self._languages.of_scripts(lowered):
+            known = self._known(dict.fromkeys(runs.findall(lowered)), language)
+            if known:
+                total += self._in_language(chain.from_iterable(known.values()), language)
+                total += _KNOWN * _hashed(_words_beyond_latin(" ".join(known)))
+                lowered = _without(lowered, runs, known.keys())
+        return total + _hashed(_words_beyond_latin(lowered))
 
     def _tokenized(self, text: str) -> tuple[int, ...]:
         # One at a time: the tokenizer's thread pool would warn in a process that forks.
@@ -385,6 +422,25 @@ def _words_beyond_latin(text: str) -> list[str]:
     """The words of a text beyond Latin script: words, and pairs of characters where a script has no spaces."""
     found = _BEYOND_LATIN.findall(text)
     return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
+
+
+def _lowered(text: str) -> str:
+    # Python lowers the Turkish capital I with a dot to an i and a dot of its own.
+    return normalised("NFKC", text).lower().replace("i\u0307", "i")
+
+
+def _without(text: str, runs: re.Pattern[str], known: Set[str]) -> str:
+    return runs.sub(lambda run: " " if run[0] in known else run[0], text)
+
+
+def _hashed(words: Sequence[str]) -> "NDArray[np.float32]":
+    """The sum of what is made from the words' hashes."""
+    import numpy as np
+
+    if not words:
+        return np.zeros(DIMENSION, np.float32)
+    total: NDArray[np.float32] = _signs([digest(word) for word in words]).sum(axis=0)
+    return total
 
 
 def _signs(digests: Sequence[bytes]) -> "NDArray[np.float32]":
@@ -405,4 +461,5 @@ def _load() -> _Model:
             table, scale, of_query = arrays["table"], arrays["scale"], arrays["qw"]
         tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
         weights = {"document": scale, "query": scale * of_query.astype("f4")}
-        return _Model(tokenizer, table, weights, Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz"))
+        lexicon = Lexicon(FOLDER / "lexicon.npz", FOLDER / "english.npz")
+        return _Model(tokenizer, table, weights, lexicon, Languages(FOLDER / "words.npz"))

@@ -1,9 +1,10 @@
 """Words: Unicode forms in linear time, the one text analysis of storage and queries, and what is indexed of a memory.
 
 Case and accents are folded (NFKC, then combining marks dropped, then letters such as ø and ł, whose stroke is no mark),
-words are stemmed by Snowball, English and Spanish stop words go, and Chinese, Japanese and Korean runs, which have no
-spaces, become single characters and pairs. Stores receive these tokens and index them as they are; a query asks for the
-same ones, without those that nearly every Japanese sentence has.
+words are stemmed (in Cyrillic, Arabic and Devanagari by rules of their own, else as English), English and Spanish stop
+words go, and Chinese, Japanese and Korean runs, which have no spaces, become single characters and pairs. Stores
+receive these tokens and index them as they are; a query asks for the same ones, without those that nearly every
+Japanese sentence has.
 
 Normalising sorts the combining marks after a letter, and Python does that in a time that grows with the square of
 their number, while no other thread can run. UAX #15 names the remedy, the Stream-Safe Text Format: no more than 30
@@ -69,7 +70,9 @@ _CJK: Final = (
     "\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+")
+_INDIC: Final = "\u0900-\u0963\u0966-\u0dff"
+"""With the vowel signs, which are no letters, without the marks that end a sentence."""
+_RUN: Final = re.compile(f"[{_CJK}]+|(?:[^\\W_{_CJK}]|[{_INDIC}])+")
 _KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
 
@@ -116,7 +119,26 @@ _LONGEST_KEPT: Final = 64
 # One for all threads, since each keeps what it has met, up to 10,000 words: some 8 MB at the very most.
 _stemmer: Final = Stemmer.Stemmer("english")
 _forgetful: Final = Stemmer.Stemmer("english", 0)
+_russian: Final = Stemmer.Stemmer("russian")
+_hindi: Final = Stemmer.Stemmer("hindi")
 _stemming: Final = threading.Lock()
+
+_UKRAINIAN: Final = re.compile("[ієґ]")
+_UKRAINIAN_ENDING: Final = re.compile(
+    "(?<=...)(?:ами|ями|ого|ому|ими|ій|оі|ою|ею|єю|ові|еві|ів|ах|ях|ам|ям|ом|ем|єм|им|их|уть|ють|ать|ять|ить"
+    "|ає|ує|ти|ть|ла|ло|ли|ав|ив|[аеєиіоуюяйьв])$"
+)
+"""Of folded words, which have і for ї."""
+_CYRILLIC: Final = re.compile("[\u0400-\u052f]+")
+_ARABIC: Final = re.compile("[\u0621-\u064a\u066e-\u06d3]+")
+_DEVANAGARI: Final = re.compile("[\u0900-\u097f]+")
+_VOCALISED: Final = re.compile("[\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+"""Vowel points of Hebrew and Arabic, which are hardly ever written, and the Arabic line that stretches a word."""
+_ARABIC_FORMS: Final = str.maketrans("أإآٱىةؤئ", "اااايهوي")
+_ARABIC_BEFORE: Final = re.compile("^(?:و?(?:[بكف]?ال|لل)(?=..))?(?:و(?=...))?")
+"""Conjunction, preposition and article. An initial و always goes, so that a word has one stem with and without them."""
+_ARABIC_ENDING: Final = re.compile("(?<=..)(?:ها|ان|ات|ون|ين|يه|ه|ي)$")
+_ARABIC_FEMININE: Final = re.compile("(?<=...)ت$")
 
 
 def tokens(text: str) -> list[str]:
@@ -127,6 +149,8 @@ def tokens(text: str) -> list[str]:
     words: list[str] = []
     pairs: list[str] = []
     folded = fold_letters(fold_case(text))
+    if not text.isascii():
+        folded = _VOCALISED.sub("", folded)
     if "'" in folded or "\u2019" in folded:
         folded = _CONTRACTION.sub("", folded)
     for run in _RUN.findall(folded):
@@ -160,15 +184,17 @@ def query_tokens(text: str) -> list[str]:
     return [token for token in found if token not in covered and token not in STOP_PAIRS] or found
 
 
+# Only the marks of European scripts: Japanese voicing marks tell words apart. The breve of й stays: it is a letter.
+_ACCENT: Final = re.compile("[\u0300-\u0305\u0307-\u036f]|(?<!и)\u0306")
+
+
 def fold_case(text: str) -> str:
     """Lower case without accents, compatibility forms unified: "Ｃａｆé" and "CAFE" become "cafe"."""
     if text.isascii():
         return text.lower()
     # Case last: compatibility forms such as "\u2122" come apart into capitals.
     decomposed = normalised("NFKD", normalised("NFKD", text).casefold())
-    # Only the marks of European scripts: Japanese voicing marks tell words apart.
-    bare = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
-    return normalised("NFKC", bare).replace(JOINER, "")
+    return normalised("NFKC", _ACCENT.sub("", decomposed)).replace(JOINER, "")
 
 
 def fold_letters(text: str) -> str:
@@ -188,16 +214,47 @@ def is_cjk(text: str) -> bool:
 
 
 def _stem(words: list[str]) -> list[str]:
-    if all(len(word) <= _LONGEST_KEPT for word in words):
+    if all(word.isascii() and len(word) <= _LONGEST_KEPT for word in words):
         with _stemming:
             return list(_stemmer.stemWords(words))
+    return [_stem_of(word) for word in words]
+
+
+def _stem_of(word: str) -> str:
+    if len(word) > _LONGEST_KEPT:
+        with _stemming:
+            return str(_forgetful.stemWord(word))
+    if _ARABIC.fullmatch(word):
+        return arabic_stem(word)
+    if _CYRILLIC.fullmatch(word):
+        return cyrillic_stem(word)
     with _stemming:
-        return [(_stemmer if len(word) <= _LONGEST_KEPT else _forgetful).stemWord(word) for word in words]
+        return str((_hindi if _DEVANAGARI.fullmatch(word) else _stemmer).stemWord(word))
 
 
-WORDS_VERSION: Final = 1
+def cyrillic_stem(word: str) -> str:
+    """A folded Cyrillic word without its ending: a Ukrainian one of a word with Ukrainian letters, else a Russian one,
+    which other languages have too. Snowball has no Ukrainian.
+    """
+    if _UKRAINIAN.search(word):
+        return _UKRAINIAN_ENDING.sub("", word.removesuffix("ся"))
+    with _stemming:
+        return str(_russian.stemWord(word))
+
+
+def arabic_stem(word: str) -> str:
+    """An Arabic word without article, conjunction and the commonest endings, its letters in one form each.
+
+    As the light stemmers of information retrieval do; Snowball's also takes letters that belong to the root.
+    """
+    plain = _ARABIC_BEFORE.sub("", _VOCALISED.sub("", word).translate(_ARABIC_FORMS))
+    return _ARABIC_FEMININE.sub("", _ARABIC_ENDING.sub("", plain))
+
+
+WORDS_VERSION: Final = 2
 """To be raised with every change of the words that a stored memory gets, here: where words were
-stored by a lower version, they are made again. Before version 1 no store knew its version."""
+stored by a lower version, they are made again. Before version 1 no store knew its version;
+since version 2 vowel signs of India's scripts belong to words, and words of three other scripts have stems."""
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 

@@ -1,0 +1,202 @@
+"""Words of twelve languages beyond those of the lexicon, each with a row in the space of static-256's English words.
+
+Each language has its arrays in `words.npz`; they are read when a text in it is met. Words are kept as hashes of their
+stems, so that all forms of a word find its row. A row is 64 numbers of 8 bits, each the place of a centre: four numbers
+that stand for those of many rows, which were rotated before. `models/languages/build.py` makes the file.
+"""
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import Stemmer
+
+from ..text.words import arabic_stem, cyrillic_stem, fold_case
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LATIN: Final = ("fr", "pt", "it", "nl", "pl", "tr")
+LEXICON: Final = ("es", "de")
+"""Languages of the lexicon in Latin script: a text in one of them is not ours."""
+
+STEMMED: Final = {
+    "fr": "french",
+    "hi": "hindi",
+    "it": "italian",
+    "nl": "dutch",
+    "pl": "polish",
+    "pt": "portuguese",
+    "tr": "turkish",
+}
+"""The Snowball algorithm for a language's words."""
+
+CYRILLIC: Final = frozenset({"ru", "uk"})
+SPACELESS: Final = frozenset({"ko", "zh"})
+"""Languages whose words are found in a run of characters, the longest first."""
+
+TELLING: Final = frozenset(
+    """de le la les du des une et est je mon mes nous notre dans avec que qui chez quel quelle
+    os da dos das em um uma meu minha nao com para por qual quem onde na
+    il lo gli di del della che chi mio mia sono ho una quale dove quando nel alla
+    het een en ik mijn niet voor onze wat welke waar wie naar op zijn heb
+    nie mam moj moja moje kto gdzie jak sie jaki od
+    ve bir bu benim icin ile hangi nerede kim cok""".split()
+)
+"""Frequent words of our languages in Latin script, folded. Only a text with one of them, or with a letter beyond
+ASCII, is looked at more closely."""
+
+MARGIN: Final = 25
+"""By so much, in tenths of a decimal logarithm, a text's words must be likelier in another language than in English."""
+
+_FLOOR: Final = 15
+"""The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
+_ENGLISH: Final = 0
+_UNKNOWN_ENGLISH: Final = 5
+"""What a word says that English knows, but that is frequent in no language."""
+_KEY_BYTES: Final = 4
+_LONGEST: Final = 6
+"""Characters of the longest word in a run without spaces."""
+_KEPT: Final = 20_000
+
+_SCRIPTS: Final = (
+    ("ar", re.compile("[\u0621-\u065f\u0670-\u06d3]+")),
+    ("hi", re.compile("[\u0900-\u0963\u0971-\u097f]+")),
+    ("ko", re.compile("[\uac00-\ud7a3]+")),
+    ("ru", re.compile("[\u0400-\u052f]+")),
+    ("zh", re.compile("[\u3400-\u9fff\uf900-\ufaff]+")),
+)
+_UKRAINIAN: Final = re.compile("[ієїґІЄЇҐ]")
+_PERSIAN_OR_URDU: Final = re.compile("[\u067e\u0686\u0698\u06af\u0679\u0688\u06d2\u06ba\u06cc]")
+_stemming: Final = threading.Lock()
+
+
+@lru_cache(maxsize=len(STEMMED))
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(STEMMED[language], 0)
+
+
+@lru_cache(maxsize=_KEPT)
+def key_of(word: str, language: str) -> str:
+    """What a lower-case word is found by in a language: its stem, without accents."""
+    if language == "ar":
+        return arabic_stem(fold_case(word))
+    if language in CYRILLIC:
+        return cyrillic_stem(fold_case(word))
+    if language in STEMMED:
+        with _stemming:
+            word = _stemmer(language).stemWord(word)
+    return fold_case(word)
+
+
+def digest_of(key: str) -> bytes:
+    """The hash by which a key is kept."""
+    return blake2b(key.encode(), digest_size=_KEY_BYTES, person=b"languages").digest()
+
+
+class Languages:
+    """The languages of a file. Safe for threads; reading raises whatever NumPy and the file system raise."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reading = threading.Lock()
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def may_be_of_latin(self, words: Set[str]) -> bool:
+        """Whether it is worth while to ask `of_latin` about a text's lower-case words."""
+        return not TELLING.isdisjoint(words) or not all(map(str.isascii, words))
+
+    def of_latin(self, words: Set[str], known_in_english: int) -> str | None:
+        """Which of our languages a text's lower-case words are in; None for English, and for those of the lexicon.
+
+        `known_in_english` is how many of the words the English tokenizer knows as a whole.
+        """
+        import numpy as np
+
+        folded = [fold_case(word) for word in words]
+        frequencies = self._of("frequent")
+        places = self._places("frequent", folded)
+        found = [place for place in places if place is not None]
+        if not found:
+            return None
+        odds = np.maximum(frequencies[found].astype(int), _FLOOR).sum(axis=0)
+        best = int(np.argmax(odds))
+        known = max(0, known_in_english - len(found))
+        if not 1 <= best <= len(LATIN) or odds[best] - odds[_ENGLISH] - known * _UNKNOWN_ENGLISH < MARGIN:
+            return None
+        return LATIN[best - 1]
+
+    def of_scripts(self, text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
+        """The languages of other scripts in a text, Japanese left out, and a pattern for the runs of their letters."""
+        for language, runs in _SCRIPTS:
+            if runs.search(text) and not (language == "ar" and _PERSIAN_OR_URDU.search(text)):
+                yield "uk" if language == "ru" and _UKRAINIAN.search(text) else language, runs
+
+    def known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
+        """The places of the words that a language knows; of a run without spaces those of its parts that are known."""
+        words = list(words)
+        places = self._places(language, [key_of(word, language) for word in words])
+        known: dict[str, tuple[int, ...]] = {
+            word: (place,) for word, place in zip(words, places, strict=True) if place is not None
+        }
+        if language in SPACELESS:
+            for word in words:
+                if word not in known and (parts := self._parts(fold_case(word), language)):
+                    known[word] = tuple(parts)
+        return known
+
+    def sum_of(self, places: Iterable[int], language: str) -> "NDArray[np.float32]":
+        """The sum of the rows at these places, each counted once."""
+        import numpy as np
+
+        at = sorted(set(places))
+        centres = self._of("centres")
+        codes = self._of(f"{language}_rows")[at]
+        rows = centres[np.arange(codes.shape[1]), codes].reshape(len(at), -1).astype(np.float32)
+        lengths = self._of(f"{language}_lengths")[at].astype(np.float32) / np.float32(100)
+        total = np.einsum("i,ij->j", lengths / np.sqrt(np.einsum("ij,ij->i", rows, rows)), rows)
+        turned: NDArray[np.float32] = np.einsum("ij,j->i", self._of("rotation").astype(np.float32), total)
+        return turned
+
+    def _parts(self, run: str, language: str) -> list[int]:
+        """The places of the longest words from the left, one after the other."""
+        run = run.translate(self._simplified()) if language == "zh" else run
+        spans = [run[i : i + n] for i in range(len(run)) for n in range(1, _LONGEST + 1) if i + n <= len(run)]
+        found = dict(zip(spans, self._places(language, spans), strict=True))
+        parts, at = [], 0
+        while at < len(run):
+            ways = (run[at : at + n] for n in range(min(_LONGEST, len(run) - at), 0, -1))
+            longest = next((way for way in ways if found[way] is not None), None)
+            place = None if longest is None else found[longest]
+            if place is not None:
+                parts.append(place)
+            at += len(longest or " ")
+        return parts
+
+    def _places(self, name: str, keys: Sequence[str]) -> list[int | None]:
+        import numpy as np
+
+        kept = self._of(f"{name}_keys")
+        wanted = np.frombuffer(b"".join(map(digest_of, keys)), "<u4")
+        near = np.minimum(np.searchsorted(kept, wanted), len(kept) - 1)
+        return [
+            place if same else None for place, same in zip(near.tolist(), (kept[near] == wanted).tolist(), strict=True)
+        ]
+
+    def _simplified(self) -> dict[int, int]:
+        """The simplified form of each traditional Chinese character that has another."""
+        return dict(zip(self._of("traditional").tolist(), self._of("simplified").tolist(), strict=True))
+
+    def _of(self, name: str) -> "NDArray[Any]":
+        with self._reading:
+            if name not in self._arrays:
+                import numpy as np
+
+                with self._path.open("rb") as file, np.load(file) as arrays:
+                    self._arrays[name] = arrays[name]
+            return self._arrays[name]
