@@ -1,6 +1,7 @@
 """What every store promises while the vectors of another embedder are made. Earned as `store_contract` is."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import pytest
 
@@ -8,14 +9,20 @@ from clock import SettableClock
 from contracts.entries import EMBEDDER, SECONDS, creation, delete, embed, entry, found, save, search, update
 from embedding import HashedWords
 from spaces import space_of
+from steeltrap.engine.upkeep import reanalyse
 from steeltrap.errors import Unavailable
-from steeltrap.model import Memory
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Embedding, Memory, UserRef
 from steeltrap.ports import Clock, Embedder, Entry, MemoryStore, Space
+from steeltrap.text.words import WORDS_VERSION
+from steeltrap.toolsets import CATALOGUE
 
 __all__ = [
     "small_blocks",
     "test_a_run_that_was_cut_short_goes_on_where_it_stopped",
+    "test_a_user_who_begins_is_found_by_the_analysis_of_today",
     "test_an_embedder_that_dies_in_the_middle_leaves_the_vectors_in_use",
+    "test_memories_of_an_earlier_analysis_get_the_words_and_vectors_of_today",
     "test_vectors_are_this_embedders_from_the_first_save_and_again_when_all_were_made",
     "test_what_is_written_while_vectors_are_made_has_new_ones_in_the_end",
 ]
@@ -130,3 +137,51 @@ def test_vectors_are_this_embedders_from_the_first_save_and_again_when_all_were_
     other = space_of(store(clock, OTHER), "ana")
     other.reembed(anew)
     assert other.is_embedded()
+
+
+class Polyglot(HashedWords):
+    """HashedWords, which has learned Cyrillic: such a text has the vector of its capitals."""
+
+    def embed(self, texts: Sequence[str], *, purpose: Literal["document", "query"], timeout: float) -> list[Embedding]:
+        read = [text.upper() + " cyrillic" if self.has_changed(text, 0) else text for text in texts]
+        return super().embed(read, purpose=purpose, timeout=timeout)
+
+    def has_changed(self, text: str, since: int) -> bool:
+        return since < 2 and any("а" <= char <= "я" for char in text)
+
+
+def test_a_user_who_begins_is_found_by_the_analysis_of_today(store: Opening, clock: SettableClock) -> None:
+    space = space_of(store(clock, EMBEDDER), "ana")
+    assert space.analysis() == WORDS_VERSION
+    space.set_analysis(1)
+    assert space.analysis() == WORDS_VERSION
+    save(space, "the heron")
+    assert space.analysis() == WORDS_VERSION
+    space.set_analysis(1)
+    assert space.analysis() == 1
+
+
+def test_memories_of_an_earlier_analysis_get_the_words_and_vectors_of_today(
+    store: Opening, clock: SettableClock
+) -> None:
+    opened = store(clock, Polyglot())
+    space = space_of(opened, "ana")
+    heron, plain, gone = (
+        save(space, "серая цапля"),
+        save(space, "the heron"),
+        delete(space, save(space, "старая цапля")),
+    )
+    space.set_analysis(0)
+    call = Door(catalogue=CATALOGUE, store=opened, embedder=Polyglot(), clock=clock).call_for(
+        Caller(UserRef("ana")), seconds=SECONDS
+    )
+    before = space.embeddings([heron.id, plain.id])
+    assert reanalyse(call) == 1
+    assert reanalyse(call) == 0
+    after = space.embeddings([heron.id, plain.id])
+    assert after[heron.id] == tuple(Polyglot().embed([heron.content], purpose="document", timeout=SECONDS))
+    assert (after[heron.id] != before[heron.id], after[plain.id]) == (True, before[plain.id])
+    assert found(search(space, "цапли")) == {heron.id}
+    assert space.get([heron.id])[heron.id] == heron
+    assert space.get([gone.id], deleted=True)[gone.id] == gone
+    assert space.analysis() == WORDS_VERSION

@@ -61,6 +61,10 @@ class SmallEmbedder:
         meanings = self._meaning.embed(glosses, purpose=purpose, timeout=left)
         return [_joined(*pair) for pair in zip(meanings, words, strict=True)]
 
+    def has_changed(self, text: str, since: int) -> bool:
+        """Whether static-256's part of the vector is another one than by this version of the analysis."""
+        return self._words.has_changed(text, since)
+
     def load(self) -> None:
         """Load the models now and not at the first text. Raises Unavailable."""
         self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)

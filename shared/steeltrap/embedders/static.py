@@ -257,6 +257,10 @@ class StaticEmbedder:
         """Load the model now and not at the first text. Raises Unavailable when its files can't be read."""
         self.embed(["load"], purpose="query", timeout=_LOAD_SECONDS)
 
+    def has_changed(self, text: str, since: int) -> bool:
+        """Whether version 2 of the analysis gave the text another vector: that of a language which it brought."""
+        return since < 2 and self._loaded().is_in_language(text)
+
     def gloss(self, text: str) -> str:
         """A Spanish or German text with the nearest English word in place of each word, for models that know English
         only; any other text as it is. Raises Unavailable when the model's files can't be read.
@@ -315,6 +319,13 @@ class _Model:
         length = float(np.sqrt(np.einsum("i,i->", total, total)))
         unit = total / np.float32(length or 1)
         return unit.astype("<f4", copy=False).tobytes()
+
+    def is_in_language(self, text: str) -> bool:
+        """Whether a text has words of a language that is neither English nor the lexicon's."""
+        lowered = _lowered(text)
+        if any(self._languages.of_scripts(lowered)):
+            return True
+        return self._language({word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}) is not None
 
     def _split(self, text: str) -> tuple[set[int], list[int], str | None]:
         """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces, or what

@@ -8,18 +8,33 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, Literal
 
-from ..changes.images import unchanged_text
+from ..changes.images import entry, meaning, unchanged_text
 from ..errors import Conflict, NotFound, SteeltrapError
 from ..model import MAX_LINKS, Memory, Surroundings, UserRef, to_micros
 from ..model.frozen import frozen
-from ..ports import TOMBSTONE_SECONDS, Document, Gone, Held, IndexUpkeep, Pending, Probe, Replace, Tombstone, Truth
+from ..ports import (
+    TOMBSTONE_SECONDS,
+    Document,
+    Gone,
+    Held,
+    IndexUpkeep,
+    Pending,
+    Probe,
+    Replace,
+    Revised,
+    Tombstone,
+    Truth,
+)
 from ..ranking import novelty
 from ..text.segmentation import PAUSE
 from ..text.vectors import has_direction
+from ..text.words import WORDS_VERSION, is_analysed_otherwise, searchable_text
 from .call import Call
 from .conversations import close_since
+from .saving import embed_memories
 
 _COMPLETED_AT_ONCE: Final = 100
 
@@ -59,6 +74,52 @@ def _complete(call: Call, memories: list[Memory]) -> int:
             call.space.commit([Replace(entry=unchanged_text(image), expected=memory.version)])
             done += 1
         except (Conflict, NotFound):
+            continue
+    return done
+
+
+_REANALYSED_AT_ONCE: Final = 100
+
+
+def reanalyse(call: Call) -> int:
+    """Bring what memories are found by to the analysis of today; answers how many were written. Their versions stay.
+
+    Only texts whose words or vectors have changed are embedded again. Searches go on meanwhile. What a run that was cut
+    short has done stays done, and the next one looks at all again. Raises Unavailable.
+    """
+    since = call.space.analysis()
+    if since >= WORDS_VERSION:
+        return 0
+    done, images = 0, call.space.images()
+    while block := list(islice(images, _REANALYSED_AT_ONCE)):
+        call.deadline.left()
+        done += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)])
+    call.space.set_analysis(WORDS_VERSION)
+    return done
+
+
+def _reads_otherwise(call: Call, memory: Memory, since: int) -> bool:
+    if memory.deleted_at is not None:
+        return False
+    return is_analysed_otherwise(searchable_text(memory), since) or _is_embedded_otherwise(call, memory, since)
+
+
+def _is_embedded_otherwise(call: Call, memory: Memory, since: int) -> bool:
+    return isinstance(call.embedder, Revised) and call.embedder.has_changed(meaning(memory), since)
+
+
+def _reanalyse(call: Call, memories: Sequence[Memory]) -> int:
+    """Write them with new words, and new vectors if the embedder has others."""
+    stored = call.space.embeddings([memory.id for memory in memories])
+    memories = [memory for memory in memories if memory.id in stored]
+    if isinstance(call.embedder, Revised):
+        stored |= {memory.id: new for memory, new in zip(memories, embed_memories(call, memories), strict=True)}
+    done = 0
+    for memory in memories:
+        try:
+            call.space.commit([Replace(entry=entry(memory, stored[memory.id]), expected=memory.version)])
+            done += 1
+        except (Conflict, NotFound):  # who writes it meanwhile analyses it
             continue
     return done
 
@@ -174,6 +235,7 @@ def sweep(call: Call) -> int:
         call.deadline.left()
     close_since(call, call.now())
     complete(call)
+    reanalyse(call)
     return purged
 
 

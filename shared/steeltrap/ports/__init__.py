@@ -9,7 +9,7 @@ from .background import Background
 from .changes import Change, Close, Create, Entry, Guard, Replace
 from .clock import Clock, Deadline
 from .counters import Amount, Counters
-from .embedder import Calibrating, Embedder, Levels, Scale, SharedLevels
+from .embedder import Calibrating, Embedder, Levels, Revised, Scale, SharedLevels
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .loading import Caches, Loads
@@ -69,6 +69,7 @@ __all__ = [
     "Pending",
     "Probe",
     "Replace",
+    "Revised",
     "Scale",
     "SharedLevels",
     "Space",

@@ -42,6 +42,15 @@ class Embedder(Scale, Protocol):
         ...
 
 
+@runtime_checkable
+class Revised(Protocol):
+    """An embedder that knows more languages than it did, under the same name: vectors of other texts are the same."""
+
+    def has_changed(self, text: str, since: int) -> bool:
+        """Whether a text's vectors are others than those of this version of the analysis. Raises Unavailable."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Levels:
     """The measurements of a model: the size of its vectors and its `Scale`."""

@@ -270,6 +270,15 @@ class Space(Protocol):
         """
         ...
 
+    def analysis(self) -> int:
+        """By which version of the analysis (`text.words.WORDS_VERSION`) all of the user's memories are found; that of
+        today for a user without any."""
+        ...
+
+    def set_analysis(self, version: int) -> None:
+        """Keep by which version all memories are found; nothing for a user without any."""
+        ...
+
     def is_embedded(self) -> bool:
         """Whether the store's embedder made all vectors, and no re-embedding is under way. Raises Unavailable."""
         ...

@@ -256,6 +256,14 @@ WORDS_VERSION: Final = 2
 stored by a lower version, they are made again. Before version 1 no store knew its version;
 since version 2 vowel signs of India's scripts belong to words, and words of three other scripts have stems."""
 
+_SINCE_2: Final = re.compile("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
+
+
+def is_analysed_otherwise(text: str, since: int) -> bool:
+    """Whether a text may have other words than by this version of the analysis."""
+    return since < 2 and _SINCE_2.search(text) is not None
+
+
 _MONTHS: Final = "January February March April May June July August September October November December".split()
 
 

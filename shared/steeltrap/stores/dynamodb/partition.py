@@ -16,7 +16,7 @@ from .items import Item, Value, number, text
 T = TypeVar("T")
 S = TypeVar("S")
 
-USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers")
+USER: Final = ("k", "embedder", "dimension", "taking", "forgetting", "purges", "speakers", "analysis")
 """The attributes that are read of the user's own item."""
 
 

@@ -23,6 +23,7 @@ from ...model import (
 )
 from ...ports import Change, Deadline, Entry, Lookup, Probe, TextKey
 from ...text.limits import canonical
+from ...text.words import WORDS_VERSION
 from . import conversations, items, keys, listing, usage
 from .client import MOST_ACTIONS, READ_SECONDS
 from .items import number, text
@@ -167,6 +168,17 @@ class DynamoSpace:
         from . import purging
 
         return purging.traces(self._partition, id)
+
+    def analysis(self) -> int:
+        user = self._reading.get((), USER).get(keys.USER)
+        if user is None:
+            return WORDS_VERSION
+        return number(user, "analysis") if "analysis" in user else 0
+
+    def set_analysis(self, version: int) -> None:
+        from . import users
+
+        users.set_analysis(self._partition, version)
 
     def is_embedded(self) -> bool:
         user = self._reading.get((), USER).get(keys.USER)

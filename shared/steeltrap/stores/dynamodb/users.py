@@ -10,6 +10,7 @@ from typing import Any, Final
 from ...errors import SteeltrapError
 from ...model import UserRef, from_micros, to_micros
 from ...ports import TOMBSTONE_SECONDS, Amount, Levels
+from ...text.words import WORDS_VERSION
 from . import items, keys
 from .client import Action, Cancelled, Tables, run
 from .items import Item, Value, from_attributes, number, text, to_attributes
@@ -126,6 +127,7 @@ def creation(partition: Partition) -> Action:
         "tenant": partition.user.tenant,
         "embedder": partition.embedder,
         "dimension": partition.dimension,
+        "analysis": WORDS_VERSION,
         "purges": 0,
         "speakers": frozenset({""}),
     }
@@ -241,6 +243,13 @@ def move_embedder(partition: Partition) -> int:
     except Cancelled:
         raise SteeltrapError("The user was forgotten in the meantime; nothing is left to re-embed.") from None
     return now
+
+
+def set_analysis(partition: Partition, version: int) -> None:
+    """Record by which version of the analysis all of the user's memories are found."""
+    with suppress(Cancelled):
+        action = Action(keys.USER, "attribute_exists(#k)", set={"analysis": version})
+        run(partition.tables, partition.key, [action], partition.deadline)
 
 
 def end_move(partition: Partition) -> None:

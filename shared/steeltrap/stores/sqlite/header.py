@@ -152,6 +152,7 @@ class Header:
                 "embedder": self.embedder,
                 "dimension": self.dimension,
                 "words_version": WORDS_VERSION,
+                "analysis": WORDS_VERSION,
             }
             connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", meta.items())
         self._check_embedder(meta)
@@ -207,6 +208,19 @@ class Header:
 
     def _is_next(self, meta: Mapping[str, Any]) -> bool:
         return bool(meta) and not self._is_own(meta) and is_staged_for(meta, self.embedder, self.dimension)
+
+
+def analysis_of(connection: apsw.Connection) -> int:
+    """By which version of the analysis all of a file is found; 0 if it was written before that was kept."""
+    meta = dict(connection.execute("SELECT key, value FROM meta"))
+    return int(meta.get("analysis", 0)) if meta else WORDS_VERSION
+
+
+def set_analysis(connection: apsw.Connection, version: int) -> None:
+    """Keep by which version of the analysis all of a file is found; nothing in a file that was emptied."""
+    connection.execute(
+        "INSERT OR REPLACE INTO meta (key, value) SELECT 'analysis', ? WHERE EXISTS (SELECT 1 FROM meta)", (version,)
+    )
 
 
 def owner(meta: Mapping[str, Any]) -> UserRef:

@@ -30,6 +30,7 @@ from ...model import (
 from ...ports import Change, Clock, Deadline, Entry, Gone, Lookup, Probe, TextKey
 from ...record import from_image
 from ...text.limits import from_key, to_key
+from ...text.words import WORDS_VERSION
 from ..exact.columns import Mask
 from ..exact.index import Index
 from . import header, reading, writes
@@ -348,6 +349,14 @@ class SqliteSpace:
 
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
+
+    def analysis(self) -> int:
+        with self._file.reading() as connection:
+            return WORDS_VERSION if connection is None else header.analysis_of(connection)
+
+    def set_analysis(self, version: int) -> None:
+        if self._file.is_there():
+            self._file.transaction("vectors", lambda connection, _: header.set_analysis(connection, version))
 
     def is_embedded(self) -> bool:
         return self._file.is_embedded()
