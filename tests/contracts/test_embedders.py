@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.paraphrases import PARAPHRASES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ from steeltrap.errors import InvalidInput, SteeltrapError, Unavailable  # noqa: 
 from steeltrap.ports import Embedder  # noqa: E402
 from steeltrap.settings import Settings  # noqa: E402
 from steeltrap.text.vectors import cosine  # noqa: E402
+from steeltrap.text.words import WORDS_VERSION  # noqa: E402
 
 KEY = "sk-secret-0123456789"
 LEVELS = {"unrelated": 0.1, "unrelated_japanese": 0.4, "novel": 0.5, "slope": 0.05}
@@ -311,18 +313,93 @@ BEFORE_THE_LEXICON = (
     ("Ana moved to Lisbon in May and works as a nurse.", "506d8352737b24b2 bd1ba3c1e91ebfe2"),
     ("He ordered a schnitzel and a flan in the Calle Mayor.", "43bfa30a94b75064 d158f013f1009de6"),
     ("The war made him die in Los Angeles: también, he said.", "5829f438d6d275a7 bbc1d853d13d29de"),
-    ("我想明天去医院看病。", "10ac56ccf12ddc61 10ac56ccf12ddc61"),
-    ("Мой брат играет на скрипке.", "4a1b6dd1c2184927 1fbbad6fdee5414a"),
-    ("어제 병원에서 새 안경을 맞췄어요.", "21f7f51ffd4abe49 65c69ef3683cb75f"),
 )
 
 
 @pytest.mark.parametrize(("text", "digests"), BEFORE_THE_LEXICON)
-def test_the_lexicon_of_static_256_leaves_english_and_the_languages_that_it_lacks_alone(
-    text: str, digests: str
-) -> None:
+def test_the_lexicon_of_static_256_leaves_english_alone(text: str, digests: str) -> None:
     vectors = [STATIC.embed([text], purpose=way, timeout=30)[0] for way in ("document", "query")]  # type: ignore[arg-type]
     assert [blake2b(vector, digest_size=8).hexdigest() for vector in vectors] == digests.split()
+
+
+def test_twelve_more_languages_leave_english_spanish_german_and_japanese_to_the_bit() -> None:
+    """The digests are of the vectors before these languages came."""
+    texts = [*CALIBRATION_TEXTS, *CONVERSATION, *JAPANESE_TEXTS, *(text for pair in PARAPHRASES for text in pair)]
+    for way, digests in (("document", "29a4ac30388760e4"), ("query", "b849b939badeed91")):
+        vectors = STATIC.embed(texts, purpose=way, timeout=30)  # type: ignore[arg-type]
+        assert blake2b(b"".join(vectors), digest_size=8).hexdigest() == digests
+
+
+# A language's text, one that says about the same in other words, and one about something else.
+IN_OTHER_WORDS = (
+    ("fr", "Ma sœur est infirmière à l'hôpital.", "Elle soigne les malades.", "Le train part à huit heures."),
+    ("pt", "A minha irmã é enfermeira no hospital.", "Ela cuida dos doentes.", "O comboio sai às oito horas."),
+    ("it", "Mia sorella fa l'infermiera in ospedale.", "Lei cura i malati.", "Il treno parte alle otto."),
+    ("nl", "Mijn zus is verpleegkundige in het ziekenhuis.", "Zij verzorgt de patiënten.", "De trein gaat om acht."),
+    ("pl", "Moja siostra jest pielęgniarką w szpitalu.", "Ona leczy chorych.", "Pociąg odjeżdża o ósmej."),
+    ("tr", "Kız kardeşim hastanede hemşire.", "Doktor bir hastayı tedavi ediyor.", "Tren saat sekizde kalkıyor."),
+    ("ru", "Моя сестра работает медсестрой в больнице.", "Она лечит больных.", "Поезд отходит в восемь часов."),
+    ("uk", "Моя сестра працює медсестрою в лікарні.", "Лікар лікує хворих.", "Поїзд вирушає о восьмій годині."),
+    ("ar", "أختي ممرضة في المستشفى.", "الطبيب يعالج المرضى.", "يغادر القطار الساعة الثامنة."),
+    ("hi", "मेरी बहन अस्पताल में नर्स है।", "डॉक्टर मरीज का इलाज करता है।", "ट्रेन आठ बजे चलती है।"),
+    ("ko", "언니는 병원에서 간호사로 일한다.", "의사가 환자를 치료한다.", "기차는 여덟 시에 떠난다."),
+    ("zh", "我姐姐在医院当护士。", "医生治疗病人。", "火车八点出发。"),
+    ("zh-Hant", "我姐姐在醫院當護士。", "醫生治療病人。", "火車八點出發。"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "rewording", "other"), [row[1:] for row in IN_OTHER_WORDS], ids=lambda text: "")
+def test_static_256_knows_the_words_of_twelve_more_languages_by_their_meaning(
+    text: str, rewording: str, other: str
+) -> None:
+    near, far = (cosine(*embed(STATIC, text, beside)) for beside in (rewording, other))
+    assert near > far + 0.05
+
+
+@pytest.mark.parametrize(
+    ("text", "english", "other"),
+    [
+        ("Mon chat dort dans la cuisine.", "My cat sleeps in the kitchen.", "The invoice is due on Friday."),
+        ("Моя собака боится грозы.", "My dog is afraid of thunder.", "The invoice is due on Friday."),
+        ("我的狗怕打雷。", "My dog is afraid of thunder.", "The invoice is due on Friday."),
+    ],
+)
+def test_a_text_in_one_of_these_languages_is_near_to_its_english_translation(
+    text: str, english: str, other: str
+) -> None:
+    near, far = (cosine(*embed(STATIC, text, beside)) for beside in (english, other))
+    assert near > far + 0.2
+
+
+@pytest.mark.parametrize(("language", "text"), [row[:2] for row in IN_OTHER_WORDS])
+def test_a_text_in_one_of_these_languages_is_found_by_itself_first(language: str, text: str) -> None:
+    [asked] = STATIC.embed([text], purpose="query", timeout=30)
+    stored = {each: cosine(asked, *embed(STATIC, each)) for row in IN_OTHER_WORDS for each in row[1:]}
+    assert max(stored, key=lambda each: stored[each]) == text, language
+
+
+def test_static_256_says_whose_vectors_twelve_more_languages_have_changed() -> None:
+    changed = [row[1] for row in IN_OTHER_WORDS]
+    same = [*CALIBRATION_TEXTS, *JAPANESE_TEXTS, "", "🫖", "Der Tee steht da."]
+    assert [text for text in changed if not STATIC.has_changed(text, 0)] == []
+    assert [text for text in same if STATIC.has_changed(text, 0)] == []
+    assert not STATIC.has_changed(changed[0], WORDS_VERSION)
+
+
+@pytest.mark.parametrize("content", [b"", b"not what it was", None])
+def test_a_broken_file_of_words_is_unavailable_and_stops_no_english_text(
+    content: bytes | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("model.npz", "tokenizer.json", "lexicon.npz", "english.npz"):
+        (tmp_path / name).symlink_to(static.FOLDER / name)
+    if content is not None:
+        (tmp_path / "words.npz").write_bytes(content)
+    monkeypatch.setattr(static, "FOLDER", tmp_path)
+    embedder = StaticEmbedder()
+    assert embed(embedder, "The kettle is on.") == embed(STATIC, "The kettle is on.")
+    for text in ("Où est le chat ?", "Где кошка?"):
+        with pytest.raises(Unavailable, match="reinstall steeltrap"):
+            embed(embedder, text)
 
 
 def test_words_that_the_lexicon_of_static_256_lacks_still_find_themselves() -> None:
@@ -385,7 +462,11 @@ def test_a_broken_file_of_glosses_is_unavailable(
 
 def test_static_256_reads_the_rows_of_its_lexicon_only_for_a_text_that_needs_them() -> None:
     embedder = StaticEmbedder()
+    languages = embedder._loaded()._languages
+    embedder.embed(["Ana lives in Lisbon, near the sea."], purpose="document", timeout=30)
+    assert not languages._arrays
     embedder.embed(["Ana lives in Lisbon, near the Praça do Comércio."], purpose="document", timeout=30)
+    assert languages._arrays.keys() == {"frequent", "frequent_keys"}
     assert embedder._loaded()._lexicon._rows is None
     embedder.embed(["¿Dónde vive la profesora?"], purpose="query", timeout=30)
     assert embedder._loaded()._lexicon._rows is not None
@@ -413,7 +494,7 @@ def test_static_256_gives_the_same_bytes_alone_and_among_others() -> None:
 @settings(max_examples=300)
 def test_the_short_cut_of_static_256_finds_the_pieces_that_its_tokenizer_finds(text: str) -> None:
     model = STATIC._loaded()
-    pieces, places = model._split(text)
+    pieces, places, _ = model._split(text)
     assume(not places)
     found = model._tokenizer.encode(static._BEYOND_LATIN.sub(" ", text), add_special_tokens=False).ids
     assert pieces - {static._UNKNOWN} == {*found} - {static._UNKNOWN}

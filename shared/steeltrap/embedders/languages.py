@@ -7,7 +7,7 @@ that stand for those of many rows, which were rotated before. `models/languages/
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -48,8 +48,7 @@ TELLING: Final = frozenset(
     nie mam moj moja moje kto gdzie jak sie jaki od
     ve bir bu benim icin ile hangi nerede kim cok""".split()
 )
-"""Frequent words of our languages in Latin script, folded. Only a text with one of them, or with a letter beyond
-ASCII, is looked at more closely."""
+"""Frequent words of our languages in Latin script, folded."""
 
 MARGIN: Final = 25
 """By so much, in tenths of a decimal logarithm, a text's words must be likelier in another language than in English."""
@@ -58,7 +57,7 @@ _FLOOR: Final = 15
 """The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
 _ENGLISH: Final = 0
 _UNKNOWN_ENGLISH: Final = 5
-"""What a word says that English knows, but that is frequent in no language."""
+"""The weight of a word that English knows, but that is frequent in no language."""
 _KEY_BYTES: Final = 4
 _LONGEST: Final = 6
 """Characters of the longest word in a run without spaces."""
@@ -83,7 +82,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=_KEPT)
 def key_of(word: str, language: str) -> str:
-    """What a lower-case word is found by in a language: its stem, without accents."""
+    """The stem by which a lower-case word is found in a language, without accents."""
     if language == "ar":
         return arabic_stem(fold_case(word))
     if language in CYRILLIC:
@@ -106,6 +105,8 @@ class Languages:
         self._path = path
         self._reading = threading.Lock()
         self._arrays: dict[str, NDArray[Any]] = {}
+        self._place = lru_cache(_KEPT)(self._found)
+        self._simplified = lru_cache(1)(self._read_simplified)
 
     def may_be_of_latin(self, words: Set[str]) -> bool:
         """Whether it is worth while to ask `of_latin` about a text's lower-case words."""
@@ -118,18 +119,16 @@ class Languages:
         """
         import numpy as np
 
-        folded = [fold_case(word) for word in words]
         frequencies = self._of("frequent")
-        places = self._places("frequent", folded)
-        found = [place for place in places if place is not None]
+        found = [place for word in words if (place := self._place("frequent", word)) is not None]
         if not found:
             return None
         odds = np.maximum(frequencies[found].astype(int), _FLOOR).sum(axis=0)
-        best = int(np.argmax(odds))
-        known = max(0, known_in_english - len(found))
-        if not 1 <= best <= len(LATIN) or odds[best] - odds[_ENGLISH] - known * _UNKNOWN_ENGLISH < MARGIN:
-            return None
-        return LATIN[best - 1]
+        best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
+        others = max(
+            odds[_ENGLISH] + max(0, known_in_english - len(found)) * _UNKNOWN_ENGLISH + MARGIN, *odds[len(LATIN) + 1 :]
+        )
+        return LATIN[best - 1] if odds[best] > others else None
 
     def of_scripts(self, text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
         """The languages of other scripts in a text, Japanese left out, and a pattern for the runs of their letters."""
@@ -139,15 +138,12 @@ class Languages:
 
     def known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
         """The places of the words that a language knows; of a run without spaces those of its parts that are known."""
-        words = list(words)
-        places = self._places(language, [key_of(word, language) for word in words])
-        known: dict[str, tuple[int, ...]] = {
-            word: (place,) for word, place in zip(words, places, strict=True) if place is not None
-        }
-        if language in SPACELESS:
-            for word in words:
-                if word not in known and (parts := self._parts(fold_case(word), language)):
-                    known[word] = tuple(parts)
+        known: dict[str, tuple[int, ...]] = {}
+        for word in words:
+            place = self._place(language, word)
+            parts = (place,) if place is not None else self._parts(word, language) if language in SPACELESS else ()
+            if parts:
+                known[word] = parts
         return known
 
     def sum_of(self, places: Iterable[int], language: str) -> "NDArray[np.float32]":
@@ -157,38 +153,39 @@ class Languages:
         at = sorted(set(places))
         centres = self._of("centres")
         codes = self._of(f"{language}_rows")[at]
-        rows = centres[np.arange(codes.shape[1]), codes].reshape(len(at), -1).astype(np.float32)
+        rows = centres[np.arange(codes.shape[1]), codes].reshape(len(at), -1)
         lengths = self._of(f"{language}_lengths")[at].astype(np.float32) / np.float32(100)
         total = np.einsum("i,ij->j", lengths / np.sqrt(np.einsum("ij,ij->i", rows, rows)), rows)
-        turned: NDArray[np.float32] = np.einsum("ij,j->i", self._of("rotation").astype(np.float32), total)
+        turned: NDArray[np.float32] = np.einsum("ij,j->i", self._of("rotation"), total)
         return turned
 
-    def _parts(self, run: str, language: str) -> list[int]:
+    def _parts(self, run: str, language: str) -> tuple[int, ...]:
         """The places of the longest words from the left, one after the other."""
+        run = fold_case(run)
         run = run.translate(self._simplified()) if language == "zh" else run
-        spans = [run[i : i + n] for i in range(len(run)) for n in range(1, _LONGEST + 1) if i + n <= len(run)]
-        found = dict(zip(spans, self._places(language, spans), strict=True))
-        parts, at = [], 0
+        parts: list[int] = []
+        at = 0
         while at < len(run):
-            ways = (run[at : at + n] for n in range(min(_LONGEST, len(run) - at), 0, -1))
-            longest = next((way for way in ways if found[way] is not None), None)
-            place = None if longest is None else found[longest]
-            if place is not None:
-                parts.append(place)
-            at += len(longest or " ")
-        return parts
+            for end in range(min(len(run), at + _LONGEST), at, -1):
+                if (place := self._place(language, run[at:end])) is not None:
+                    parts.append(place)
+                    at = end
+                    break
+            else:
+                at += 1
+        return tuple(parts)
 
-    def _places(self, name: str, keys: Sequence[str]) -> list[int | None]:
+    def _found(self, name: str, word: str) -> int | None:
+        """The place of a word among those of a language, or among the frequent ones of all; None if it isn't there."""
         import numpy as np
 
         kept = self._of(f"{name}_keys")
-        wanted = np.frombuffer(b"".join(map(digest_of, keys)), "<u4")
-        near = np.minimum(np.searchsorted(kept, wanted), len(kept) - 1)
-        return [
-            place if same else None for place, same in zip(near.tolist(), (kept[near] == wanted).tolist(), strict=True)
-        ]
+        key = fold_case(word) if name == "frequent" else key_of(word, name)
+        wanted = np.frombuffer(digest_of(key), "<u4")[0]
+        near = min(int(np.searchsorted(kept, wanted)), len(kept) - 1)
+        return near if kept[near] == wanted else None
 
-    def _simplified(self) -> dict[int, int]:
+    def _read_simplified(self) -> dict[int, int]:
         """The simplified form of each traditional Chinese character that has another."""
         return dict(zip(self._of("traditional").tolist(), self._of("simplified").tolist(), strict=True))
 
@@ -198,5 +195,6 @@ class Languages:
                 import numpy as np
 
                 with self._path.open("rb") as file, np.load(file) as arrays:
-                    self._arrays[name] = arrays[name]
+                    numbers = arrays[name]
+                self._arrays[name] = numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
             return self._arrays[name]

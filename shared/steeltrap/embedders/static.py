@@ -361,10 +361,14 @@ class _Model:
 
     def _language(self, words: set[str]) -> str | None:
         """The language of a text's words, if it is one in Latin script that neither English nor the lexicon is for."""
-        if not self._languages.may_be_of_latin(words):
+        if not self._languages.may_be_of_latin(words) and not self._is_strange(words):
             return None
         with readable():
             return self._languages.of_latin(words, sum(len(self._of_word(word)) == 1 for word in words))
+
+    def _is_strange(self, words: set[str]) -> bool:
+        """Whether a text has a word that English lacks as a whole, and none of the commonest English ones."""
+        return _VERY_ENGLISH_WORDS.isdisjoint(words) and any(len(self._of_word(word)) > 1 for word in words)
 
     def _known(self, words: Iterable[str], language: str) -> dict[str, tuple[int, ...]]:
         with readable():

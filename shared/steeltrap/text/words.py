@@ -128,7 +128,7 @@ _UKRAINIAN_ENDING: Final = re.compile(
     "(?<=...)(?:ами|ями|ого|ому|ими|ій|оі|ою|ею|єю|ові|еві|ів|ах|ях|ам|ям|ом|ем|єм|им|их|уть|ють|ать|ять|ить"
     "|ає|ує|ти|ть|ла|ло|ли|ав|ив|[аеєиіоуюяйьв])$"
 )
-"""Of folded words, which have і for ї."""
+"""Folded words have і for ї."""
 _CYRILLIC: Final = re.compile("[\u0400-\u052f]+")
 _ARABIC: Final = re.compile("[\u0621-\u064a\u066e-\u06d3]+")
 _DEVANAGARI: Final = re.compile("[\u0900-\u097f]+")
