@@ -323,9 +323,14 @@ class _Model:
     def is_in_language(self, text: str) -> bool:
         """Whether a text has words of a language that is neither English nor the lexicon's."""
         lowered = _lowered(text)
-        if any(self._languages.of_scripts(lowered)):
+        digests = [digest(word) for word in _words_beyond_latin(text)]
+        is_japanese = not digests or self._is_japanese(text, self._lexicon.places(digests))
+        if not is_japanese and next(self._languages.of_scripts(lowered), None) is not None:
             return True
-        return self._language({word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}) is not None
+        return self._language(_words(_BEYOND_LATIN.sub(" ", lowered))) is not None
+
+    def _is_japanese(self, text: str, places: Sequence[int]) -> bool:
+        return any(place != ABSENT for place in places) and self._lexicon.knows_japanese(text, places)
 
     def _split(self, text: str) -> tuple[set[int], list[int], str | None]:
         """The known pieces of a text, each once, and the places of what the lexicon knows in place of pieces, or what
@@ -405,9 +410,9 @@ class _Model:
     def _beyond_latin(self, text: str, words: Sequence[str]) -> "NDArray[np.float32]":
         digests = [digest(word) for word in words]
         places = self._lexicon.places(digests)
-        known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
-        if not known or not self._lexicon.knows_japanese(text, places):
+        if not self._is_japanese(text, places):
             return self._by_script(text)
+        known = {char for word, place in zip(words, places, strict=True) if place != ABSENT for char in word}
         hashed = _signs(digests)
         hashed[[known.issuperset(word) for word in words]] *= _KNOWN
         hashed[0] += self._lexicon.sum_of([place for place in places if place != ABSENT])
@@ -437,6 +442,10 @@ def _words_beyond_latin(text: str) -> list[str]:
     """The words of a text beyond Latin script: words, and pairs of characters where a script has no spaces."""
     found = _BEYOND_LATIN.findall(text)
     return list(dict.fromkeys(tokens(" ".join(found)))) if found else []
+
+
+def _words(lowered: str) -> set[str]:
+    return {word for word in _WORD.findall(lowered) if len(word) <= _LONGEST_WORD}
 
 
 def _lowered(text: str) -> str:
