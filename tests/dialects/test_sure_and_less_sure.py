@@ -180,3 +180,11 @@ def test_the_latest_and_the_first_of_what_fits_alike_are_told_by_when_it_happene
         ana("core.save", content=f"Had a check-up at the dentist, visit of {day[:4]}.", occurred_at=day)
     for query, year in (("my most recent dentist check-up", "2025"), ("my earliest dentist check-up", "2023")):
         assert year in ana("core.search", query=query)["results"][0]["content"]
+
+
+def test_the_same_words_in_the_same_order_are_shown_once_and_in_another_order_twice(ana: Ask) -> None:
+    saved(ana, "Alice lent Bob money.", "alice lent Bob money!", "Bob lent Alice money.")
+    answer = ana("agent.recall", query="Did Alice and Bob lend money?")
+    assert answer.count("lice lent Bob money") == 1
+    assert "Bob lent Alice money." in answer
+    assert len(ana("core.search", query="Did Alice and Bob lend money?")["results"]) == 3

@@ -25,7 +25,7 @@ from ..model import (
 from ..model.frozen import frozen
 from ..ranking import choosing
 from ..ranking.budget import fit
-from ..ranking.choosing import said_once
+from ..ranking.choosing import said_once, without_repeats
 from ..ranking.fading import UNREAD, importance
 from ..text.date_questions import Asked, asked
 from ..text.dates import around, in_zone, minute_text
@@ -155,8 +155,11 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
         found = said_once(found, request.limit)
-    if less_sure:
-        found += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
+    if request.precision == "likely":
+        others = [
+            replace(hit, less_sure=True) for hit in (_hydrate(call, request.filter, less_sure) if less_sure else ())
+        ]
+        found = without_repeats([*found, *others])
     hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
     if request.count_access:
         call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from ..model import Hit, Memory, When
-from ..text.words import STOP_WORDS, fold_case, query_tokens, tokens
+from ..text.words import STOP_WORDS, fold_case, query_tokens, runs, tokens
 
 FLOOR: Final = 0.1
 """Below it in both legs together, the best memory is as far from the query as any text."""
@@ -123,6 +123,17 @@ def names(query: str) -> list[str]:
 def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
     of_name = [token for token in tokens(name) if token in frequencies]
     return not of_name or any(frequencies[token] for token in of_name)
+
+
+def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits without those that say what a better one says, in the same words and in the same order.
+
+    Only case, accents and punctuation may differ: "Alice lent Bob money" and "Bob lent Alice money" have the same vector.
+    """
+    first: dict[tuple[str, ...], Hit] = {}
+    for hit in hits:
+        first.setdefault(tuple(runs(hit.memory.content)) or (hit.memory.id,), hit)
+    return list(first.values())
 
 
 _Said = tuple[str | None, str | None, str, When | None]
