@@ -128,7 +128,7 @@ def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
 def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
     """The hits without those that say what a better one says, in the same words and in the same order.
 
-    Only case, accents and punctuation may differ: "Alice lent Bob money" and "Bob lent Alice money" have the same vector.
+    Case, accents and punctuation may differ. By their vectors "Alice lent Bob money" and "Bob lent Alice money" are equal.
     """
     first: dict[tuple[str, ...], Hit] = {}
     for hit in hits:
