@@ -128,7 +128,8 @@ def _is_known(name: str, frequencies: Mapping[str, int]) -> bool:
 def without_repeats(hits: Sequence[Hit]) -> list[Hit]:
     """The hits without those that say what a better one says, in the same words and in the same order.
 
-    Case, accents and punctuation may differ. By their vectors "Alice lent Bob money" and "Bob lent Alice money" are equal.
+    Case, accents and punctuation may differ. Vectors can't tell: "Alice lent Bob money" and "Bob lent Alice money" have
+    the same.
     """
     first: dict[tuple[str, ...], Hit] = {}
     for hit in hits:
