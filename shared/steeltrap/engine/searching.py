@@ -305,10 +305,17 @@ _MARKED: Final = re.compile('[0-9"`\u201c\u00ab\u300c._/\\\\@:#+=~&](?=[^\\s])')
 """A mark that a word has inside, a digit, or the start of a quotation."""
 
 
+def _may_be_literal(scored: "Scored", query: str) -> bool:
+    """Whether a candidate may have the whole query: few memories are questions, and those are near it in meaning."""
+    if query.rstrip().endswith(("?", "\uff1f")) and scored.semantic.max(initial=0.0) < _ALL_WORDS:
+        return False
+    return scored.says_all(_ALL_WORDS)
+
+
 def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) -> None:
     """Lift memories that have the query, or its identifiers and quotations, word for word."""
     weight = call.rules.ranking.literal
-    if weight <= 0 or not (_MARKED.search(query) or scored.says_all(_ALL_WORDS)):
+    if weight <= 0 or not (_MARKED.search(query) or _may_be_literal(scored, query)):
         return
     from ..ranking.word_order import literals, share_each
 
