@@ -380,7 +380,7 @@ def test_a_text_in_one_of_these_languages_is_found_by_itself_first(language: str
 
 def test_static_256_says_whose_vectors_twelve_more_languages_have_changed() -> None:
     changed = [row[1] for row in IN_OTHER_WORDS]
-    same = [*CALIBRATION_TEXTS, *JAPANESE_TEXTS, "", "🫖", "Der Tee steht da."]
+    same = [*CALIBRATION_TEXTS, *JAPANESE_TEXTS, "", "🫖", "Der Tee steht da.", "telefono del fontanero"]
     assert [text for text in changed if not STATIC.has_changed(text, 0)] == []
     assert [text for text in same if STATIC.has_changed(text, 0)] == []
     assert not STATIC.has_changed(changed[0], WORDS_VERSION)

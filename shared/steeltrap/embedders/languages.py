@@ -53,6 +53,9 @@ TELLING: Final = frozenset(
 MARGIN: Final = 25
 """By so much, in tenths of a decimal logarithm, a text's words must be likelier in another language than in English."""
 
+NEAR: Final = 5
+"""By so much, likewise, than in Spanish and German, whose words the lexicon knows better."""
+
 _FLOOR: Final = 15
 """The frequency of a word that a language lacks: so many tenths of log10 of how often it comes in a billion words."""
 _ENGLISH: Final = 0
@@ -125,9 +128,8 @@ class Languages:
             return None
         odds = np.maximum(frequencies[found].astype(int), _FLOOR).sum(axis=0)
         best = 1 + int(np.argmax(odds[1 : 1 + len(LATIN)]))
-        others = max(
-            odds[_ENGLISH] + max(0, known_in_english - len(found)) * _UNKNOWN_ENGLISH + MARGIN, *odds[len(LATIN) + 1 :]
-        )
+        english = odds[_ENGLISH] + max(0, known_in_english - len(found)) * _UNKNOWN_ENGLISH + MARGIN
+        others = max(english, *(odds[1 + len(LATIN) :] + NEAR))
         return LATIN[best - 1] if odds[best] > others else None
 
     def of_scripts(self, text: str) -> Iterator[tuple[str, re.Pattern[str]]]:
