@@ -2,8 +2,8 @@
 English words, which is read once.
 
 A misspelt word is corrected by the user's own words alone, never by a dictionary: only what is stored can be found. A
-dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". Only queries in English are corrected,
-since the list has only English words.
+dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". Only queries with an English word such
+as "what" or "my" are corrected, since the list has only English words.
 
 `english_words.bin` has the first bytes of the hashes of some 70,000 stems, sorted. The words are those of symspellpy's
 frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
@@ -22,8 +22,11 @@ _KEY_BYTES: Final = 5
 _SHORTEST: Final = 4
 _SHORTEST_STEM: Final = 2
 _LONGEST: Final = 20
-_TELLING: Final = 3
-"""Letters of the shortest word that tells a language: "me" is Spanish too."""
+_ENGLISH_ONLY: Final = frozenset(
+    """the what where when who whose which how why are were does did do has have had should would could can my your
+    his her our their you they with of and for this that there from about any not""".split()
+)
+"""Words of many questions in English, and of few in another language."""
 _MOST_WORDS: Final = 2
 """Misspelt words of one query that are corrected."""
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
@@ -38,10 +41,7 @@ def misspelt(query: str, frequencies: Mapping[str, int]) -> list[str]:
     words = list(dict.fromkeys(word for word in runs(query) if word.isascii() and word.isalpha()))
     long = (word for word in words if _SHORTEST <= len(word) <= _LONGEST and word[:_SHORTEST_STEM] in starts)
     wrong = [word for word in long if _token(word) in missing and not is_english(word)]
-    others = [word for word in words if len(word) >= _TELLING and word not in wrong]
-    if not wrong or len(wrong) > _MOST_WORDS or sum(map(is_english, others)) * 2 < len(others):
-        return []
-    return wrong
+    return wrong if len(wrong) <= _MOST_WORDS and not _ENGLISH_ONLY.isdisjoint(words) else []
 
 
 def corrections(word: str) -> dict[str, list[str]]:
