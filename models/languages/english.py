@@ -17,12 +17,12 @@ PACKAGE: Final = Path(__file__).parents[2] / "shared" / "steeltrap"
 SHORTEST: Final = 3
 SPANISH: Final = frozenset(
     """al como con cual cuando de del desde donde el ella ellos en entre es esa ese eso esta este esto estos ha hasta
-    la las le les lo los mi mis muy ni nos o para pero por porque que quien se sin sobre su sus tambien te tu tus un una uno
-    unos y ya yo""".split()
+    la las le les lo los mi mis muy ni nos o para pero por porque que quien se sin sobre su sus tambien te tu tus un una
+    uno unos y ya yo""".split()
 )
 GERMAN: Final = frozenset(
-    """auf bei das dem der des ein eine ich im ist kann mein mit nicht sind und unser von wann warum welche welcher welches
-    wer wie wir wird wo zum zur""".split()
+    """auf bei das dem der des ein eine ich im ist kann mein mit nicht sind und unser von wann warum welche welcher
+    welches wer wie wir wird wo zum zur""".split()
 )
 
 
