@@ -214,7 +214,7 @@ def is_cjk(text: str) -> bool:
 
 
 def _stem(words: list[str]) -> list[str]:
-    if all(word.isascii() and len(word) <= _LONGEST_KEPT for word in words):
+    if "".join(words).isascii() and max(map(len, words), default=0) <= _LONGEST_KEPT:
         with _stemming:
             return list(_stemmer.stemWords(words))
     return [_stem_of(word) for word in words]
