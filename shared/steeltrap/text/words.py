@@ -72,7 +72,7 @@ _CJK: Final = (
 )
 _INDIC: Final = "\u0900-\u0963\u0966-\u0dff"
 """With the vowel signs, which are no letters, without the marks that end a sentence."""
-_RUN: Final = re.compile(f"[{_CJK}]+|(?:[^\\W_{_CJK}]|[{_INDIC}])+")
+_RUN: Final = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]++(?:[{_INDIC}]++[^\\W_{_CJK}]*+)*+")
 _KANA: Final = re.compile("[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff]")
 _CONTRACTION: Final = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b")
 
