@@ -167,6 +167,7 @@ def test_a_misspelt_word_is_corrected_by_the_users_own_words(ana: Ask, query: st
     found = ana("core.search", query=query)
     assert found["results"][0]["content"] == meant
     assert f'Searched for "{word}" instead of ' in found["outcome"]["message"]
+    assert f'\nSearched for "{word}" instead of ' in ana("agent.recall", query=query)
 
 
 @pytest.mark.parametrize("query", ["What is the wifi password?", "¿Dónde está la cama?"])

@@ -195,8 +195,9 @@ def _search_corrected(call: Call, request: Search, rerank: Ranker | None, correc
     """The search with these words in place of others, whose outcome says so."""
     query = _WORD.sub(lambda word: corrected.get(word[0], word[0]), request.query)
     found = search(call, replace(request, query=query), rerank)
-    said = ", ".join(f'"{better}" instead of "{word}"' for word, better in corrected.items())
-    outcome = replace(found.outcome, message=f"Searched for {said}. {found.outcome.message}")
+    changes = ", ".join(f'"{better}" instead of "{word}"' for word, better in corrected.items())
+    sentence = f"Searched for {changes}."
+    outcome = replace(found.outcome, message=f"{sentence} {found.outcome.message}", corrected=sentence)
     return replace(found, outcome=outcome)
 
 

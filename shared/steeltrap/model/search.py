@@ -203,13 +203,15 @@ class OutcomeKind(StrEnum):
 @frozen
 class Outcome:
     """The outcome in a word and a sentence; `best_score` where everything was below a floor, `nearest` where nothing
-    was close, and `more` results that a token budget had no room for."""
+    was close, and `more` results that a token budget had no room for. `corrected` says which words were searched for in
+    place of misspelt ones; `message` begins with it."""
 
     kind: OutcomeKind
     message: str
     best_score: float | None = None
     more: int = 0
     nearest: Hit | None = None
+    corrected: str = ""
 
 
 @frozen

@@ -50,6 +50,8 @@ def recall(call: Call, input: RecallInput) -> str:
     if not found.hits:
         return f"{today(call)}\n{_nothing(call, found.outcome)}"
     parts = [today(call), *in_degrees(call, found.hits, [hit.preview or shown(call, hit.memory) for hit in found.hits])]
+    if found.outcome.corrected:
+        parts.insert(1, found.outcome.corrected)
     if cut := _cut(found.hits, found.outcome.more):
         parts.append(f"{cut}, to fit {input.max_tokens:,} tokens; ask more precisely, or raise max_tokens.")
     if found.outcome.kind is OutcomeKind.DEGRADED:
