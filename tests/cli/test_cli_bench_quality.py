@@ -167,7 +167,7 @@ def test_a_budget_is_measured_against_whole_memories(run, tmp_path):
     """Whole, a long memory takes more room than there is."""
     long = [{"id": f"l{n}", "text": f"heron pond {n}. " + "reeds and water " * 150} for n in range(2)]
     answer = {"id": "a", "text": "the warden of the heron reserve is Bob"}
-    asked = {"query": "heron pond", "relevant": ["a", "l0", "l1"], "answer": "among reeds"}
+    asked = {"query": "pond, heron", "relevant": ["a", "l0", "l1"], "answer": "among reeds"}
     path = jsonl(tmp_path / "own.jsonl", {"memories": [*long, answer], "questions": [asked]})
     [figures] = json.loads(run("bench", "quality", path, "--json").stdout).values()
     assert (figures["evidence_500"], figures["evidence_500_whole"]) == (100, 33.33)
