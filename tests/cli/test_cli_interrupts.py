@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,17 @@ class Interrupting:
 
 sys.meta_path.insert(0, Interrupting())
 """
+
+
+@pytest.fixture(autouse=True)
+def heeds_the_end_of_its_terminal() -> Iterator[None]:
+    """Commands that these tests start, also where the tests were started by `nohup`, which has them ignore it."""
+    if not hasattr(signal, "SIGHUP"):
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 def _environment(folder: Path) -> dict[str, str]:
