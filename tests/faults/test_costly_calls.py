@@ -16,7 +16,7 @@ from clock import SettableClock
 from embedding import HashedWords
 from steeltrap.invoke import Door
 from steeltrap.model import Caller, JsonObject, Matches, Query, UserRef
-from steeltrap.stores.exact import vectors
+from steeltrap.ranking import likeness
 from steeltrap.stores.exact.postings import LONGEST_KEPT, MOST_KEPT, word_digest
 from steeltrap.stores.sqlite import SqliteStore
 from steeltrap.stores.sqlite.rows import to_terms
@@ -69,16 +69,16 @@ def test_choosing_among_alike_memories_holds_no_table_of_all_pairs(door: Door) -
 
 def test_what_is_like_a_chosen_memory_is_compared_no_further(monkeypatch: pytest.MonkeyPatch, door: Door) -> None:
     compared = []
-    near = vectors._near
+    near = likeness._near
 
     def counted(ones: Any, others: Any, *how: Any) -> Any:
         compared.append(len(ones) * len(others))
         return near(ones, others, *how)
 
-    monkeypatch.setattr(vectors, "_near", counted)
+    monkeypatch.setattr(likeness, "_near", counted)
     fill(door, *["The heron waits at the pond at dawn."] * 1000)
     answer(door, "core.search", query="heron", limit=200, diversity_threshold=0)
-    assert sum(compared) < 1000 + vectors.TILE**2
+    assert sum(compared) < 1000 + likeness.TILE**2
 
 
 def test_a_query_of_thousands_of_terms_holds_no_table_of_all_terms_of_all_memories(door: Door) -> None:
