@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
 from math import isnan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from ..errors import IndexUnavailable, InvalidInput
@@ -110,12 +111,11 @@ class _Plan:
 
 @frozen
 class _Ranking:
-    """The candidates with their scores, and the places of those that passed the floor, of those that the precision
-    keeps, and how all stand to the days that the query names."""
+    """The candidates with their scores, and the places of those that passed the floor, and of those that the precision
+    keeps."""
 
     matches: Matches
     scored: "Scored"
-    days: "OnDays | None"
     passed: "Column"
     relevant: "Column"
 
@@ -139,7 +139,7 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
         if matches.degraded is None:
             scored.judge(passed)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
-    return _Ranking(matches=matches, scored=scored, days=days, passed=passed, relevant=relevant)
+    return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
 
 
 def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:
@@ -155,11 +155,10 @@ def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank:
         found = _mentioned(found, request, {scored.candidates.ids[place] for place in relevant})
     if request.said_once:
         found = said_once(found, request.limit)
+    if less_sure:
+        found += [replace(hit, less_sure=True) for hit in _hydrate(call, request.filter, less_sure)]
     if request.precision == "likely":
-        others = [
-            replace(hit, less_sure=True) for hit in (_hydrate(call, request.filter, less_sure) if less_sure else ())
-        ]
-        found = without_repeats([*found, *others])
+        found = without_repeats(found)
     hits = found if request.max_tokens is None else fit(found, request.query, request.max_tokens, request.sized)
     if request.count_access:
         call.space.note_access([hit.memory.id for hit in hits if not hit.less_sure], call.now())
@@ -183,8 +182,9 @@ def _corrected(call: Call, query: Query, text: str, matches: Matches) -> dict[st
 
     corrected: dict[str, str] = {}
     for word in misspelt(text, frequencies):
-        near = replace(query, tokens=tuple(corrections(word)), embedding=None, per_leg=1, during=())
-        better = best_correction(word, call.space.search(near).candidates.frequencies)
+        near = corrections(word)
+        counted = call.space.search(replace(query, tokens=tuple(near), embedding=None, per_leg=1, during=()))
+        better = best_correction(word, near, counted.candidates.frequencies)
         if better is not None:
             written = [each for each in _WORD.findall(text) if each.lower() == word]
             corrected |= {each: better.capitalize() if each[0].isupper() else better for each in written}
@@ -324,9 +324,7 @@ def _lift_literal(call: Call, scored: "Scored", passed: "Column", query: str) ->
     places = scored.wordiest(passed, _ALL_WORDS) if wanted.whole else []
     if not places:
         return
-    ids = [scored.candidates.ids[place] for place in places]
-    memories = call.space.get(ids)
-    shares = share_each(wanted, [memories[id].content if id in memories else "" for id in ids])
+    shares = share_each(wanted, _texts(call, scored, places, attrgetter("content")))
     if any(shares):
         scored.add("literal", places, [weight * share for share in shares])
 
@@ -341,12 +339,17 @@ def _lift_by_order(call: Call, scored: "Scored", passed: "Column", query: str) -
     places = scored.rivals(passed, lift) if order else []
     if order is None or len(places) < 2:
         return
-    ids = [scored.candidates.ids[place] for place in places]
-    memories = call.space.get(ids)
-    texts = [searchable_text(memories[id]) if id in memories else "" for id in ids]
+    texts = _texts(call, scored, places, searchable_text)
     if shared := out_of_order(texts[0], order):
         fitting = [place for place, text in zip(places, texts, strict=True) if is_in_order(text, shared)]
         scored.add("order", fitting, lift)
+
+
+def _texts(call: Call, scored: "Scored", places: Sequence[int], text: Callable[[Memory], str]) -> list[str]:
+    """The text of the candidate at each place; "" for one that is gone."""
+    ids = [scored.candidates.ids[place] for place in places]
+    memories = call.space.get(ids)
+    return [text(memories[id]) if id in memories else "" for id in ids]
 
 
 def _weight(call: Call, request: Search) -> float | None:
@@ -432,9 +435,9 @@ def _relevant(
 
 def _less_sure(scored: "Scored", passed: "Column", sure: "Column") -> "list[Fused]":
     """The next best of what passed, where the best is not sure to be about the query."""
-    if scored.confidence is None or not len(passed) or scored.confidence[passed].max() >= choosing.SURE:
+    if scored.confidence is None or not len(passed):
         return []
-    if scored.legs[passed].max() < choosing.PERHAPS:
+    if scored.confidence[passed].max() >= choosing.SURE or scored.legs[passed].max() < choosing.PERHAPS:
         return []
     is_sure = set(sure.tolist())
     near = passed[scored.score[passed] >= choosing.NEXT_BEST * scored.score[passed].max()]

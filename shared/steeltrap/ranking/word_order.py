@@ -18,40 +18,17 @@ from ..text.sentences import sentences
 from ..text.words import STOP_WORDS, runs, tokens
 
 MOST_WORDS: Final = 6
-
-
 """A longer question has enough words to tell memories apart."""
-
-
 _LONGEST_QUESTION: Final = 200
-
-
 _LONGEST_TEXT: Final = 1_000
-
-
 """Characters of the longest memory whose order is compared: in a long one words meet by chance."""
-
-
 _WORD: Final = re.compile(r"[\w'\u2019]+")
-
-
 _QUESTION_WORDS: Final = frozenset("who whom whose what which when where why how".split())
-
-
 _BE: Final = frozenset("am is are was were be been being".split())
-
-
 _DO: Final = frozenset("do does did".split())
-
-
 _AUXILIARIES: Final = _DO | _BE | frozenset("has have had will would can could should shall may might must".split())
-
-
 _PERSONS: Final = frozenset("i me you he him she her it we us they them".split())
-
-
 """Words that tell no topic, but can be who does something, or whom it is done to."""
-
 
 _PARTS: Final = 0.2
 _NAMES_ITSELF: Final = re.compile(r"[0-9]|[^\W_][._/\\@:#+=~&][^\W]")
@@ -74,7 +51,7 @@ class Literals:
 
     def share(self, text: str) -> float:
         """How much of it a text has literally: 1 for the whole query, 0.2 for all its parts, 0 for nothing."""
-        said = spaced(text)
+        said = _spaced(text)
         if self.whole and self.whole in said:
             return 1.0
         return _PARTS * sum(part in said for part in self.parts) / len(self.parts) if self.parts else 0.0
@@ -95,13 +72,13 @@ def literals(query: str) -> Literals:
         numbers = []
         if _NAMES_ITSELF.search(bare):
             parts.append(bare)
-    found = dict.fromkeys(spaced(part) for part in [*quoted, *parts])
+    found = dict.fromkeys(_spaced(part) for part in [*quoted, *parts])
     several = tuple(part for part in found if part.count(" ") > 2)
-    whole = spaced(query)
+    whole = _spaced(query)
     return Literals(whole=whole if whole.count(" ") > 2 else "", parts=several)
 
 
-def spaced(text: str) -> str:
+def _spaced(text: str) -> str:
     """The folded words of a text, each between spaces; Chinese, Japanese and Korean characters are words here."""
     return f" {' '.join(runs(text))} "
 

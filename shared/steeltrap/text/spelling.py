@@ -5,7 +5,7 @@ A misspelt word is corrected by the user's own words alone, never by a dictionar
 dictionary says what not to correct: "wifi" is a word, so it doesn't mean "wife". Only queries with an English word such
 as "what" or "my" are corrected, since the list has only English words.
 
-`english_words.bin` has the first bytes of the hashes of some 70,000 stems, sorted. The words are those of symspellpy's
+`english_words.bin` has the first bytes of the hashes of 47,000 stems, sorted. The words are those of symspellpy's
 frequency dictionary (MIT; made from SCOWL and Google Books Ngram, CC BY 3.0) and of BERT's vocabulary (Apache-2.0).
 """
 
@@ -44,22 +44,22 @@ def misspelt(query: str, frequencies: Mapping[str, int]) -> list[str]:
     return wrong if len(wrong) <= _MOST_WORDS and not _ENGLISH_ONLY.isdisjoint(words) else []
 
 
-def corrections(word: str) -> dict[str, list[str]]:
+def corrections(word: str) -> dict[str, str]:
     """The words that one may have been meant to be, by the token of each: one letter left out, added, replaced, or two
-    that follow each other swapped. Those with the same first letter come first, since few misspell that."""
-    by_token: dict[str, list[str]] = {}
-    near = dict.fromkeys(_one_edit(word))
-    for other in sorted(near, key=lambda other: other[0] != word[0]):
-        by_token.setdefault(_token(other), []).append(other)
+    that follow each other swapped. Of those with one token it is one with the same first letter, if any: few misspell
+    that."""
+    by_token: dict[str, str] = {}
+    for other in sorted(dict.fromkeys(_one_edit(word)), key=lambda other: other[0] != word[0]):
+        by_token.setdefault(_token(other), other)
     by_token.pop(_token(word), None)
     return by_token
 
 
-def best_correction(word: str, frequencies: Mapping[str, int]) -> str | None:
-    """The correction that the most memories have, of those with the same first letter if any; None without one."""
-    known = {other: frequencies.get(token, 0) for token, others in corrections(word).items() for other in others[:1]}
-    having = [other for other, count in known.items() if count]
-    return max(having, key=lambda other: (other[0] == word[0], known[other]), default=None)
+def best_correction(word: str, near: Mapping[str, str], frequencies: Mapping[str, int]) -> str | None:
+    """The one of a word's corrections that the most memories have, of those with the same first letter if any; None
+    where no memory has one."""
+    having = {other: count for token, other in near.items() if (count := frequencies.get(token, 0))}
+    return max(having, key=lambda other: (other[0] == word[0], having[other]), default=None)
 
 
 def is_english(word: str) -> bool:
