@@ -491,7 +491,7 @@ def _towards_end(scored: Scored, direction: int) -> Column:
     near = np.flatnonzero(scored.legs >= _COMPARABLE * scored.legs.max())
     rank = np.searchsorted(np.unique(at[near]), at[near])
     added = np.zeros(len(candidates))
-    added[near] = rank / max(1, rank.max())
+    added[near] = rank / max(1, int(rank.max()))
     return added
 
 
