@@ -239,6 +239,13 @@ class Settings(BaseModel):
     hooks: Literal["on", "off"] = Field(
         "on", description="`off` makes `steeltrap hook` do nothing: nothing is stored, and nothing is added to prompts."
     )
+    start_tokens: int = Field(
+        400,
+        ge=0,
+        le=20_000,
+        description="Maximum tokens of memories that `steeltrap hook session-start` adds to a session; 0 adds none. "
+        "Below 160, long memories have no room.",
+    )
     timezone: str = Field(
         "",
         description="Time zone of the days that users ask for and are shown, such as Europe/Lisbon. A call may name "

@@ -103,9 +103,11 @@ def test_an_earlier_session_that_ends_every_hook_is_passed_over_after_some(
     """It would keep every later start from offering anything."""
     transcript = computer.home / "t.jsonl"
     transcript.write_text("")
+    project = project_of(shop)
+    assert project is not None
     other = {"session_id": "bad", "transcript_path": str(transcript), "cwd": str(shop)}
     with computer.memory() as memory:
-        memory.core.save(content="The staging database listens on port 5544.")
+        memory.core.save(content="The staging database listens on port 5544.", scope=project.scope)
         door = memory._door
         answer(door, "local", computer.data, "prompt", {"client": "claude-code", "input": other})
 

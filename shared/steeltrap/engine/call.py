@@ -26,8 +26,9 @@ class Rules:
 
     `vector_weight` None leaves it to the ranking rules (`auto`), which `ranking` weighs. `retention` is how long a
     deleted memory can be brought back; zero purges at once. `zone` is where days are for a caller that says nothing of
-    it; None is this machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote. `secrets`
-    None leaves it to each toolset what becomes of secrets.
+    it; None is this machine's own. Without `show_untrusted` a model isn't shown what untrusted agents wrote.
+    `start_tokens` bounds what a session's start is given. `secrets` None leaves it to each toolset what becomes of
+    secrets.
     """
 
     vector_weight: float | None = None
@@ -36,6 +37,7 @@ class Rules:
     short_term_ttl: timedelta = timedelta(hours=24)
     zone: tzinfo | None = None
     show_untrusted: bool = True
+    start_tokens: int = 400
     secrets: SecretsMode | None = None
 
 

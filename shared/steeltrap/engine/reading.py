@@ -133,6 +133,13 @@ def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, co
     return page
 
 
+def list_changed(call: Call, *, limit: int) -> list[Memory]:
+    """The memories that a list shows among the last `limit` writes, the latest first."""
+    now = call.now()
+    written = lookups.latest_writes(call.space, limit)
+    return [memory for memory in written if memory.is_visible(now) and not memory.is_superseded()]
+
+
 def list_deleted(call: Call, *, limit: int, offset: int = 0) -> Page:
     """A page of what undo can restore, the latest deletion first, then by id; and the exact total."""
     now = call.now()

@@ -57,6 +57,7 @@ def open_door(
             short_term_ttl=timedelta(hours=settings.short_term_hours),
             zone=settings.zone,
             show_untrusted=settings.show_untrusted,
+            start_tokens=settings.start_tokens,
             secrets=settings.secrets,
         ),
         files=open_files(settings),

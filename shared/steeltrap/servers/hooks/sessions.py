@@ -43,7 +43,8 @@ class HookEvent:
     """A hook's question: which session of which client, where, and what the client says of it.
 
     `transcript` is the file that the client keeps of the session. `said` are messages that came with the event itself,
-    and count where there is no such file. `fresh` says that the model's context no longer has what was added to it.
+    and count where there is no such file. `fresh` says that the model's context no longer has what was added to it, and
+    `resumed` that it has all of an earlier session.
     """
 
     event: str
@@ -55,6 +56,7 @@ class HookEvent:
     said: tuple[Said, ...] = ()
     ended: bool = False
     fresh: bool = False
+    resumed: bool = False
 
 
 def read_event(event: str, given: Mapping[str, Any], *, client: str | None = None, folder: str = ".") -> HookEvent:
@@ -75,6 +77,7 @@ def read_event(event: str, given: Mapping[str, Any], *, client: str | None = Non
         said=_said(given, known),
         ended=event == "session-end" or name == "sessionend",
         fresh=event == "pre-compact" or _text(given, "source") in ("clear", "compact"),
+        resumed=_text(given, "source") == "resume",
     )
 
 
