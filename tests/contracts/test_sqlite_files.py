@@ -37,16 +37,12 @@ from steeltrap.engine import lookups
 from steeltrap.errors import Internal, Unavailable
 from steeltrap.model import Filter, Importance, Memory, Message, UserRef
 from steeltrap.ports import Guard
-from steeltrap.stores.data_folder import DataFolder
 from steeltrap.stores.sqlite import SqliteStore, connection, opening
 from steeltrap.stores.sqlite import file as connections
 from steeltrap.stores.sqlite import store as stores
 from steeltrap.stores.sqlite.file import UserFile
-from steeltrap.stores.sqlite.header import Header
 from steeltrap.stores.sqlite.rows import COLUMNS, to_row, to_terms
 from steeltrap.stores.sqlite.schema import APPLICATION, MIGRATIONS, migrate
-from steeltrap.stores.sqlite.scrubbing import Reserve
-from steeltrap.stores.sqlite.space import SqliteSpace
 from steeltrap.text.limits import from_key, to_key
 from steeltrap.text.words import Trait, indexed_words
 
@@ -489,28 +485,6 @@ def test_a_healthy_file_is_opened_and_read_beside_a_write(open_store: Opening) -
     store = open_store()
     with written_meanwhile(store._file(ANA)), ThreadPoolExecutor(1) as pool:
         assert pool.submit(space_of(store, "ana").get, [one.id]).result(SECONDS) == {one.id: one}
-
-
-def test_the_step_after_a_removal_can_be_replaced_and_is_taken_once(tmp_path: Path, clock: SettableClock) -> None:
-    data = DataFolder(tmp_path)
-    header = Header(ANA, EMBEDDER.name, EMBEDDER.dimension)
-    steps: list[str] = []
-    file = UserFile(
-        tmp_path / "users" / "ana.db",
-        header,
-        data,
-        Reserve(tmp_path),
-        lambda connection, lock, deadline: steps.append("scrub"),
-    )
-    space = SqliteSpace(lambda: file, clock, in_time(SECONDS))
-    one = save(space, "the heron")
-    assert space.purge([one.id]) == [one.id]
-    assert steps == ["scrub"]
-    assert space.purge([one.id]) == []
-    assert steps == ["scrub"]
-    file.wipe(in_time(SECONDS))
-    assert steps == ["scrub", "scrub"]
-    file.close()
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_can_be_run_again(tmp_path: Path, open_store: Opening) -> None:

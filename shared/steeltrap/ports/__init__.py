@@ -13,6 +13,7 @@ from .embedder import Calibrating, Embedder, Levels, Revised, Scale, SharedLevel
 from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
 from .loading import Caches, Loads
+from .logs import BaseName, Log, Logs
 from .space import (
     Gone,
     IdStarts,
@@ -34,6 +35,7 @@ __all__ = [
     "TOMBSTONE_SECONDS",
     "Amount",
     "Background",
+    "BaseName",
     "Caches",
     "Calibrating",
     "Change",
@@ -62,6 +64,8 @@ __all__ = [
     "Levels",
     "LinkedTo",
     "Loads",
+    "Log",
+    "Logs",
     "Lookup",
     "MemoryStore",
     "OfImport",

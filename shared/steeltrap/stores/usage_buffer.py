@@ -70,6 +70,15 @@ class UsageBuffer:
             ids = list(islice(self._pending, most))
             return {id: self._pending.pop(id) for id in ids}
 
+    def put_back(self, pending: Mapping[str, Pending]) -> None:
+        """Take in again what could not be written; what came meanwhile is later."""
+        with self._lock:
+            for id, more in pending.items():
+                known = self._pending.setdefault(id, Pending())
+                known.count += more.count
+                known.at = known.at or more.at
+                known.reviews = (*more.reviews, *known.reviews)
+
     def take_one(self, id: str) -> dict[str, Pending]:
         """Take out what is pending of a memory."""
         with self._lock:

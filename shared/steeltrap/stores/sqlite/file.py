@@ -26,7 +26,7 @@ from ..exact.index import Index
 from ..usage_buffer import Pending, UsageBuffer
 from .connection import CONNECTION_BYTES, OPEN_SECONDS, translated, writing
 from .header import Header
-from .opening import WRITER_KIB, Identity, Opened, bring_up_to_date, identity, open_file
+from .opening import WRITER_KIB, Identity, Opened, Opener, identity, open_current
 from .reading import IndexSource
 from .rows import AMONG, to_keys
 from .schema import TABLES
@@ -39,9 +39,10 @@ class Connections:
     Not safe for threads: whoever calls holds the lock to read or to write, and to close anything both.
     """
 
-    def __init__(self, path: Path, data: DataFolder) -> None:
+    def __init__(self, path: Path, data: DataFolder, open: Opener) -> None:
         self._path = path
         self._data = data
+        self.open = open
         self.reader: Opened | None = None
         self.writer: Opened | None = None
 
@@ -76,7 +77,7 @@ class Connections:
             if new:
                 self._data.make()
                 self._path.parent.mkdir(mode=0o700, exist_ok=True)
-            self.writer = bring_up_to_date(open_file(self._path, new=new, cache_kib=WRITER_KIB))
+            self.writer = self.open(self._path, new=new, cache_kib=WRITER_KIB)
         return self.writer
 
     def take_logs_along(self) -> None:
@@ -141,6 +142,15 @@ def read_usage(connection: apsw.Connection, ids: Sequence[str]) -> dict[str, Usa
     }
 
 
+UNFINISHED: Final = "unscrubbed"
+"""Set in `meta` with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
+
+
+def is_marked(connection: apsw.Connection) -> bool:
+    """Whether bytes of what was removed are left."""
+    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (UNFINISHED,)).fetchone() is not None
+
+
 def _empty_tables(connection: apsw.Connection, _: int) -> bool:
     """Remove every row. False when there was none."""
     was_used = connection.execute("SELECT 1 FROM meta").fetchone() is not None
@@ -154,7 +164,6 @@ Redo = Callable[[apsw.Connection, int], T]
 Kind = Literal["change", "vectors", "usage", "wipe"]
 """The kinds of transactions: `change` has the next number, and takes only memories of the file's embedder; the others
 have none. `usage` is allowed in any file, `vectors` and `wipe` in the owner's."""
-Scrub = Callable[[apsw.Connection, threading.Lock, Deadline], None]
 
 _log = logging.getLogger("steeltrap")
 
@@ -172,15 +181,21 @@ class UserFile:
     error until it is put back or the file is closed: what was acknowledged is never silently gone.
     """
 
-    def __init__(self, path: Path, header: Header, data: DataFolder, reserve: Reserve, scrub: Scrub = scrub) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        data: DataFolder,
+        reserve: Reserve,
+        open: Opener = open_current,
+    ) -> None:
         self.path = path
-        self._scrub = scrub
         self.embedder = header.embedder
         self.dimension = header.dimension
         self.reserve = reserve
         self.header = header
         self._data = data
-        self._connections = Connections(path, data)
+        self._connections = Connections(path, data, open)
         self._read_lock = threading.Lock()
         self._open_lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -197,7 +212,14 @@ class UserFile:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection | None]:
-        """The reading connection, or None while the user has no file."""
+        """The reading connection, or None while the user has no file. Raises Conflict for another embedder's file."""
+        with self._reading_unchecked() as connection:
+            if connection is not None and not self._checked:
+                self._checked = self.header.check(connection, self.path)
+            yield connection
+
+    @contextmanager
+    def _reading_unchecked(self) -> Iterator[apsw.Connection | None]:
         while True:
             with self._read_lock, translated(self.path):
                 there = self._connections.find()
@@ -206,8 +228,6 @@ class UserFile:
                     yield None
                     return
                 if reader is not None and reader.file == there:
-                    if not self._checked:
-                        self._checked = self.header.check(reader.connection, self.path)
                     yield reader.connection
                     return
             self._open_reader()
@@ -282,7 +302,12 @@ class UserFile:
     def scrub(self, deadline: Deadline) -> None:
         """Leave no byte of what was removed: the one step after a removal. Raises Unavailable."""
         with self._write_turn(deadline.before()), translated(self.path):
-            self._scrub(self._open_writer().connection, self._read_lock, deadline)
+            scrub(self._open_writer().connection, self._read_lock, deadline)
+
+    def is_unfinished(self) -> bool:
+        """Whether a removal was cut short before the bytes were gone."""
+        with self.reading() as connection:
+            return connection is not None and is_marked(connection)
 
     def flush_usage(self) -> None:
         """Write down what was read. What can't be written is dropped: reading statistics are best effort."""
@@ -418,7 +443,7 @@ class UserFile:
         # may want to look into the index.
         with self._open_lock:
             if self._connections.reader is None:
-                opened = bring_up_to_date(open_file(self.path))
+                opened = self._connections.open(self.path)
                 with self._read_lock:
                     self._connections.reader = opened
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import apsw
 
@@ -164,7 +164,7 @@ class Opened:
                 path.unlink(missing_ok=True)
 
 
-def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, synchronous: str = "full") -> Opened:
     """A connection to a user's file as it is; a `new` one is made if it is not there.
 
     WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
@@ -176,7 +176,7 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
             connection = None
             try:
                 connection, file = connect(path, new=new)
-                _prepare(connection, cache_kib)
+                _prepare(connection, cache_kib, synchronous)
                 _check_writable(connection, path)
                 if identity(path) == file:
                     return Opened(connection, path, file, identity(_beside(path, "-wal")))
@@ -197,6 +197,17 @@ def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> 
             if time.monotonic() > deadline:
                 raise apsw.BusyError("replaced again and again")
             time.sleep(_PAUSE)
+
+
+def open_current(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+    """A connection to a user's file, migrated to the tables and the words of today. Raises SteeltrapError."""
+    return bring_up_to_date(open_file(path, new=new, cache_kib=cache_kib))
+
+
+class Opener(Protocol):
+    """Opens a user's file; a `new` one is made if it is not there. Raises SteeltrapError."""
+
+    def __call__(self, path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened: ...
 
 
 def bring_up_to_date(opened: Opened, *, to_search: bool = True) -> Opened:
@@ -273,13 +284,13 @@ def _close(connection: apsw.Connection | None) -> None:
         connection.close()
 
 
-def _prepare(connection: apsw.Connection, cache_kib: int) -> None:
+def _prepare(connection: apsw.Connection, cache_kib: int, synchronous: str) -> None:
     connection.set_busy_timeout(int(OPEN_SECONDS * 1000))
     if is_foreign(connection):
         raise apsw.NotADBError("a database of another program")
     if connection.pragma("journal_mode") != "wal":
         connection.pragma("journal_mode", "wal")
-    connection.pragma("synchronous", "full")
+    connection.pragma("synchronous", synchronous)
     connection.pragma("secure_delete", "on")
     connection.pragma("cache_size", -cache_kib)
 

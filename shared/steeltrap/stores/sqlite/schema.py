@@ -8,6 +8,7 @@ numbers, and nothing else, of what was removed.
 """
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 import apsw
@@ -185,15 +186,15 @@ _CODE: Final = re.compile(r"\b(virtual|generated|check|references|collate)\b", r
 """In a table's SQL: what would run more than the product's own statements."""
 
 
-def has_own_schema(connection: apsw.Connection) -> bool:
-    """Whether a file has nothing but tables and indexes of a steeltrap file: no trigger, view, virtual table or
-    expression, which would run the SQL of whoever made the file."""
+def has_own_schema(connection: apsw.Connection, *, beside: Collection[str] = ()) -> bool:
+    """Whether a file has nothing but tables and indexes of a steeltrap file and those `beside`: no trigger, view,
+    virtual table or expression, which would run the SQL of whoever made the file."""
     if connection.pragma("application_id") != APPLICATION:
         return False
     for kind, name, table, sql in connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema"):
         if name.startswith("sqlite_"):
             continue
-        if kind not in ("table", "index") or table not in TABLES or not sql or _CODE.search(sql):
+        if kind not in ("table", "index") or table not in (*TABLES, *beside) or not sql or _CODE.search(sql):
             return False
         if kind == "index" and sql.count("(") != 1:  # an expression, or a condition that calls a function
             return False

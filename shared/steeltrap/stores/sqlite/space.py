@@ -35,11 +35,9 @@ from ..exact.columns import Mask
 from ..exact.index import Index
 from . import header, reading, writes
 from .connection import select
-from .file import Redo, T, UserFile, read_usage, write_review
+from .file import UNFINISHED, Redo, T, UserFile, is_marked, read_usage, write_review
 from .rows import CURRENT, NAMING, conditions, read_vectors, to_names
 
-_UNFINISHED: Final = "unscrubbed"
-"""Set with the rows' removal, taken away when their bytes are gone: a crash in between is known."""
 _NAMED: Final = (
     ("memory", "SELECT 1 FROM memory WHERE id = :key"),
     ("links", "SELECT 1 FROM link WHERE target = :key"),
@@ -64,8 +62,8 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
         before = connection.total_changes()
         gone = writes.purge(connection, keys, number)
         if connection.total_changes() != before:
-            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (_UNFINISHED,))
-        return gone, connection.execute("SELECT 1 FROM meta WHERE key = ?", (_UNFINISHED,)).fetchone() is not None
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, 1)", (UNFINISHED,))
+        return gone, is_marked(connection)
 
     gone, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
     if unfinished:
@@ -75,14 +73,7 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
 
 
 def _finish(connection: apsw.Connection, _: int) -> None:
-    connection.execute("DELETE FROM meta WHERE key = ?", (_UNFINISHED,))
-
-
-def is_unfinished(file: UserFile) -> bool:
-    """Whether a purge was cut short before the bytes were gone."""
-    with file.reading() as connection:
-        question = "SELECT 1 FROM meta WHERE key = ?"
-        return connection is not None and connection.execute(question, (_UNFINISHED,)).fetchone() is not None
+    connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
 
 
 def traces(file: UserFile, id: str) -> list[str]:
@@ -345,7 +336,7 @@ class SqliteSpace:
     def sweep(self, deleted_before: datetime) -> int:
         """Purge what is stale, and finish a purge that was cut short; how many memories went."""
         stale = self.find(Gone(deleted_before))
-        return len(self.purge(stale)) if stale or is_unfinished(self._file) else 0
+        return len(self.purge(stale)) if stale or self._file.is_unfinished() else 0
 
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)

@@ -206,9 +206,7 @@ class SqliteStore:
             self._hold()
             file = self._open.get(user)
             if file is None:
-                header = Header(user, self._embedder.name, self._embedder.dimension)
-                file = UserFile(self.path(user), header, self._data, self._reserve)
-                self._open[user] = file
+                file = self._open[user] = self._new_file(user)
                 self._start_flusher()
             self._open.move_to_end(user)
             size = file.memory()
@@ -219,6 +217,12 @@ class SqliteStore:
             if old.put_away():
                 self._drop(old_user, old)
         return file
+
+    def _new_file(self, user: UserRef) -> UserFile:
+        return UserFile(self.path(user), self._header(user), self._data, self._reserve)
+
+    def _header(self, user: UserRef) -> Header:
+        return Header(user, self._embedder.name, self._embedder.dimension)
 
     def _surplus(self) -> list[tuple[UserRef, UserFile]]:
         """As many files as are over the limits: those not in use that were used longest ago."""
@@ -247,8 +251,11 @@ class SqliteStore:
 
     def _flush_regularly(self) -> None:
         while not self._closing.wait(FLUSH_SECONDS):
-            self.flush()
-            self.sweep()
+            self._look_after()
+
+    def _look_after(self) -> None:
+        self.flush()
+        self.sweep()
 
 
 def _owner(path: Path) -> UserRef | None:

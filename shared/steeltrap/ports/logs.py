@@ -1,0 +1,92 @@
+"""The log of one user's changes, and the logs of all users.
+
+An entry is one commit. Its number is taken once and for ever: an entry is never removed, only overwritten by a stub
+without its content. A base is the whole state behind the entry of its number.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from ..model import UserRef
+
+
+class BaseName(NamedTuple):
+    """Which state a base has: behind the entry `n`, when all entries up to `forgot` were stubs."""
+
+    n: int
+    forgot: int
+
+
+class Log(Protocol):
+    """One user's log. No method takes a user. All raise Unavailable."""
+
+    def create(self, n: int, entry: bytes) -> bool:
+        """Create the entry `n`, durably, if there is none.
+
+        False where it is there already, be it by this very call: a service may have done what it answers it didn't.
+        So whoever needs to know reads the entry, also after Unavailable.
+        """
+        ...
+
+    def read(self, numbers: Sequence[int]) -> list[bytes | None]:
+        """The entries of these numbers, None for those that aren't there."""
+        ...
+
+    def read_on(self, n: int) -> list[bytes]:
+        """The entry `n` and all behind it up to the first number that isn't taken."""
+        ...
+
+    def overwrite(self, stubs: Mapping[int, bytes]) -> None:
+        """Put stubs in the place of entries, durably, and nothing of the entries is left."""
+        ...
+
+    def bases(self) -> list[BaseName]:
+        """The names of all bases, the newest last."""
+        ...
+
+    def put_base(self, name: BaseName, base: bytes) -> None:
+        """Put a base there, durably, in place of one of the same name."""
+        ...
+
+    def read_base(self, name: BaseName) -> bytes | None:
+        """A base; None where it is gone."""
+        ...
+
+    def delete_base(self, name: BaseName) -> None:
+        """Remove a base, if it is there."""
+        ...
+
+    def list_user(self) -> None:
+        """Make the user one of `Logs.users`."""
+        ...
+
+    def unlist_user(self) -> None:
+        """Take the user out of `Logs.users`."""
+        ...
+
+
+class Logs(Protocol):
+    """All users' logs at one place. Only a store and maintenance hold them."""
+
+    is_remote: bool
+    """Whether reading an entry takes longer than a look at a file."""
+
+    def of(self, user: UserRef) -> Log:
+        """The log of a user."""
+        ...
+
+    def id(self) -> bytes:
+        """16 bytes that no other place has, made when they are first asked for. Raises Unavailable."""
+        ...
+
+    def users(self) -> Iterator[UserRef]:
+        """The users with a log. Raises Unavailable."""
+        ...
+
+    def check(self) -> None:
+        """Raises Unavailable if nothing can be written."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and threads."""
+        ...

@@ -1,0 +1,211 @@
+"""Logs in a folder of this machine.
+
+An entry is written beside its place, made durable and linked into place, so it is there as a whole or not at all, and
+only one of two writers gets the number.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from secrets import token_bytes, token_hex
+from typing import Final
+
+from ...errors import Unavailable
+from ...full_disks import is_full
+from ...model import UserRef
+from ...ports import BaseName
+from .names import base_name, base_of, user_from_json, user_to_json
+
+_PART: Final = ".part-"
+
+
+class FolderLogs:
+    """The logs under a folder, which is made with the first write. Only its owner can read it."""
+
+    is_remote = False
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, user: UserRef) -> "FolderLog":
+        return FolderLog(self._folder, user)
+
+    def id(self) -> bytes:
+        with _translated():
+            path = self._folder / "log"
+            if not path.exists():
+                _create(path, token_bytes(16))
+            return path.read_bytes()
+
+    def users(self) -> Iterator[UserRef]:
+        with _translated():
+            paths = sorted((self._folder / "who").glob("*"))
+        for path in paths:
+            with _translated(), suppress(FileNotFoundError):
+                if _PART not in path.name:
+                    yield user_from_json(path.read_bytes())
+
+    def check(self) -> None:
+        with _translated():
+            probe = self._folder / f"{_PART}{token_hex(8)}"
+            _make(self._folder)
+            _write(probe, b"")
+            probe.unlink()
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+
+class FolderLog:
+    """One user's log. Safe for threads and processes."""
+
+    def __init__(self, folder: Path, user: UserRef) -> None:
+        self._entries = folder / "u" / user.key / "e"
+        self._bases = folder / "u" / user.key / "b"
+        self._listed = folder / "who" / user.key
+        self._user = user
+
+    def create(self, n: int, entry: bytes) -> bool:
+        with _translated():
+            return _create(self._entry(n), entry)
+
+    def read(self, numbers: Sequence[int]) -> list[bytes | None]:
+        with _translated():
+            return [_read(self._entry(n)) for n in numbers]
+
+    def read_on(self, n: int) -> list[bytes]:
+        entries: list[bytes] = []
+        with _translated():
+            for number in count(n):
+                entry = _read(self._entry(number))
+                if entry is None:
+                    return entries
+                entries.append(entry)
+        raise AssertionError("count ends")
+
+    def overwrite(self, stubs: Mapping[int, bytes]) -> None:
+        with _translated():
+            for n, stub in stubs.items():
+                _replace(self._entry(n), stub, sync_folder=False)
+            if stubs:
+                _sync(self._entries)
+
+    def bases(self) -> list[BaseName]:
+        with _translated():
+            try:
+                names = os.listdir(self._bases)
+            except FileNotFoundError:
+                return []
+        return sorted(base_of(name) for name in names if _PART not in name)
+
+    def put_base(self, name: BaseName, base: bytes) -> None:
+        with _translated():
+            _replace(self._bases / base_name(name), base)
+
+    def read_base(self, name: BaseName) -> bytes | None:
+        with _translated():
+            return _read(self._bases / base_name(name))
+
+    def delete_base(self, name: BaseName) -> None:
+        with _translated():
+            (self._bases / base_name(name)).unlink(missing_ok=True)
+            _sync(self._bases)
+
+    def list_user(self) -> None:
+        with _translated():
+            _replace(self._listed, user_to_json(self._user))
+
+    def unlist_user(self) -> None:
+        with _translated():
+            self._listed.unlink(missing_ok=True)
+
+    def _entry(self, n: int) -> Path:
+        return self._entries / f"{n:012}"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _create(path: Path, content: bytes) -> bool:
+    if path.exists():
+        return False
+    part = _part(path, content)
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        return False
+    finally:
+        part.unlink(missing_ok=True)
+    _sync(path.parent)
+    return True
+
+
+def _replace(path: Path, content: bytes, *, sync_folder: bool = True) -> None:
+    part = _part(path, content)
+    try:
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    if sync_folder:
+        _sync(path.parent)
+
+
+def _part(path: Path, content: bytes) -> Path:
+    """What is to be at a path, beside it and durable."""
+    part = path.with_name(f"{_PART}{token_hex(8)}")
+    try:
+        _write(part, content)
+    except FileNotFoundError:
+        _make(path.parent)
+        _write(part, content)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return part
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _make(folder: Path) -> None:
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder durable, where a system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise Unavailable("The disk of the logs is full: free some space, then try again.", part="store") from error
+        raise Unavailable(
+            f"The folder of the logs can't be used ({error.strerror}); check its disk and permissions.",
+            retryable=False,
+            part="store",
+        ) from error

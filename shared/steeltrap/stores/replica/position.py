@@ -1,0 +1,75 @@
+"""How far a user's file has come in its log: a row of the file, written in one transaction with the rows of memories.
+
+The table is in no patchset, so it is each replica's own. A base carries it along.
+"""
+
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from ..sqlite.opening import READER_KIB, Opened, open_file
+from ..sqlite.schema import MIGRATIONS, migrate
+from .entries import newer
+
+TABLE: Final = "position"
+_CREATE: Final = f"""
+CREATE TABLE IF NOT EXISTS {TABLE} (
+  log BLOB NOT NULL, n INTEGER NOT NULL, nonce BLOB NOT NULL, base INTEGER NOT NULL, base_bytes INTEGER NOT NULL,
+  since_bytes INTEGER NOT NULL, forgot INTEGER NOT NULL, removed INTEGER NOT NULL, scrubbed INTEGER NOT NULL
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The log, the last entry that is applied and its nonce; the newest base known, its bytes, and those of the entries
+    since; up to which entry all are stubs; the last entry that removed something for good, and the last such entry
+    whose bytes are gone from this file."""
+
+    log: bytes
+    n: int
+    nonce: bytes
+    base: int = 0
+    base_bytes: int = 0
+    since_bytes: int = 0
+    forgot: int = 0
+    removed: int = 0
+    scrubbed: int = 0
+
+
+_NAMES: Final = ", ".join(field.name for field in fields(Position))
+_PLACES: Final = ", ".join("?" * len(fields(Position)))
+
+
+def read_position(connection: apsw.Connection, log: bytes) -> Position:
+    """The position of a file; its beginning in a file that has none."""
+    row = connection.execute(f"SELECT {_NAMES} FROM {TABLE}").fetchone()
+    return Position(log, 0, log) if row is None else Position(*row)
+
+
+def write_position(connection: apsw.Connection, position: Position) -> None:
+    """Put the position of a file in place of the one there, inside a transaction."""
+    connection.execute(f"DELETE FROM {TABLE}")
+    connection.execute(f"INSERT INTO {TABLE} ({_NAMES}) VALUES ({_PLACES})", astuple(position))
+
+
+def open_replica(path: Path, *, new: bool = False, cache_kib: int = READER_KIB) -> Opened:
+    """A connection to a replica's file; a `new` one gets its tables.
+
+    The log is what is durable, so a commit of the file doesn't wait for the disk. An older file is never migrated here:
+    that is a change, and changes are entries. Raises SteeltrapError.
+    """
+    opened = open_file(path, new=new, cache_kib=cache_kib, synchronous="normal")
+    try:
+        connection = opened.connection
+        if connection.pragma("user_version") == 0:
+            migrate(connection)
+        if connection.pragma("user_version") != len(MIGRATIONS):
+            raise newer()
+        connection.execute(_CREATE)
+    except BaseException:
+        opened.connection.close()
+        raise
+    return opened

@@ -1,0 +1,165 @@
+"""Every user's replica in a cache folder, over the logs of all users."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+from typing import Final
+
+from ...errors import SteeltrapError
+from ...model import UserRef
+from ...ports import Clock, Deadline, Embedder, Logs
+from ..data_folder import DataFolder
+from ..sqlite.file import UserFile
+from ..sqlite.space import SqliteSpace
+from ..sqlite.store import SqliteStore
+from .file import ReplicaFile
+
+_log = logging.getLogger("steeltrap")
+
+_WIPE_SECONDS: Final = 60.0
+
+
+class ReplicaStore(SqliteStore):
+    """Files that are replicas of logs: any number of processes on any machines share the logs.
+
+    `folder` is a cache. Processes of one machine may share it, and it may be removed at any time. It holds at most
+    about `disk_bytes`: files that nobody has open are removed, those that were used longest ago first.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        logs: Logs,
+        embedder: Embedder,
+        clock: Clock,
+        *,
+        cache_bytes: int = 256 * 1024 * 1024,
+        disk_bytes: float = inf,
+        retention: timedelta | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(folder, embedder, clock, cache_bytes=cache_bytes, retention=retention)
+        self._data = _CacheFolder(folder / "users")
+        self._logs = logs
+        self._disk_bytes = disk_bytes
+        self._pause = pause
+
+    def space(self, user: UserRef, deadline: Deadline) -> SqliteSpace:
+        return SqliteSpace(_Call(lambda: self._replica(user), deadline), self._clock, deadline)
+
+    def users(self) -> Iterator[UserRef]:
+        return self._logs.users()
+
+    def forget_user(self, user: UserRef) -> bool:
+        deadline = Deadline.after(_WIPE_SECONDS, self._clock)
+        file = self._replica(user)
+        file.catch_up(deadline)
+        was_there = super().forget_user(user)
+        self._logs.of(user).unlist_user()
+        return was_there
+
+    def check(self) -> None:
+        """Raises Unavailable when the cache folder or the logs can't be written to."""
+        super().check()
+        self._logs.check()
+
+    def flush(self, *, just_read: bool = False) -> None:
+        """Write what was read; with `just_read`, at the end of a call, only what has waited for a write for long."""
+        for file in self._replicas():
+            file.flush_usage(at_last=not just_read)
+        if just_read:
+            self._put_bases()
+
+    def _look_after(self) -> None:
+        self.flush(just_read=True)
+        self.sweep()
+
+    def _put_bases(self) -> None:
+        for file in self._replicas():
+            if not file.needs_base():
+                continue
+            try:
+                file.put_base()
+            except SteeltrapError as error:
+                _log.warning("no base was put: %s", error.message)
+
+    def _replicas(self) -> list[ReplicaFile]:
+        with self._lock:
+            return [file for file in self._open.values() if isinstance(file, ReplicaFile)]
+
+    def close(self) -> None:
+        super().close()
+        self._logs.close()
+
+    def _replica(self, user: UserRef) -> ReplicaFile:
+        file = self._file(user)
+        assert isinstance(file, ReplicaFile)
+        return file
+
+    def _new_file(self, user: UserRef) -> UserFile:
+        return ReplicaFile(
+            self.path(user),
+            self._header(user),
+            self._data,
+            self._reserve,
+            log=self._logs.of(user),
+            log_id=self._logs.id(),
+            clock=self._clock,
+            make_room=self._make_room,
+            pause=self._pause,
+        )
+
+    def _make_room(self, size: int) -> None:
+        """Remove files that nobody has open, until another one of so many bytes has room."""
+        if self._disk_bytes == inf:
+            return
+        files = []
+        for path in self.folder.glob("users/*/*.db"):
+            try:
+                facts = path.stat()
+            except FileNotFoundError:
+                continue
+            files.append((facts.st_mtime, facts.st_size, path))
+        over = sum(each for _, each, _ in files) + size - self._disk_bytes
+        with self._lock:
+            in_use = {file.path for file in self._open.values()}
+        for _, each, path in sorted(files):
+            if over <= 0:
+                return
+            if path not in in_use:
+                for suffix in ("", "-wal", "-shm"):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+                over -= each
+
+
+class _Call:
+    """Asks for a user's file in one call: the first time it is brought to the end of its log."""
+
+    def __init__(self, file: Callable[[], ReplicaFile], deadline: Deadline) -> None:
+        self._file = file
+        self._deadline = deadline
+        self._lock = threading.Lock()
+        self._is_current = False
+
+    def __call__(self) -> UserFile:
+        file = self._file()
+        with self._lock:
+            if not self._is_current:
+                file.catch_up(self._deadline)
+                self._is_current = True
+        return file
+
+
+class _CacheFolder(DataFolder):
+    """A folder that may go at any time, and is made again."""
+
+    def make(self) -> None:
+        self._was_there = False
+        super().make()
+
+    def require(self) -> None:
+        """Nothing is lost with a cache."""
