@@ -157,7 +157,7 @@ def _replace(path: Path, content: bytes, *, sync_folder: bool = True) -> None:
 
 
 def _part(path: Path, content: bytes) -> Path:
-    """What is to be at a path, beside it and durable."""
+    """Write the content of a path beside it, durably."""
     part = path.with_name(f"{_PART}{token_hex(8)}")
     try:
         _write(part, content)

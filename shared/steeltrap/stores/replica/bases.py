@@ -6,11 +6,12 @@ so at once, the later one to look sees both.
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
+from typing import Final
 
 import apsw
 
@@ -149,24 +150,18 @@ def _check(path: Path, base: LogEntry) -> None:
         raise Damaged(f"base {base.n} is of another user")
 
 
+_BLOCK: Final = 256
+
+
 def stub_entries(log: Log, user: UserRef, first: int, last: int) -> None:
-    """Leave stubs of the entries `first` to `last`. What is one already stays. Raises Damaged, Unavailable."""
+    """Leave stubs of the entries `first` to `last`; a stub stays as it is. Raises Damaged, Unavailable."""
     for start in range(first, last + 1, _BLOCK):
         numbers = range(start, min(start + _BLOCK, last + 1))
-        log.overwrite(_stubs(zip(numbers, log.read(numbers), strict=True), user))
-
-
-_BLOCK = 256
-
-
-def _stubs(
-    entries: Iterator[tuple[int, bytes | None]] | Sequence[tuple[int, bytes | None]], user: UserRef
-) -> dict[int, bytes]:
-    stubs = {}
-    for n, data in entries:
-        if data is None:
-            raise Damaged(f"entry {n} is missing")
-        entry = unpack(data, user, n)
-        if entry.kind != "stub":
-            stubs[n] = entry.stub().pack()
-    return stubs
+        stubs = {}
+        for n, data in zip(numbers, log.read(numbers), strict=True):
+            if data is None:
+                raise Damaged(f"entry {n} is missing")
+            entry = unpack(data, user, n)
+            if entry.kind != "stub":
+                stubs[n] = entry.stub().pack()
+        log.overwrite(stubs)

@@ -36,7 +36,7 @@ NONCE_BYTES: Final = 16
 _PAUSE: Final = 0.05
 _LEVEL: Final = 1
 _LARGEST: Final = 4 * 1024**3
-"""Of what a body holds: no user's file is so large, and a damaged one could ask for all memory."""
+"""The most bytes of a body: no user's file has as many, and a damaged one could ask for all memory."""
 
 
 class Damaged(Unavailable):
