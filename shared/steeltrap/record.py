@@ -118,7 +118,8 @@ def import_from_image(image: str | bytes) -> Import:
     """The import of `import_to_image`'s text."""
     values = from_json(image)
     times = {name: datetime.fromisoformat(values[name]) for name in _IMPORT_TIMES if name in values}
-    return Import(**{**values, **times, "formats": tuple(values.get("formats", ()))})
+    lists = {name: tuple(values.get(name, ())) for name in ("formats", "files")}
+    return Import(**{**values, **times, **lists})
 
 
 _IMPORT_TIMES: Final = ("started_at", "busy_until", "finished_at", "undone_at")

@@ -154,7 +154,7 @@ def test_an_interrupted_import_goes_on_where_it_stopped(run, load, tmp_path, mon
 def test_recall_finds_a_chat_that_was_just_imported(run, tmp_path):
     path = lines(tmp_path / "chat.jsonl", *TALK)
     imported = run("import", path)
-    assert imported.stdout.splitlines()[0] == "4 written, 0 were there already, 0 failed."
+    assert imported.stdout.splitlines()[0] == "4 found: 4 written, 0 already there, 0 failed."
     assert "Episodes made: 1. recall finds them" in imported.stdout
     assert "I moved to Lisbon" in run("recall", "Lisbon").stdout
     assert json.loads(run("import", path, "--json").stdout)["episodes"] == 0

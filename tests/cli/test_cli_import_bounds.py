@@ -240,7 +240,7 @@ def test_of_thousands_of_bad_rows_fifty_are_listed_and_the_others_are_one_senten
     path.write_text('Fact\n"' + '","a\n' * 3000 + "Ana likes tea\n")
     result = run("import", path)
     listed = result.stderr.splitlines()
-    assert "1 written, 0 were there already, 3,000 failed." in result.stdout
+    assert "3,001 found: 1 written, 0 already there, 3,000 failed." in result.stdout
     assert len(listed) == 51
     assert listed[-1].startswith("facts.csv: 2,950 more rows of this file can't be read")
     shown = json.loads(run("import", path, "--dry-run", "--json").stdout)

@@ -30,7 +30,9 @@ def test_a_format_that_is_wrongly_named_is_told_by_what_the_file_looks_like(run,
     assert refused(run, path, "--format", "mem0") == (
         "c.json looks like a ChatGPT export, not memories of mem0. Leave --format out, or give --format chatgpt."
     )
-    assert "No format is called 'gpt'; there are chatgpt, claude-ai, mem0" in refused(run, path, "--format", "gpt")
+    assert "No format is called 'gpt'. Did you mean chatgpt? There are: chatgpt, claude-ai, mem0" in refused(
+        run, path, "--format", "gpt"
+    )
     (tmp_path / "x.bin").write_bytes(b"\x00\x01")
     assert refused(run, tmp_path / "x.bin", "--format", "csv") == "x.bin does not look like a table (CSV)."
 
@@ -149,7 +151,7 @@ def test_a_folder_of_mixed_files_gives_what_is_known_and_says_what_is_not(run, t
     assert result.exit_code == 6
     done = json.loads(result.stdout)
     assert (done["written"], done["failed"]) == (4, 1)
-    assert done["errors"] == [{"where": "empty.md", "message": "empty.md is empty."}]
+    assert done["errors"] == [{"where": "empty.md", "message": "it is empty."}]
     assert done["left_out"] == {"files of other formats": 3, "symbolic links": 2}
     assert set(done["formats"]) == {"a ChatGPT export", "a Claude.ai export", "Markdown"}
 

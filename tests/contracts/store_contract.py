@@ -47,6 +47,7 @@ from steeltrap.errors import AlreadyExists, Conflict, Duplicate, MemoryNotFound,
 from steeltrap.model import (
     Association,
     Filter,
+    Happened,
     Import,
     Importance,
     Link,
@@ -382,6 +383,34 @@ def test_a_page_is_newest_first_then_by_id_with_the_exact_total(space: Space) ->
         assert ([m.id for m in page.memories], page.total) == (expected[offset : offset + 3], 12)
     even = space.page(Filter(tags=("EVEN",)), limit=2, offset=1)
     assert ([m.id for m in even.memories], even.total) == ([names[10], names[4]], 6)
+
+
+def test_a_page_by_when_it_happened_has_the_latest_event_first_and_keeps_to_its_bounds(space: Space) -> None:
+    midnight = datetime(2026, 5, 12, tzinfo=UTC)
+    hour, saved = midnight + timedelta(hours=1), midnight + timedelta(days=1)
+    names = ids(5)
+    times = (None, date(2026, 5, 12), hour, midnight, date(2020, 1, 1))
+    space.commit(
+        [
+            creation(f"note {i}", id=id, created_at=saved, occurred_at=at)
+            for i, (id, at) in enumerate(zip(names, times, strict=True))
+        ]
+    )
+    saved_one, day, at_one, at_midnight, old = names
+    expected = [saved_one, at_one, *sorted((day, at_midnight)), old]
+    for offset in range(0, 6, 2):
+        page = space.page(Filter(), limit=2, offset=offset, happened=Happened())
+        assert ([m.id for m in page.memories], page.total) == (expected[offset : offset + 2], 5)
+    cases = (
+        (Happened(after=saved), {saved_one}),
+        (Happened(after=hour, before=saved, first_day=date(2026, 5, 12), end_day=date(2026, 5, 13)), {day, at_one}),
+        (Happened(after=midnight, before=hour), {day, at_midnight}),
+        (Happened(before=hour, end_day=date(2026, 5, 12)), {at_midnight, old}),
+    )
+    for happened, admitted in cases:
+        page = space.page(Filter(), limit=9, happened=happened)
+        assert ({m.id for m in page.memories}, page.total) == (admitted, len(admitted)), happened
+    assert space.page(Filter(), limit=1, offset=5, happened=Happened()).memories == ()
 
 
 def test_a_walk_meets_everything_once_and_resumes_behind_an_id(space: Space) -> None:

@@ -800,8 +800,8 @@ def test_an_export_is_imported_again_whole(guarded: Browser, keys: ApiKeys, door
     assert exported.headers["Content-Disposition"].startswith('attachment; filename="steeltrap-')
     assert len(exported.text.splitlines()) == 205
     sign_in(guarded, keys, "bob")
-    assert "205 written, 0 were there already, 0 failed" in dropped(guarded, "all.jsonl", exported.content).text
-    assert "0 written, 205 were there already" in dropped(guarded, "all.jsonl", exported.content).text
+    assert "205 found: 205 written, 0 already there, 0 failed" in dropped(guarded, "all.jsonl", exported.content).text
+    assert "0 written, 205 already there" in dropped(guarded, "all.jsonl", exported.content).text
     assert door.invoke("core.stats", {}, bob).body["memories"] == 205
 
 

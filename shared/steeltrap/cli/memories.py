@@ -258,11 +258,19 @@ def list_(
     ] = False,
     as_json: terminal.Json = False,
 ) -> None:
-    """List memories, newest first.
+    """List memories, the latest first, by when they happened; without such a date, by when they were saved.
 
     Long texts are cut; `get` shows the whole memory. To find something, use `recall`.
     """
-    page = memory.ask("core.list", limit=limit, offset=offset, tags=tag, scope=scope, include_superseded=superseded)
+    page = memory.ask(
+        "core.list",
+        order="happened",
+        limit=limit,
+        offset=offset,
+        tags=tag,
+        scope=scope,
+        include_superseded=superseded,
+    )
     reader = Reader.of(memory)
     if as_json:
         return write_json(page)

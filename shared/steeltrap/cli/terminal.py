@@ -18,6 +18,7 @@ from ..errors import OverQuota, SteeltrapError
 from ..model import UserRef
 from ..servers.process.logs import log_to_stderr
 from ..text.dates import age, from_zone, in_zone, minute_text, read
+from ..text.titles import conversation_title, happened_at
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -316,7 +317,7 @@ def folded(parts: list[str], indent: int, width: int | None) -> str:
 
 
 def _about(memory: Mapping[str, Any], reader: Reader) -> list[str]:
-    parts = [memory["id"], memory["scope"], reader.when(memory.get("occurred_at") or memory["created_at"])]
+    parts = [memory["id"], memory["scope"], reader.when(happened_at(memory))]
     if "superseded_by" in memory:
         age = reader.age(memory.get("superseded_at") or memory["updated_at"])
         parts.append(f"superseded by {memory['superseded_by']} {age}".rstrip())
@@ -324,6 +325,8 @@ def _about(memory: Mapping[str, Any], reader: Reader) -> list[str]:
         parts.append(f"deleted {reader.when(memory['deleted_at'])}")
     elif (age := reader.age(memory["updated_at"])) != reader.age(memory["created_at"]):
         parts.append(f"updated {age}".rstrip())
+    if title := conversation_title(memory):
+        parts.append(f'of "{title}"')
     parts += ["pinned"] if memory.get("pinned") else []
     parts += [f"#{tag}" for tag in memory.get("tags", ())]
     return parts

@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkstemp
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TextIO
 
 import typer
 
@@ -96,18 +96,26 @@ def _failed(error: OSError, path: Path) -> SteeltrapError:
 
 
 @on_memory("data", "user", "agent")
-def imports(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
+def imports(
+    memory: CliSession,
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this import alone, file by file.")] = None,
+    limit: Limit = 20,
+    offset: Offset = 0,
+    as_json: terminal.Json = False,
+) -> None:
     """List the imports, the latest first: when, from which file, and what each wrote.
 
     `import --undo ID` takes one back. An unfinished import was stopped or killed; the same command again goes on.
     """
-    page = memory.ask("core.list_imports", limit=limit, offset=offset)
+    page = memory.ask("core.list_imports", id=id, limit=limit, offset=offset)
     reader = Reader.of(memory)
     if as_json:
         return write_json(page)
     for run in page["imports"]:
         say(f"{run['id'][:8]}  {reader.time(run['started_at'])}  {run['name']}")
         say((f"          {_what(run, reader)}", "dim"))
+        if id is not None:
+            _say_files(run.get("files", ()), run.get("file_count", 0))
     shown = len(page["imports"])
     if not page["total"]:
         say("Nothing was imported yet.")
@@ -154,7 +162,8 @@ def _undone(memory: CliSession, id: str) -> dict[str, Any]:
 
 
 def _what(run: dict[str, Any], reader: Reader) -> str:
-    counts = [f"{run['written']:,} written", f"{run['skipped']:,} were there already", f"{run['failed']:,} failed"]
+    counts = [f"{run['found']:,} found"] if run.get("found") else []
+    counts += [f"{run['written']:,} written", f"{run['skipped']:,} already there", f"{run['failed']:,} failed"]
     counts += [f"{run['updated']:,} updated"] if run.get("updated") else []
     counts += [f"{run['episodes']:,} episodes"] if run.get("episodes") else []
     counts += [f"{run['kept']:,} changed since and kept"] if run.get("kept") else []
@@ -237,6 +246,8 @@ def import_(
             return undo_import(memory, undo, as_json=as_json)
     if path is None:
         raise InvalidInput("Name the file to import: `steeltrap import PATH`. `--undo ID` takes an import back.")
+    if format is not None:
+        importers.check_format(format)
     path = path.expanduser()
     tally = running.Tally()
     listed: list[dict[str, str]] = []
@@ -261,6 +272,7 @@ def import_(
             split=split,
         )
         surveyed = importers.survey(path, filing, format)
+        tally.survey(surveyed)
 
         if dry_run:
             preview = running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing)
@@ -312,16 +324,41 @@ def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
         say((f"... and {more:,} more like these.", "dim"))
     if preview["kept_as_metadata"]:
         say((f"Kept as metadata: {', '.join(preview['kept_as_metadata'])}.", "dim"))
-    _say_left_out(preview["left_out"])
+    _say_files(preview["files"], preview["file_count"])
     for flaw in preview["errors"]:
         complain(f"{flaw['where']}: {flaw['message']}")
     if (more := preview["failed"] - len(preview["errors"])) > 0:
         complain(f"... and {more:,} more that could not be imported.")
 
 
-def _say_left_out(left_out: Mapping[str, int]) -> None:
-    if left_out:
-        say((f"Left out: {', '.join(f'{count:,} {what}' for what, count in sorted(left_out.items()))}.", "dim"))
+_ONE_FILE: Final = {"files of other formats": "a format that import doesn't take", "symbolic links": "a symbolic link"}
+"""The words for a whole file that is left out."""
+_FILES: Final = 40
+"""Files of a summary that a terminal shows, those with something to say first."""
+
+
+def _say_files(files: Sequence[Mapping[str, Any]], total: int) -> None:
+    """Print a line per file: its name, what it is, and what became of what was found in it."""
+    told = list(files)
+    if len(told) > _FILES:
+        told = sorted(files, key=lambda file: not (file["failed"] or file.get("left_out")))[:_FILES]
+    width = min(32, max((len(file["name"]) for file in told), default=0))
+    for file in told:
+        say((f"  {file['name']:{width}}  {_of_file(file)}", "dim"))
+    if total > len(told):
+        say((f"  ... and {total - len(told):,} more files.", "dim"))
+
+
+def _of_file(file: Mapping[str, Any]) -> str:
+    left_out = file.get("left_out", {})
+    if not file["found"] and left_out and "format" not in file:
+        return f"left out: {', '.join(_ONE_FILE.get(what, what) for what in left_out)}"
+    if not file["found"] and file["failed"]:
+        return "can't be imported"
+    counts = [(file["found"], "found"), (file["written"], "written"), (file["skipped"], "already there")]
+    counts += [(file["failed"], "failed"), *((count, f"{what} left out") for what, count in left_out.items())]
+    said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
+    return ": ".join(filter(None, (file.get("format", ""), said)))
 
 
 def _as_json(
@@ -330,11 +367,13 @@ def _as_json(
     return {
         "import": tally.import_id,
         "formats": formats,
+        "found": tally.found,
         "written": tally.written,
         "skipped": tally.skipped,
         "failed": tally.failed,
         "episodes": tally.episodes,
         "left_out": dict(sorted(tally.left_out.items())),
+        "files": tally.by_file(),
         "kept_as_metadata": list(tally.kept),
         "secrets": dict(sorted(Counter(kind for kind, _ in secrets).items())),
         "errors": listed,
@@ -344,14 +383,15 @@ def _as_json(
 def _tell(tally: "Tally", secrets: set[tuple[str, int]]) -> None:
     from ..engine.secrets import told
 
-    say(f"{tally.written:,} written, {tally.skipped:,} were there already, {tally.failed:,} failed.")
+    counts = f"{tally.written:,} written, {tally.skipped:,} already there, {tally.failed:,} failed"
+    say(f"{tally.found:,} found: {counts}.")
+    _say_files(tally.by_file(), len(tally.files))
     if tally.episodes:
         say(f"Episodes made: {tally.episodes:,}. recall finds them; recall --turns finds single messages too.")
     if replaced := told(secrets):
         say(replaced)
     if tally.kept:
         say((f"Kept as metadata: {', '.join(tally.kept)}.", "dim"))
-    _say_left_out(tally.left_out)
     if tally.written:
         say((f"To take it back: `steeltrap import --undo {tally.import_id[:8]}`.", "dim"))
 

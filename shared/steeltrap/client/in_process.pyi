@@ -190,7 +190,7 @@ class CoreMemoryView(TypedDict):
     links: NotRequired[builtins.list[CoreLinkView]]
 
 class CoreListView(TypedDict):
-    """A page of memories, newest first, and the total number."""
+    """A page of memories, in the order that was asked for, and the total number."""
 
     memories: builtins.list[CoreMemoryView]
     total: int
@@ -528,7 +528,8 @@ class CoreImportView(TypedDict):
 
 class CoreImportRunView(TypedDict):
     """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
-    left because it was changed since.
+    left because it was changed since. With `id`, `files` has the first files with their counts: found, written, skipped
+    (already there), failed, and left_out by what it is.
     """
 
     id: str
@@ -537,6 +538,7 @@ class CoreImportRunView(TypedDict):
     started_at: str
     formats: NotRequired[builtins.list[str]]
     agent_id: NotRequired[str]
+    found: NotRequired[int]
     written: int
     updated: NotRequired[int]
     skipped: int
@@ -545,6 +547,8 @@ class CoreImportRunView(TypedDict):
     finished_at: NotRequired[str]
     undone_at: NotRequired[str]
     kept: NotRequired[int]
+    files: NotRequired[builtins.list[builtins.dict[str, Any]]]
+    file_count: NotRequired[int]
 
 class CoreImportsView(TypedDict):
     """The imports, the latest first, and how many there are in all."""
@@ -640,11 +644,14 @@ class Core:
         occurred_before: str | datetime | None = None,
         metadata: Mapping[str, Any] | None = None,
         include_superseded: bool = False,
+        order: Literal["saved", "happened"] = "saved",
+        happened_after: str | datetime | None = None,
+        happened_before: str | datetime | None = None,
         limit: int = 50,
         offset: int = 0,
         deleted: bool = False,
     ) -> CoreListView:
-        """List memories, newest first, with the exact total. To find something, use search."""
+        """List memories, newest first or by when they happened, with the exact total. To find something, use search."""
 
     def search(
         self,
@@ -909,7 +916,7 @@ class Core:
         agent's name in a record is kept as `agent_label`. list_imports lists the import, and undo_import takes it back.
         """
 
-    def list_imports(self, *, limit: int = 20, offset: int = 0) -> CoreImportsView:
+    def list_imports(self, *, limit: int = 20, offset: int = 0, id: str | None = None) -> CoreImportsView:
         """List the imports, the latest first: from which file, when, and what each wrote.
 
         `list` with `import_id` lists the memories that one brought; undo_import takes one back.

@@ -49,11 +49,24 @@ _Parsed = tuple[Memory, tuple[Revision, ...]]
 
 @frozen
 class Imported:
-    """Result of a block: how many were written, how many were there, and the errors by index."""
+    """Result of a block: which were written and which were there, by index, and the errors by index."""
 
-    written: int
-    skipped: int
+    new: frozenset[int]
+    there: frozenset[int]
     errors: dict[int, SteeltrapError] = field(default_factory=dict)
+
+    @property
+    def written(self) -> int:
+        return len(self.new)
+
+    @property
+    def skipped(self) -> int:
+        return len(self.there)
+
+
+def _imported(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> Imported:
+    """The result of a block of so many."""
+    return Imported(new=frozenset(new), there=frozenset(range(total)) - new - errors.keys(), errors=errors)
 
 
 def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
@@ -81,13 +94,14 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     parsed = {index: (fit[m.id], past) for index, (m, past) in parsed.items() if m.id in fit}
     written, deleted = _write_absent(call, list(parsed.values()))
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
-    skipped = len(parsed) - sum(index in errors for index in parsed) - written
+    first = {m.id: index for index, (m, _) in reversed(parsed.items())}
     for index, past in call.in_time(rests.items()):
         try:
             _add_earlier(call, past, restore=restore)
         except (InvalidInput, Conflict) as error:
             errors[index] = error
-    return Imported(written=written, skipped=skipped, errors=errors)
+    done = _imported(len(records), {first[id] for id in written}, errors)
+    return replace(done, there=done.there - rests.keys())
 
 
 def uncircled(call: Call, given: Sequence[Memory]) -> dict[str, Memory]:
@@ -165,6 +179,7 @@ def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = Fa
     `surroundings` looks around (surprise and links), a block at a time. Memory: the block.
     """
     composed: dict[str, tuple[Draft, Memory]] = {}
+    places: dict[str, int] = {}
     errors: dict[int, SteeltrapError] = {}
     for index, draft in enumerate(call.in_time(drafts)):
         try:
@@ -174,21 +189,22 @@ def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = Fa
             errors[index] = error
         else:
             composed.setdefault(memory.id, (draft, memory))
+            places.setdefault(memory.id, index)
     written = _write_texts(call, composed, surroundings)
-    return Imported(written=written, skipped=len(drafts) - len(errors) - written, errors=errors)
+    return _imported(len(drafts), {places[id] for id in written}, errors)
 
 
-def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> int:
+def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> list[str]:
+    """The ids of those that were written."""
     undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
     copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
     known = {id for id, stored in zip(undated, copies, strict=True) if stored}
 
-    def write(taken: Set[str]) -> int:
+    def write(taken: Set[str]) -> list[str]:
         stored = call.space.get(list(composed), deleted=True).keys()
-        fresh = [pair for id, pair in composed.items() if id not in known | taken | stored]
-        changes = creations(call, fresh, surroundings=surroundings)
-        call.commit(changes)
-        return len(changes)
+        fresh = [id for id in composed if id not in known | taken | stored]
+        call.commit(creations(call, [composed[id] for id in fresh], surroundings=surroundings))
+        return fresh
 
     return call.create_absent(write)
 
@@ -202,32 +218,31 @@ def import_drafts(
     import adds nothing. `surroundings` looks around (surprise and links) for what is no turn,
     a block at a time.
     """
-    composed: list[tuple[Draft, Memory]] = []
+    composed: dict[int, tuple[Draft, Memory]] = {}
     errors: dict[int, SteeltrapError] = {}
     for index, draft in enumerate(call.in_time(drafts)):
         try:
-            composed.append((draft, compose(call, draft)))
+            composed[index] = (draft, compose(call, draft))
         except SteeltrapError as error:
             errors[index] = error
-    keys = [_text_key(memory) for _, memory in call.in_time(composed)]
-    fresh: list[tuple[Draft, Memory]] = []
-    for pair, key, stored in zip(composed, keys, call.space.copies(keys), strict=True):
+    keys = [_text_key(memory) for _, memory in call.in_time(composed.values())]
+    fresh: dict[int, tuple[Draft, Memory]] = {}
+    for (index, pair), key, stored in zip(composed.items(), keys, call.space.copies(keys), strict=True):
         seen[key] += 1
         if seen[key] > stored:
-            fresh.append(pair)
-    changes = creations(call, fresh, surroundings=surroundings)
-    call.commit(changes)
-    return Imported(written=len(changes), skipped=len(composed) - len(changes), errors=errors)
+            fresh[index] = pair
+    call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
+    return _imported(len(drafts), fresh.keys(), errors)
 
 
-def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]:
-    """Write what is not there; how many those were, and which ids are there as deleted ones."""
+def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[list[str], set[str]]:
+    """Write what is not there; the ids of those, and which ids are there as deleted ones."""
     first: dict[str, _Parsed] = {}
     for memory, past in parsed:
         first.setdefault(memory.id, (memory, past))
     creates: dict[str, Create] = {}
 
-    def write(taken: Set[str]) -> tuple[int, set[str]]:
+    def write(taken: Set[str]) -> tuple[list[str], set[str]]:
         there = call.space.get(list(first), deleted=True)
         absent = [id for id in first if id not in there and id not in taken]
         new = [first[id] for id in absent if id not in creates]
@@ -235,7 +250,7 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[int, set[str]]
         for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
             creates[memory.id] = Create(entry=entry(memory, embeddings), history=past, links_ahead=True)
         call.commit([creates[id] for id in absent])
-        return len(absent), {id for id, memory in there.items() if memory.deleted_at is not None}
+        return absent, {id for id, memory in there.items() if memory.deleted_at is not None}
 
     return call.create_absent(write)
 
@@ -310,11 +325,11 @@ class Conversation:
 
 @frozen
 class ImportedConversations:
-    """How many messages were written and how many were there, the episodes that were made, and the errors by the index
-    of the conversation and that of the message."""
+    """How many messages of each conversation were written and how many were there, by its index; the episodes that
+    were made; and the errors by the index of the conversation and that of the message."""
 
-    written: int
-    skipped: int
+    written: Counter[int]
+    skipped: Counter[int]
     episodes: int
     errors: dict[tuple[int, int], SteeltrapError] = field(default_factory=dict)
 
@@ -329,9 +344,10 @@ def import_conversations(
     an import that was killed goes on where it was.
     `surroundings` looks around at the episodes (surprise and links).
     """
-    turns: dict[str, Memory] = {}
+    turns: dict[str, tuple[int, Memory]] = {}
     errors: dict[tuple[int, int], SteeltrapError] = {}
-    skipped = 0
+    written: Counter[int] = Counter()
+    skipped: Counter[int] = Counter()
     # Redacted before they are split: half a secret looks like none.
     whole = [
         replace(each, messages=tuple(replace(m, message=redacted_message(call, m.message)) for m in each.messages))
@@ -347,14 +363,14 @@ def import_conversations(
                 errors[index, number] = error
                 continue
             for turn in made:
-                skipped += turn.id in turns
-                turns.setdefault(turn.id, turn)
-    all_turns = list(turns.values())
-    written = len(all_turns)
+                skipped[index] += turn.id in turns
+                turns.setdefault(turn.id, (index, turn))
+    all_turns = [turn for _, turn in turns.values()]
     for start in call.in_time(range(0, len(all_turns), _TURNS_AT_ONCE)):
         block = all_turns[start : start + _TURNS_AT_ONCE]
-        written -= len(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
-    skipped += len(all_turns) - written
+        there = set(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
+        for turn in block:
+            (skipped if turn.id in there else written)[turns[turn.id][0]] += 1
     episodes = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
     return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
 

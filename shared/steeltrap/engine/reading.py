@@ -7,7 +7,7 @@ from typing import Final
 
 from .. import record
 from ..errors import InvalidInput, NotFound, memory_not_found
-from ..model import Filter, JsonObject, Memory, Page, Revision, ScopeUse, Usage
+from ..model import Filter, Happened, JsonObject, Memory, Page, Revision, ScopeUse, Usage
 from ..model.frozen import frozen
 from ..ports import Gone
 from ..text.limits import SHORTEST, check_id, shortest_start, start_of
@@ -121,13 +121,21 @@ _MOMENT: Final = timedelta(microseconds=1)
 _BLOCK: Final = 200
 
 
-def list_memories(call: Call, filter: Filter, *, limit: int, offset: int = 0, count_access: bool = False) -> Page:
-    """A page of what the filter admits.
+def list_memories(
+    call: Call,
+    filter: Filter,
+    *,
+    limit: int,
+    offset: int = 0,
+    happened: Happened | None = None,
+    count_access: bool = False,
+) -> Page:
+    """A page of what the filter admits, newest first; by when it happened with `happened`.
 
     Listing does not count as access, but with `count_access`: for a dialect in which an agent reads its
     memories by listing them.
     """
-    page = call.space.page(filter, limit=limit, offset=offset)
+    page = call.space.page(filter, limit=limit, offset=offset, happened=happened)
     if count_access:
         call.space.note_access([memory.id for memory in page.memories], call.now())
     return page

@@ -5,7 +5,7 @@ progress bars (`cli`), how a memory is stored (`engine`). The command line and t
 """
 
 from .items import Filing, Flaw, Item, Kept, LeftOut, Part, Split
-from .source import FORMATS, Survey, parts, survey
+from .source import FORMATS, Survey, check_format, parts, survey
 from .tables import checked_columns
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Part",
     "Split",
     "Survey",
+    "check_format",
     "checked_columns",
     "parts",
     "survey",

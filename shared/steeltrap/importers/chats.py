@@ -17,6 +17,7 @@ of its line and a conversation that of its session, so that hooks which append t
 new.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ from ..errors import InvalidInput, SteeltrapError
 from ..model import Draft, JsonObject, Message, When, to_moment
 from ..project import Project, project_of
 from ..text.limits import check_json
+from ..text.titles import TITLE
 from ..text.transcripts import claude_code
 from ..text.transcripts import messages as branches
 from ..text.transcripts.messages import Said as InTranscript
@@ -303,6 +305,7 @@ def is_claude_code(body: JsonObject) -> bool:
 def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing: Filing) -> Iterator[Part]:
     """The one conversation of a file, without branches that the user went back from."""
     entries: dict[str, claude_code.Entry] = {}
+    titles: dict[str, str] = {}
     tree = claude_code.Tree()
     left_out: Counter[str] = Counter()
     number = at = 0
@@ -316,7 +319,9 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
             cut = "" if line.endswith(b"\n") else ", the file ends in the middle of it"
             yield Flaw(where=f"{name}:{number}", at=before + at, sentence=f"the line is no JSON object{cut}.")
             continue
-        if entry is not None and entry.id not in entries:
+        if entry is None:
+            titles |= _title(line)
+        elif entry.id not in entries:
             tree.add(entry)
             entries[entry.id] = entry
             if entry.said is None:
@@ -330,10 +335,22 @@ def claude_code_parts(file: BinaryIO, name: str, before: int, size: int, filing:
     if not messages:
         yield LeftOut(what="conversations without text")
         return
-    yield Item(where=name, at=before + size, size=_size(messages), conversation=_conversation(messages, name, filing))
+    title = next((cleaned(text)[:TITLE_CHARACTERS] for leaf, text in titles.items() if leaf in entries), "")
+    yield Item(
+        where=name, at=before + size, size=_size(messages), conversation=_conversation(messages, name, filing, title)
+    )
 
 
-def _conversation(messages: _Told, name: str, filing: Filing) -> Conversation:
+def _title(line: bytes) -> dict[str, str]:
+    """The title that a line gives to the conversation that ends with another line, by that one's id."""
+    if b'"summary"' not in line:
+        return {}
+    body = json.loads(line)
+    leaf, title = body.get("leafUuid"), body.get("summary")
+    return {leaf: title} if body.get("type") == "summary" and isinstance(leaf, str) and isinstance(title, str) else {}
+
+
+def _conversation(messages: _Told, name: str, filing: Filing, title: str) -> Conversation:
     last, _ = messages[-1]
     project = _project(last.folder) if last.folder else None
     return Conversation(
@@ -346,7 +363,7 @@ def _conversation(messages: _Told, name: str, filing: Filing) -> Conversation:
         context=project.name if project else None,
         scope=project.scope if project and filing.by_project else filing.scope,
         tags=filing.tags,
-        metadata={"imported_from": "Claude Code"},
+        metadata={"imported_from": "Claude Code", **({TITLE: title} if title else {})},
     )
 
 

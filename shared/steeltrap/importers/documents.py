@@ -18,7 +18,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from ..errors import InvalidInput, NotFound
 from ..full_disks import writing_temporary
 from ..model.frozen import frozen
-from .items import Flaw, LeftOut
+from .items import OTHER_FILES, Flaw, LeftOut
 
 SIGNATURES: Final = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 MAX_MEMBERS: Final = 100_000
@@ -88,7 +88,7 @@ def _sharing(infos: list[ZipInfo], size: int) -> set[int]:
 
 
 def _flaw(info: ZipInfo, sentence: str) -> Flaw:
-    return Flaw(where=info.filename, at=0, sentence=sentence)
+    return Flaw(where=info.filename, at=0, sentence=sentence, file=info.filename)
 
 
 def _member(whole: ZipFile, info: ZipInfo, swollen: int) -> Member | Flaw | LeftOut:
@@ -97,7 +97,7 @@ def _member(whole: ZipFile, info: ZipInfo, swollen: int) -> Member | Flaw | Left
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return _flaw(info, "the path leads out of the archive, so the file is not read.")
     if inside.suffix.lower() not in _READ or any(part.startswith((".", "__MACOSX")) for part in inside.parts):
-        return LeftOut(what="files of other formats")
+        return LeftOut(what=OTHER_FILES, file=info.filename)
     if info.flag_bits & 1:
         return _flaw(info, "the file is encrypted. Unpack the archive with its password.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # of the others Python unpacks a block of any size at once
@@ -220,12 +220,12 @@ def documents(path: Path, going_on: Callable[[], None]) -> Iterator[Document | F
     for entry in sorted(path.rglob("*")):
         below = entry.relative_to(path)
         if entry.is_symlink():
-            yield LeftOut(what="symbolic links")
+            yield LeftOut(what="symbolic links", file=str(below))
         elif entry.is_file() and not any(part.startswith(".") for part in below.parts):
             try:
                 yield from _of_file(entry, str(below), going_on)
             except InvalidInput as error:
-                yield Flaw(where=str(below), at=0, sentence=error.message)
+                yield Flaw(where=str(below), at=0, sentence=error.message, file=str(below))
 
 
 def _of_file(path: Path, name: str, going_on: Callable[[], None]) -> Iterator[Document | Flaw | LeftOut]:

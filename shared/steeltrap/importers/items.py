@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Item:
     """Something to import: a `record` of our own export, a whole `conversation`, else a `draft`. `where` is its place.
 
-    `at` is the number of bytes of the whole import up to its end; `size` is its approximate size.
+    `at` is the number of bytes of the whole import up to its end; `size` is its approximate size. `file` is the
+    document that it is in.
     """
 
     where: str
@@ -33,6 +34,7 @@ class Item:
     record: "JsonObject | None" = None
     conversation: "Conversation | None" = None
     draft: "Draft | None" = None
+    file: str = ""
 
 
 @frozen
@@ -43,6 +45,7 @@ class Flaw:
     at: int
     sentence: str
     count: int = 1
+    file: str = ""
 
 
 @frozen
@@ -51,6 +54,7 @@ class LeftOut:
 
     what: str
     count: int = 1
+    file: str = ""
 
 
 @frozen
@@ -61,6 +65,8 @@ class Kept:
 
 
 Part = Item | Flaw | LeftOut | Kept
+
+OTHER_FILES: Final = "files of other formats"
 
 
 Split = Literal["sections", "bullets", "lines"]

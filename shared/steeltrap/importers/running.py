@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from .. import record
@@ -22,8 +23,33 @@ from .source import Survey, parts
 
 _PREVIEWED: Final = 5
 _SHOWN_FLAWS: Final = 200
+MOST_FILES: Final = 1000
+"""Files that a summary has one by one."""
+_KEPT_FILES: Final = 200
+"""Files that the list of imports keeps the counts of."""
 BLOCK_ITEMS: Final = 500
 BLOCK_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class FileTally:
+    """The counts of one file: what was found in it, and what became of that. `left_out` is by what it is."""
+
+    format: str = ""
+    found: int = 0
+    written: int = 0
+    skipped: int = 0
+    failed: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self, name: str) -> JsonObject:
+        counts = {"found": self.found, "written": self.written, "skipped": self.skipped, "failed": self.failed}
+        return {
+            "name": name,
+            **({"format": self.format} if self.format else {}),
+            **counts,
+            **({"left_out": dict(sorted(self.left_out.items()))} if self.left_out else {}),
+        }
 
 
 @dataclass(slots=True)
@@ -31,6 +57,7 @@ class Tally:
     """The counts of an import so far. Messages count one each, whatever they are in."""
 
     import_id: str = ""
+    found: int = 0
     written: int = 0
     skipped: int = 0
     failed: int = 0
@@ -41,6 +68,20 @@ class Tally:
     """The columns and keys that were kept as metadata, in their order."""
     conversations: dict[str, None] = field(default_factory=dict)
     """The conversations that single messages were read of, in their order. Whole ones are closed as they come."""
+    files: dict[str, FileTally] = field(default_factory=dict)
+    """The files by their names, in the order in which something was met in them."""
+
+    def file(self, name: str) -> FileTally:
+        return self.files.setdefault(name, FileTally())
+
+    def survey(self, surveyed: Survey) -> None:
+        """Note the files that are to be read, and what each of them is."""
+        for document, format in surveyed.found:
+            self.file(document.name).format = format.title
+
+    def by_file(self) -> list[JsonObject]:
+        """The first files with their counts, as JSON."""
+        return [counts.as_json(name) for name, counts in islice(self.files.items(), MOST_FILES)]
 
     @property
     def seen(self) -> int:
@@ -66,13 +107,25 @@ def recorded(
         yield call_of_import
     except BaseException:
         with suppress(SteeltrapError):
-            importing.stop(new_call(), _counted(noted, tally))
+            importing.stop(new_call(), _summed_up(noted, tally))
         raise
-    importing.done(new_call(), _counted(noted, tally))
+    importing.done(new_call(), _summed_up(noted, tally))
 
 
 def _counted(noted: Import, tally: Tally) -> Import:
-    return replace(noted, written=tally.written, skipped=tally.skipped, failed=tally.failed, episodes=tally.episodes)
+    return replace(
+        noted,
+        found=tally.found,
+        written=tally.written,
+        skipped=tally.skipped,
+        failed=tally.failed,
+        episodes=tally.episodes,
+    )
+
+
+def _summed_up(noted: Import, tally: Tally) -> Import:
+    """The same with what became of each file, which is written once."""
+    return replace(_counted(noted, tally), files=tuple(tally.by_file()[:_KEPT_FILES]), file_count=len(tally.files))
 
 
 def run(
@@ -125,22 +178,45 @@ def _sorted_out(parts: Iterable[Part], tally: Tally, report: Callable[[Flaw], No
     for part in parts:
         match part:
             case Flaw():
-                tally.failed += part.count
-                report(part)
+                _fail(tally, part, report)
+                tally.found += part.count
+                if part.where != part.file:  # else the file itself can't be read
+                    tally.file(part.file).found += part.count
             case LeftOut():
                 tally.left_out[part.what] += part.count
+                tally.file(part.file).left_out[part.what] += part.count
             case Kept():
                 tally.kept |= dict.fromkeys(part.names)
             case Item():
+                _find(tally, part.file, 1 if part.conversation is None else len(part.conversation.messages))
                 yield part
 
 
+def _find(tally: Tally, file: str, count: int) -> None:
+    tally.found += count
+    tally.file(file).found += count
+
+
+def _write(tally: Tally, file: str, written: int, skipped: int) -> None:
+    tally.written += written
+    tally.skipped += skipped
+    counts = tally.file(file)
+    counts.written += written
+    counts.skipped += skipped
+
+
+def _fail(tally: Tally, flaw: Flaw, report: Callable[[Flaw], None]) -> None:
+    tally.failed += flaw.count
+    tally.file(flaw.file).failed += flaw.count
+    report(flaw)
+
+
 def _note(done: importing.Imported, block: list[Item], tally: Tally, report: Callable[[Flaw], None]) -> None:
-    tally.written += done.written
-    tally.skipped += done.skipped
-    for index, error in done.errors.items():
-        tally.failed += 1
-        report(Flaw(where=block[index].where, at=block[index].at, sentence=error.message))
+    for index, item in enumerate(block):
+        if (error := done.errors.get(index)) is not None:
+            _fail(tally, Flaw(where=item.where, at=item.at, sentence=error.message, file=item.file), report)
+        else:
+            _write(tally, item.file, index in done.new, index in done.there)
 
 
 def _write_conversations(
@@ -148,13 +224,13 @@ def _write_conversations(
 ) -> None:
     conversations = [item.conversation for item in block if item.conversation is not None]
     done = import_conversations(call, conversations, surroundings=look_around)
-    tally.written += done.written
-    tally.skipped += done.skipped
+    for index, item in enumerate(block):
+        _write(tally, item.file, done.written[index], done.skipped[index])
     tally.episodes += done.episodes
     for (index, number), error in done.errors.items():
-        tally.failed += 1
         item = block[index]
-        report(Flaw(where=f"{item.where} message {number + 1}", at=item.at, sentence=error.message))
+        where = f"{item.where} message {number + 1}"
+        _fail(tally, Flaw(where=where, at=item.at, sentence=error.message, file=item.file), report)
 
 
 def _kind(item: Item) -> str:
@@ -185,6 +261,7 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
     """A preview of an import: the first five as they would be stored, and how many there are."""
     first: list[JsonObject] = []
     tally = Tally()
+    tally.survey(surveyed)
     flaws: list[Flaw] = []
     count = 0
 
@@ -196,8 +273,7 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
         try:
             shown = _as_stored(call, item) if len(first) < _PREVIEWED else None
         except SteeltrapError as error:
-            tally.failed += 1
-            report(Flaw(where=item.where, at=item.at, sentence=error.message))
+            _fail(tally, Flaw(where=item.where, at=item.at, sentence=error.message, file=item.file), report)
             continue
         count += 1
         if shown is not None:
@@ -205,6 +281,8 @@ def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
     return {
         "dry_run": True,
         "formats": surveyed.formats,
+        "files": tally.by_file(),
+        "file_count": len(tally.files),
         "found": count,
         "first": first,
         "left_out": dict(sorted(tally.left_out.items())),

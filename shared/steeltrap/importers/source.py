@@ -4,7 +4,8 @@ A document's content decides its format; the name only tells plain texts apart.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from hashlib import sha256
 from io import BytesIO
 from itertools import islice
@@ -15,10 +16,11 @@ from ..errors import InvalidInput, SteeltrapError, Unavailable
 from ..model import JsonObject
 from ..model.frozen import frozen
 from ..text.limits import check_json
+from ..text.schemas import show
 from . import chats, json_values, markdown, memories, tables
 from .chats import Transcript
 from .documents import Document, documents
-from .items import Filing, Flaw, Item, LeftOut, Part
+from .items import OTHER_FILES, Filing, Flaw, Item, Kept, LeftOut, Part
 from .json_values import Damage, Value
 
 HEAD: Final = 256 * 1024
@@ -161,8 +163,11 @@ def survey(
 
     `going_on` is called before each piece that is read, and raises what is to end the import.
 
-    Raises NotFound, or InvalidInput where nothing is of a known format, or the path is a file of another one.
+    Raises NotFound, or InvalidInput for a format that there isn't, where nothing is of a known format, or the path is
+    a file of another one.
     """
+    if format is not None:
+        check_format(format)
     surveyed = Survey(going_on)
     for each in documents(path, going_on):
         going_on()
@@ -174,16 +179,33 @@ def survey(
         except InvalidInput as error:
             if not path.is_dir() and not each.member:
                 raise
-            surveyed.others.append(Flaw(where=each.name, at=0, sentence=error.message))
+            where, sentence = _told_of(each.name, error.message)
+            surveyed.others.append(Flaw(where=where, at=0, sentence=sentence, file=each.name))
             continue
         if chosen is None:
-            surveyed.others.append(LeftOut(what="files of other formats"))
+            surveyed.others.append(LeftOut(what=OTHER_FILES, file=each.name))
         else:
             surveyed.found.append((each, chosen))
     flaws = [other for other in surveyed.others if isinstance(other, Flaw)]
     if not surveyed.found and not flaws:
         raise InvalidInput(f"{path} has nothing that can be imported. {_known()}")
     return surveyed
+
+
+def _told_of(name: str, message: str) -> tuple[str, str]:
+    """The place and the sentence of an error that names its document itself."""
+    if message.startswith(f"{name}:"):
+        where, _, sentence = message.partition(": ")
+        return where, sentence
+    return name, f"it {message.removeprefix(f'{name} ')}" if message.startswith(f"{name} ") else message
+
+
+def check_format(name: str) -> None:
+    """Raises InvalidInput for the name of no format."""
+    if name not in FORMATS:
+        near = get_close_matches(name.lower(), FORMATS, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise InvalidInput(f"No format is called {show(name)}.{meant} There are: {', '.join(FORMATS)}.")
 
 
 def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
@@ -196,13 +218,15 @@ def parts(surveyed: Survey, filing: Filing) -> Iterator[Part]:
         try:
             for part in _of_document(document, format, before, filing, surveyed.going_on):
                 surveyed.going_on()
-                yield _checked(part)
+                checked = _checked(part)
+                yield checked if isinstance(checked, Kept) else replace(checked, file=document.name)
         except Unavailable:
             raise  # no fault of the file: the same import again goes on
         except SteeltrapError as error:
-            yield Flaw(where=document.name, at=before, sentence=error.message)
+            yield Flaw(where=document.name, at=before, sentence=error.message, file=document.name)
         except OSError as error:
-            yield Flaw(where=document.name, at=before, sentence=f"the file can't be read ({error.strerror}).")
+            sentence = f"the file can't be read ({error.strerror})."
+            yield Flaw(where=document.name, at=before, sentence=sentence, file=document.name)
         before += document.size
 
 
@@ -211,8 +235,6 @@ def _chosen(document: Document, filing: Filing, wanted: str | None, *, alone: bo
         raise InvalidInput(f"{document.name} is empty.")
     detected = recognised(document)
     is_text = detected is None or detected.name in TEXTS
-    if wanted is not None and wanted not in FORMATS:
-        raise InvalidInput(f"No format is called {wanted!r}; there are {', '.join(FORMATS)}.")
     if wanted is None and filing.columns and is_text:
         wanted = "csv"
     if wanted is not None and detected is not None and detected.name != wanted and not (is_text and wanted in TEXTS):

@@ -40,6 +40,7 @@ from .memory import (
 )
 from .search import (
     Diversity,
+    Happened,
     Hit,
     Matches,
     Mode,
@@ -85,6 +86,7 @@ __all__ = [
     "Embedding",
     "Filter",
     "FilterKind",
+    "Happened",
     "Hit",
     "Import",
     "Importance",

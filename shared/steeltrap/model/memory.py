@@ -184,7 +184,8 @@ class Import:
     """One import: what it was of, who made it, and what it did so far. Memories that it brought have its id.
 
     `busy_until` is the time until which it may still write, `process` names the process that does. Without
-    `finished_at` it is running, or was stopped. `kept` counts what an undo left because it was changed since.
+    `finished_at` it is running, or was stopped. `kept` counts what an undo left because it was changed since. `files`
+    has the counts of the first files, of `file_count`; imports of before they were counted have none.
     """
 
     id: str
@@ -192,6 +193,7 @@ class Import:
     started_at: datetime
     formats: tuple[str, ...] = ()
     agent_id: str | None = None
+    found: int = 0
     written: int = 0
     updated: int = 0
     skipped: int = 0
@@ -202,6 +204,8 @@ class Import:
     finished_at: datetime | None = None
     undone_at: datetime | None = None
     kept: int = 0
+    files: tuple[JsonObject, ...] = ()
+    file_count: int = 0
 
 
 MICROS_PER_DAY: Final = 86_400_000_000

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from enum import StrEnum
 from math import ceil
 from typing import Final, Literal
@@ -9,7 +10,7 @@ from typing import Final, Literal
 from .candidates import Candidates
 from .filter import Filter
 from .frozen import frozen
-from .memory import Embedding, Memory
+from .memory import Embedding, Memory, When, to_micros
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 SortBy = Literal["relevance", "importance", "created_at"]
@@ -215,8 +216,27 @@ class Outcome:
 
 
 @frozen
+class Happened:
+    """Asks a page for memories by when they happened, without a time of that by when they were saved: the latest first,
+    from `after` on and before `before`; None is no bound. What happened on a day without a time is compared with
+    `first_day` and `end_day` where they are given."""
+
+    after: When | None = None
+    before: When | None = None
+    first_day: date | None = None
+    end_day: date | None = None
+
+    def admits(self, at: int, *, is_day: bool) -> bool:
+        """Whether a time in microseconds is within the bounds."""
+        first, end = self.after, self.before
+        if is_day:
+            first, end = self.first_day or first, self.end_day or end
+        return (first is None or at >= to_micros(first)) and (end is None or at < to_micros(end))
+
+
+@frozen
 class Page:
-    """One page of a list, newest first then id, and the exact total."""
+    """One page of a list, the newest or the latest event first, then id; and the exact total."""
 
     memories: tuple[Memory, ...]
     total: int

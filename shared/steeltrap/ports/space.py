@@ -8,6 +8,7 @@ from typing import Protocol
 from ..model import (
     Embedding,
     Filter,
+    Happened,
     Import,
     Matches,
     Memory,
@@ -167,8 +168,9 @@ class Space(Protocol):
         fails."""
         ...
 
-    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
-        """A page of the memories that pass the filter, newest first, then by id; and the exact total."""
+    def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
+        """A page of the memories that pass the filter, newest first, then by id; and the exact total. `happened` asks
+        for them by when they happened instead."""
         ...
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:

@@ -1,4 +1,4 @@
-"""Pages that change memories: write, edit, pin, delete, restore, undo, forget, merge, and take an import back.
+"""Pages that change memories: write, edit, pin, delete, restore, undo, forget and merge.
 
 Every change but undo names what it wants and may come twice: a double click does it once. A form that was opened
 before somebody else's change never overwrites that: it shows both texts.
@@ -6,7 +6,6 @@ before somebody else's change never overwrites that: it shows both texts.
 
 from secrets import token_urlsafe
 from typing import Any, Final
-from urllib.parse import quote
 
 from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
@@ -196,43 +195,3 @@ def merge(request: PageRequest) -> Reply:
         preserve_originals=first(request.form, "originals") == "keep",
     )
     return Redirect(url(memory_url(merged["id"]), said="merged"))
-
-
-_RUNS: Final = 20
-"""Imports on a page."""
-
-
-def imports_page(request: PageRequest) -> Page:
-    """The imports, the latest first, a page at a time."""
-    given = first(request.query, "offset")
-    offset = int(given) if given.isascii() and given.isdigit() and len(given) <= 9 else 0
-    page = request.ask("list_imports", limit=_RUNS, offset=offset)
-    following = offset + _RUNS
-    values = {
-        "runs": [_import_shown(request, run) for run in page["imports"]],
-        "total": page["total"],
-        "more": url("/console/imports", offset=following) if following < page["total"] else "",
-    }
-    return Page(template="imports.html", values=values)
-
-
-def undo_import_form(request: PageRequest) -> Page:
-    """The page that says what an undo takes back, and the button that does it."""
-    return Page(template="undo_import.html", values={"id": request.id, "undone": None})
-
-
-def undo_import(request: PageRequest) -> Page:
-    """Take an import back, and show what was left because it was changed since."""
-    undone: JsonObject = request.ask("undo_import", id=request.id)
-    return Page(template="undo_import.html", values={"id": request.id, "undone": {"more": False, **undone}})
-
-
-def _import_shown(request: PageRequest, run: JsonObject) -> dict[str, Any]:
-    ended = run.get("undone_at") or run.get("finished_at")
-    return {
-        **{"formats": [], "episodes": 0, "kept": 0},
-        **run,
-        "began": when(run["started_at"], request.zone),
-        "ended": when(ended, request.zone) if ended else "",
-        "path": f"/console/imports/{quote(run['id'], safe='')}/undo",
-    }

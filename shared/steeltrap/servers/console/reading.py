@@ -15,7 +15,8 @@ from ...errors import InvalidInput, NotFound
 from ...model import JsonObject
 from ...ranking.choosing import AS_SURE
 from ...text.dates import from_zone
-from .rendering import Page, PageRequest, Row, badges, day_of, first, row, url, when, words
+from ...text.titles import conversation_name, happened_at, scope_name
+from .rendering import Page, PageRequest, Row, badges, day_of, first, number_of, row, url, when, words
 
 ROWS: Final = 25
 HITS: Final = 20
@@ -31,6 +32,7 @@ def home(request: PageRequest) -> Page:
     query = first(request.query, "q").strip()
     values = _hits(request, query) if query else _newest(request, "/", ROWS)
     values |= {"q": query, "conditions": conditions(request), "base": "/", "grouped": False}
+    values["names"] = _names(values["conditions"], values["rows"])
     if request.fragment:
         part = "rows.html" if first(request.query, "part") == "rows" else "results_part.html"
         return Page(template="home.html", part=part, values=values)
@@ -38,22 +40,29 @@ def home(request: PageRequest) -> Page:
 
 
 def timeline(request: PageRequest) -> Page:
-    """All memories by day, newest first."""
+    """All memories by the day on which they happened, the latest first."""
     until = first(request.query, "until")
-    values = _newest(request, "/console/timeline", DAYS, end=_end_of(request, until) if until else None)
+    values = _latest(request, _end_of(request, until) if until else None)
     values |= {"until": until, "conditions": conditions(request), "grouped": True}
     return Page(template="timeline.html", part="rows.html", values=values)
 
 
 def browse(request: PageRequest) -> Page:
     """The page of everything to look into: scopes, tags, conversations, days."""
-    newest = request.ask("list", limit=_LOOKED_AT, include_superseded=True)
+    newest = request.ask("list", order="happened", limit=_LOOKED_AT, include_superseded=True)
     memories = newest["memories"]
-    days = Counter(day_of(m["created_at"], request.zone) for m in memories)
+    days = Counter(day_of(happened_at(m), request.zone) for m in memories)
+    named: dict[str, str] = {}
+    for memory in memories:
+        if (id := memory.get("conversation_id")) and named.get(id, id) == id:
+            named[id] = conversation_name(memory)
     values = {
         "scopes": request.ask("list_scopes")["scopes"],
         "tags": _most(tag for memory in memories for tag in memory.get("tags", ())),
-        "conversations": _most(m["conversation_id"] for m in memories if m.get("conversation_id")),
+        "conversations": [
+            {"id": id, "name": named[id], "memories": count}
+            for id, count in _most(m["conversation_id"] for m in memories if m.get("conversation_id"))
+        ],
         "days": sorted(days.items(), reverse=True)[:60],
         "busiest": max(days.values(), default=1),
         "total": newest["total"],
@@ -64,7 +73,7 @@ def browse(request: PageRequest) -> Page:
 
 def trash(request: PageRequest) -> Page:
     """The memories that were deleted and can be restored, latest deletion first."""
-    offset = _number(first(request.query, "offset"))
+    offset = number_of(request.query, "offset")
     page = request.ask("list", deleted=True, limit=ROWS, offset=offset)
     rows = [row(memory, request.zone) for memory in page["memories"]]
     more = url("/console/trash", offset=offset + ROWS) if offset + ROWS < page["total"] else None
@@ -83,6 +92,14 @@ def conditions(request: PageRequest) -> dict[str, str]:
     return {name: value for name in _CONDITIONS if (value := first(request.query, name).strip())}
 
 
+def _names(conditions: Mapping[str, str], rows: Sequence[Row]) -> dict[str, str]:
+    """The names by which people know a scope and a conversation that are conditions."""
+    names = {"scope": scope_name(conditions["scope"])} if "scope" in conditions else {}
+    id = conditions.get("conversation")
+    name = next((row.conversation_name for row in rows if row.conversation == id != row.conversation_name), id)
+    return {**names, "conversation": name} if name else names
+
+
 def said(request: PageRequest) -> dict[str, str] | None:
     """The report of what was just done, as the address of a redirect tells it: a word of ours, and an id."""
     done = first(request.query, "said")
@@ -90,15 +107,17 @@ def said(request: PageRequest) -> dict[str, str] | None:
 
 
 def _hits(request: PageRequest, query: str) -> JsonObject:
-    offset = _number(first(request.query, "offset"))
+    offset = number_of(request.query, "offset")
     given = _given(request)
+    day = (given.pop("happened_after", None), given.pop("happened_before", None))
     # A search at each key pressed says nothing of what matters to the user.
     given |= {"why": True, "related_only": True, "count_access": False}
-    answer = request.ask("search", query=query, limit=HITS, offset=offset, **given)
-    rows = [row(hit, request.zone) for hit in answer["results"]]
+    answer = request.ask("search", query=query, limit=_LOOKED_AT if day[0] else HITS, offset=offset, **given)
+    results = [hit for hit in answer["results"] if not day[0] or _is_of_day(request, hit)]
+    rows = [row(hit, request.zone) for hit in results]
     if not offset:
-        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in answer["results"]])
-    goes_on = len(rows) == HITS and offset + HITS <= _MOST_OFFSET
+        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in results])
+    goes_on = not day[0] and len(rows) == HITS and offset + HITS <= _MOST_OFFSET
     more = url("/", q=query, **conditions(request), offset=offset + HITS) if goes_on else None
     outcome = answer["outcome"]
     at_least = f"{offset + len(rows)}{' or more' if goes_on else ''}"
@@ -113,6 +132,10 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
     }
 
 
+def _is_of_day(request: PageRequest, memory: Mapping[str, Any]) -> bool:
+    return day_of(happened_at(memory), request.zone) == conditions(request)["day"]
+
+
 def _in_degrees(rows: list[Row], confidence: list[float]) -> list[Row]:
     """The rows, of which the first that is much less sure than the best says so."""
     least = AS_SURE * max(confidence, default=0.0)
@@ -120,17 +143,26 @@ def _in_degrees(rows: list[Row], confidence: list[float]) -> list[Row]:
     return [replace(each, begins_less_sure=place == first_unsure) for place, each in enumerate(rows)]
 
 
-def _newest(request: PageRequest, base: str, limit: int, end: datetime | None = None) -> JsonObject:
-    """A page of the list. Later pages leave out what was saved since the first one, so that nothing moves."""
-    offset = _number(first(request.query, "offset"))
+def _latest(request: PageRequest, end: datetime | None) -> JsonObject:
+    """A page of the timeline, up to a moment. Later pages leave out what was saved since the first one."""
+    return _page(request, "/console/timeline", DAYS, {"order": "happened", "happened_before": _text(end)})
+
+
+def _newest(request: PageRequest, base: str, limit: int) -> JsonObject:
+    """A page of the list. Later pages leave out what was saved since the first one."""
+    return _page(request, base, limit, {"order": "happened"} if "day" in conditions(request) else {})
+
+
+def _page(request: PageRequest, base: str, limit: int, given: Mapping[str, Any]) -> JsonObject:
+    offset = number_of(request.query, "offset")
     before = _moment(first(request.query, "before"))
-    given = _given(request)
-    ends = [each for each in (given.pop("created_before", None), before, end) if each is not None]
-    page = request.ask("list", limit=limit, offset=offset, created_before=_text(min(ends)) if ends else None, **given)
+    given = {**_given(request), **given}
+    page = request.ask("list", limit=limit, offset=offset, created_before=_text(before), **given)
     memories = page["memories"]
     if before is None and memories:
-        before = max(request.now, datetime.fromisoformat(memories[0]["created_at"])) + timedelta(microseconds=1)
-    rows = [row(memory, request.zone) for memory in memories]
+        latest = max(datetime.fromisoformat(memory["created_at"]) for memory in memories)
+        before = max(request.now, latest) + timedelta(microseconds=1)
+    rows = [row(memory, request.zone, by_event=given.get("order") == "happened") for memory in memories]
     kept = {**conditions(request), "until": first(request.query, "until"), "before": _text(before)}
     goes_on = offset + limit < page["total"]
     more = url(base, **kept, offset=offset + limit, day_above=rows[-1].day if rows else "") if goes_on else None
@@ -157,7 +189,7 @@ def _given(request: PageRequest) -> dict[str, Any]:
         given["of_conversation"] = wanted["conversation"]
     if "day" in wanted:
         start = _end_of(request, wanted["day"], days=0)
-        given |= {"created_after": start, "created_before": _end_of(request, wanted["day"])}
+        given |= {"happened_after": start, "happened_before": _end_of(request, wanted["day"])}
     return given
 
 
@@ -192,10 +224,6 @@ def _moment(text: str) -> datetime | None:
 
 def _text(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
 
 
 STEPS: Final = 400_000
@@ -352,6 +380,7 @@ def memory_page(request: PageRequest) -> Page:
         "associations": [],
         "importance": None,
         "said": said(request),
+        "conversation": conversation_name(memory),
         "messages": [_message(request, each) for each in memory.get("messages", ())],
     }
     if "deleted_at" not in memory:

@@ -26,6 +26,7 @@ from ...invoke import Door
 from ...model import Caller, JsonObject
 from ...model.frozen import frozen
 from ...text.dates import day_text, minute_text, read, zone_of
+from ...text.titles import conversation_name, conversation_title, happened_at, scope_name
 from ...version import VERSION
 
 Fields = Mapping[str, list[str]]
@@ -80,6 +81,12 @@ class PageRequest:
 def first(fields: Fields, name: str) -> str:
     """The first value of a field, "" without one."""
     return fields.get(name, [""])[0]
+
+
+def number_of(fields: Fields, name: str) -> int:
+    """The first value of a field as a number, 0 for anything else."""
+    text = first(fields, name)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
 
 
 @frozen
@@ -205,7 +212,8 @@ _SHOWN_TAGS: Final = 6
 
 @frozen
 class Row:
-    """A memory as a list shows it. `happened` is given if that was on another day than the save. `score` and `why`
+    """A memory as a list shows it, at the time when it was saved, or `by_event` when it happened. `happened` is given
+    if that was on another day than the save. `title` is that of the conversation that it is of. `score` and `why`
     are of a search; the first result that is much less sure than the best `begins_less_sure`."""
 
     id: str
@@ -217,6 +225,9 @@ class Row:
     day: str
     happened: str
     scope: str
+    title: str
+    conversation: str
+    conversation_name: str
     tags: list[str]
     badges: list[tuple[str, str]]
     pinned: bool
@@ -226,21 +237,25 @@ class Row:
     begins_less_sure: bool = False
 
 
-def row(memory: Mapping[str, Any], zone: tzinfo | None) -> Row:
+def row(memory: Mapping[str, Any], zone: tzinfo | None, *, by_event: bool = False) -> Row:
     content = memory["content"]
     deleted = memory.get("deleted_at")
-    day = day_of(memory["created_at"], zone)
+    at = happened_at(memory) if by_event else memory["created_at"]
+    day = day_of(at, zone)
     happened = memory.get("occurred_at")
     return Row(
         id=memory["id"],
         version=memory["version"],
         text=content[:EXCERPT],
         is_cut=len(content) > EXCERPT,
-        at=memory["created_at"],
-        time=when(memory["created_at"], zone),
+        at=at,
+        time=when(at, zone),
         day=day,
         happened=then if happened and (then := when(happened, zone)[:10]) != day else "",
         scope=memory["scope"],
+        title=conversation_title(memory),
+        conversation_name=conversation_name(memory),
+        conversation=memory.get("conversation_id", ""),
         tags=memory.get("tags", [])[:_SHOWN_TAGS],
         badges=badges(memory, zone),
         pinned=bool(memory.get("pinned")),
@@ -334,6 +349,7 @@ def _environment() -> Environment:
     environment.filters.update(shown=visible_text, plain=plain, lit=highlight, number="{:,}".format)
     environment.globals.update(
         without=_without,
+        scope_name=scope_name,
         static_url=static_url,
         url=url,
         memory_url=memory_url,

@@ -14,7 +14,7 @@ from ...model import Caller
 from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http import FAULT
-from . import changing, reading, transfer
+from . import changing, imports, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .rendering import STATIC, Fields, PageRequest, Redirect, Reply, first, own_path, static_answer
@@ -35,8 +35,9 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/new", changing.new_form),
     ("/console/merge", changing.merge_form),
     ("/console/transfer", transfer.transfer_page),
-    ("/console/imports", changing.imports_page),
-    ("/console/imports/{id}/undo", changing.undo_import_form),
+    ("/console/imports", imports.imports_page),
+    ("/console/imports/{id}", imports.import_page),
+    ("/console/imports/{id}/undo", imports.undo_import_form),
     ("/console/memories/{id}", reading.memory_page),
     ("/console/memories/{id}/edit", changing.edit_form),
     ("/console/memories/{id}/forget", changing.forget_form),
@@ -50,7 +51,7 @@ _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/memories/{id}/restore", changing.restore),
     ("/console/memories/{id}/undo", changing.undo),
     ("/console/memories/{id}/forget", changing.forget),
-    ("/console/imports/{id}/undo", changing.undo_import),
+    ("/console/imports/{id}/undo", imports.undo_import),
 )
 
 

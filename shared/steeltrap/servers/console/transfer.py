@@ -30,6 +30,7 @@ _BLOCK_SECONDS: Final = 600.0
 _IMPORT_SECONDS: Final = 3600.0
 _TOLD_EVERY: Final = 0.2
 _SHOWN_FLAWS: Final = 100
+_SHOWN_FILES: Final = 100
 _PAGE: Final = 200
 
 
@@ -80,6 +81,9 @@ class Progress:
         result = {
             "name": self.name,
             "formats": self.formats,
+            "files": tally.by_file()[:_SHOWN_FILES],
+            "more_files": max(0, len(tally.files) - _SHOWN_FILES),
+            "found": tally.found,
             "written": tally.written,
             "skipped": tally.skipped,
             "failed": tally.failed,
@@ -193,6 +197,7 @@ def _run(console: Console, caller: Caller, upload: Upload, progress: Progress, z
     try:
         surveyed = survey(upload.path, filing, going_on=progress.check)
         progress.formats = surveyed.formats
+        progress.tally.survey(surveyed)
         with recorded(new_call, progress.name, surveyed.formats, progress.tally) as call_of_import:
             run(
                 call_of_import,

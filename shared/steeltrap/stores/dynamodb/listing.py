@@ -6,12 +6,12 @@ from itertools import islice
 from typing import Any, Final
 
 from ...errors import nothing_after
-from ...model import Filter, Memory, Page, Revision, ScopeUse, from_micros, to_micros
+from ...model import Filter, Happened, Memory, Page, Revision, ScopeUse, from_micros, to_micros
 from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
 from ...record import from_image
 from ...text.limits import canonical
 from . import items, keys
-from .items import SUPERSEDED, Conditions, Item, Value, from_attributes, number, of_import, text
+from .items import DAY, SUPERSEDED, Conditions, Item, Value, from_attributes, number, of_import, text
 from .keys import CREATED, FOLD, OPEN, SPEAKER, WRITTEN
 from .partition import USER, Partition
 
@@ -21,15 +21,30 @@ _STEPS: Final = 64
 _CURRENT_ONLY: Final = Filter()
 
 
-def page(partition: Partition, filter: Filter, *, limit: int, offset: int) -> Page:
+def page(partition: Partition, filter: Filter, *, limit: int, offset: int, happened: Happened | None) -> Page:
     """A page of what the filter admits. The count reads all of the index, the memories only the page."""
+    ids, total = _ids_of_page(partition, filter, offset + limit, happened)
+    shown = ids[offset : offset + limit]
+    # Reading the page's memories checks the embedder too, so this is done for an empty page as well.
+    read = partition.memories(shown)
+    visible = tuple(read[id] for id in shown if id in read and read[id].is_visible(from_micros(partition.now())))
+    return Page(memories=visible, total=total)
+
+
+def _ids_of_page(partition: Partition, filter: Filter, most: int, happened: Happened | None) -> tuple[list[str], int]:
+    """The first ids in the order of a page, so many at least where there are, and how many there are."""
     conditions = Conditions(replace(filter, as_of=None), partition.now())
     first, last = conditions.range
     ids: list[str] = []
+    times: dict[str, int] = {}
     total = 0
     if not conditions.admits_none and first <= last:
         values = conditions.values | {":first": first, ":last": last}
+        names = dict(conditions.names)
         request: dict[str, Any] = {"ProjectionExpression": "k"}
+        if happened is not None:
+            names |= {"#created": "created_at", "#occurred": "occurred_at", "#facts": "facts"}
+            request = {"ProjectionExpression": "k, #created, #occurred, #facts"}
         for found in partition.tables.query(
             partition.key,
             "listed BETWEEN :first AND :last",
@@ -37,17 +52,27 @@ def page(partition: Partition, filter: Filter, *, limit: int, offset: int) -> Pa
             partition.deadline,
             IndexName=CREATED,
             FilterExpression=conditions.expression,
-            ExpressionAttributeNames=conditions.names,
+            ExpressionAttributeNames=names,
             **request,
         ):
             total += found["Count"]
-            if len(ids) < offset + limit:
+            if happened is not None:
+                times |= _times(found["Items"], happened)
+            elif len(ids) < most:
                 ids += [keys.id_of(item["k"]["S"]) for item in found["Items"]]
-    shown = ids[offset : offset + limit]
-    # Reading the page's memories checks the embedder too, so this is done for an empty page as well.
-    read = partition.memories(shown)
-    visible = tuple(read[id] for id in shown if id in read and read[id].is_visible(from_micros(partition.now())))
-    return Page(memories=visible, total=total)
+    if happened is not None:
+        return sorted(times, key=lambda id: (-times[id], id)), len(times)
+    return ids, total
+
+
+def _times(found: Iterable[Any], happened: Happened) -> dict[str, int]:
+    """When the memories of these items happened, in microseconds, by id; without those outside of the bounds."""
+    times: dict[str, int] = {}
+    for item in found:
+        at = int((item.get("occurred_at") or item["created_at"])["N"])
+        if happened.admits(at, is_day=DAY in item.get("facts", {}).get("SS", ())):
+            times[keys.id_of(item["k"]["S"])] = at
+    return times
 
 
 def walk(partition: Partition, after: str | None, turns: bool) -> Iterator[Memory]:

@@ -8,6 +8,7 @@ from functools import partial
 from ...model import (
     Embedding,
     Filter,
+    Happened,
     Import,
     Matches,
     Memory,
@@ -90,8 +91,8 @@ class DynamoSpace:
         found, self._seen = self._searcher.look_around(self._reading, probes, floor=floor, top_k=top_k)
         return found
 
-    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
-        return listing.page(self._partition, filter, limit=limit, offset=offset)
+    def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
+        return listing.page(self._partition, filter, limit=limit, offset=offset, happened=happened)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         return listing.walk(self._partition, after, turns)

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import apsw
 
-from ...model import Filter, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
+from ...model import Filter, Happened, Import, Memory, Page, ScopeUse, Session, from_micros, to_micros
 from ...ports import Gone, IdStarts, LatestWrites, LinkedTo, Lookup, OfImport, OpenTurns, Pending, SupersededBy
 from ...record import from_image, import_from_image, import_to_image
 from ...text.limits import bounds_of_start, from_key, to_key
+from ...text.words import Trait
 from ..exact.columns import Row
 from .connection import select
 from .rows import CURRENT, NOT_A_TURN, VISIBLE, conditions, to_keys
@@ -17,16 +18,40 @@ from .rows import CURRENT, NOT_A_TURN, VISIBLE, conditions, to_keys
 _BLOCK: Final = 256
 
 
-def page(connection: apsw.Connection, filter: Filter, now: int, *, limit: int, offset: int) -> Page:
-    """A page of what the filter admits, newest first then id, and the exact total."""
+_HAPPENED: Final = "coalesce(occurred_at, created_at)"
+
+
+def page(
+    connection: apsw.Connection, filter: Filter, now: int, *, limit: int, offset: int, happened: Happened | None
+) -> Page:
+    """A page of what the filter admits, newest first, or the latest event first, then id; and the exact total."""
     where, values = conditions(replace(filter, include_turns=False, as_of=None), now)
+    order = "created_at"
+    if happened is not None:
+        order = _HAPPENED
+        bounds, more = _happened(happened)
+        where, values = " AND ".join((where, *bounds)), values | more
     [(total,)] = select(connection, f"SELECT count(*) FROM memory WHERE {where}", values)
+    # The rows are sorted without their images.
     rows = select(
         connection,
-        f"SELECT image FROM memory WHERE {where} ORDER BY created_at DESC, id LIMIT :limit OFFSET :offset",
+        f"SELECT image FROM memory JOIN (SELECT n FROM memory WHERE {where} ORDER BY {order} DESC, id "
+        f"LIMIT :limit OFFSET :offset) USING (n) ORDER BY {order} DESC, id",
         values | {"limit": limit, "offset": offset},
     )
     return Page(memories=tuple(from_image(image) for (image,) in rows), total=total)
+
+
+def _happened(happened: Happened) -> tuple[list[str], dict[str, object]]:
+    """The conditions for what happened within these bounds, and their values."""
+    where: list[str] = []
+    values: dict[str, object] = {}
+    bounds = ((">=", "after", "first_day"), ("<", "before", "end_day"))
+    for comparison, moment, day in bounds:
+        if (at := getattr(happened, moment)) is not None:
+            where.append(f"{_HAPPENED} {comparison} CASE WHEN traits & {int(Trait.DAY)} THEN :{day} ELSE :{moment} END")
+            values |= {moment: to_micros(at), day: to_micros(getattr(happened, day) or at)}
+    return where, values
 
 
 def block(connection: apsw.Connection, last: int, now: int, *, turns: bool) -> list[tuple[int, Memory]]:

@@ -14,6 +14,7 @@ from ...model import (
     Candidates,
     Embedding,
     Filter,
+    Happened,
     Import,
     Matches,
     Memory,
@@ -222,11 +223,11 @@ class SqliteSpace:
                 return [Surroundings(nearest=None) for _ in probes]
             return writes.with_vectors(opened[1]).look_around(probes, self._now(), floor, top_k) if probes else []
 
-    def page(self, filter: Filter, *, limit: int, offset: int = 0) -> Page:
+    def page(self, filter: Filter, *, limit: int, offset: int = 0, happened: Happened | None = None) -> Page:
         with self._file.reading() as connection:
             if connection is None:
                 return Page(memories=(), total=0)
-            return reading.page(connection, filter, self._now(), limit=limit, offset=offset)
+            return reading.page(connection, filter, self._now(), limit=limit, offset=offset, happened=happened)
 
     def walk(self, *, after: str | None = None, turns: bool = False) -> Iterator[Memory]:
         # Block by block, so that a long export holds no lock and no snapshot.

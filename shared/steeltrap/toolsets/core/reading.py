@@ -1,6 +1,7 @@
 """core: get, list, history, stats, score, set_score, review, simulate_decay."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -8,8 +9,9 @@ from ...engine import reading, scoring
 from ...engine.call import Call
 from ...engine.scoring import Decay
 from ...errors import InvalidInput
-from ...model import JsonObject
+from ...model import Happened, JsonObject
 from ...ranking.fading import Grade
+from ...text.dates import first_day
 from ...text.limits import MAX_CONTEXT_CHARACTERS, MAX_VERSION
 from ...tools import Answer, Input
 from ..fields import MemoryId, Time, Unit
@@ -32,15 +34,30 @@ def get(call: Call, input: GetInput) -> MemoryView:
 
 class ListInput(FilterInput):
     include_superseded: bool = Field(False, description="Include memories that another one superseded.")
+    order: Literal["saved", "happened"] = Field(
+        "saved", description="`saved`: newest first. `happened`: latest event first; without a time, when it was saved."
+    )
+    happened_after: Time | None = Field(None, description="With `happened`: only what happened at or after this time.")
+    happened_before: Time | None = Field(None, description="With `happened`: only what happened before this time.")
     limit: int = Field(50, ge=1, le=1000, description="Maximum number to return.")
     offset: int = Field(0, ge=0, le=10**9, description="Number to skip.")
     deleted: bool = Field(
         False, description="Instead list the deleted memories that undo can restore, latest deletion first."
     )
 
+    def happened(self, call: Call) -> Happened | None:
+        """The bounds by when it happened, None for another order. Raises InvalidInput."""
+        after, before = self.happened_after, self.happened_before
+        if self.order == "happened":
+            first, end = (None if at is None else first_day(at, call.zone) for at in (after, before))
+            return Happened(after=after, before=before, first_day=first, end_day=end)
+        if after is not None or before is not None:
+            raise InvalidInput('`happened_after` and `happened_before` go with `order` "happened".')
+        return None
+
 
 class ListView(Answer):
-    """A page of memories, newest first, and the total number."""
+    """A page of memories, in the order that was asked for, and the total number."""
 
     memories: list[MemoryView]
     total: int
@@ -48,13 +65,15 @@ class ListView(Answer):
 
 @CORE.tool("list", "read", name="list", examples=({"scope": "work", "limit": 20},))
 def list_(call: Call, input: ListInput) -> ListView:
-    """List memories, newest first, with the exact total. To find something, use search."""
+    """List memories, newest first or by when they happened, with the exact total. To find something, use search."""
     if input.deleted:
         if others := sorted(input.model_fields_set - {"deleted", "limit", "offset"}):
             raise InvalidInput(f"`deleted` goes with `limit` and `offset` only; leave out `{others[0]}`.")
         deleted = reading.list_deleted(call, limit=input.limit, offset=input.offset)
         return ListView(memories=[memory_view(memory) for memory in deleted.memories], total=deleted.total)
-    page = reading.list_memories(call, input.to_filter(call), limit=input.limit, offset=input.offset)
+    page = reading.list_memories(
+        call, input.to_filter(call), limit=input.limit, offset=input.offset, happened=input.happened(call)
+    )
     return ListView(memories=[memory_view(memory) for memory in page.memories], total=page.total)
 
 

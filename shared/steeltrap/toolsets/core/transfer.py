@@ -110,11 +110,13 @@ def import_(call: Call, input: ImportInput) -> ImportView:
 class ListImportsInput(Input):
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of imports.")
     offset: int = Field(0, ge=0, description="Number of imports to skip.")
+    id: ImportId | None = Field(None, description="Only the import of this id, or of the start of one, with its files.")
 
 
 class ImportRunView(Answer):
     """An import. `state`: running; unfinished (it was stopped or killed); complete; undone. `kept` counts what an undo
-    left because it was changed since."""
+    left because it was changed since. With `id`, `files` has the first files with their counts: found, written, skipped
+    (already there), failed, and left_out by what it is."""
 
     id: str
     name: str
@@ -122,6 +124,7 @@ class ImportRunView(Answer):
     started_at: datetime
     formats: list[str] | None = None
     agent_id: str | None = None
+    found: int | None = None
     written: int
     updated: int | None = None
     skipped: int
@@ -130,6 +133,8 @@ class ImportRunView(Answer):
     finished_at: datetime | None = None
     undone_at: datetime | None = None
     kept: int | None = None
+    files: list[JsonObject] | None = None
+    file_count: int | None = None
 
 
 class ImportsView(Answer):
@@ -145,6 +150,12 @@ def list_imports(call: Call, input: ListImportsInput) -> ImportsView:
 
     `list` with `import_id` lists the memories that one brought; undo_import takes one back.
     """
+    if input.id is not None:
+        run = importing.find_import(call, input.id)
+        view = _run_view(call, run).model_copy(
+            update={"files": list(run.files) or None, "file_count": run.file_count or None}
+        )
+        return ImportsView(imports=[view], total=1)
     page = importing.list_imports(call, limit=input.limit, offset=input.offset)
     return ImportsView(imports=[_run_view(call, run) for run in page.imports], total=page.total)
 
@@ -207,6 +218,7 @@ def _run_view(call: Call, run: Import) -> ImportRunView:
         started_at=run.started_at,
         formats=list(run.formats) or None,
         agent_id=run.agent_id,
+        found=run.found or None,
         written=run.written,
         updated=run.updated or None,
         skipped=run.skipped,
