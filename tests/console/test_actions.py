@@ -61,13 +61,65 @@ def test_everything_is_done_by_keyboard_alone(page: Any, site: Site) -> None:
     keys.press("x")
     keys.press("j")
     keys.press("x")
+    expect(page.locator("[data-count]")).to_have_text("2 chosen")
     page.get_by_role("button", name="Merge…").focus()
     keys.press("Enter")
+    expect(page.get_by_role("heading", name="It will say")).to_be_visible()
     page.get_by_role("button", name="Merge", exact=True).focus()
     keys.press("Enter")
     expect(page.get_by_text("Merged into this memory.")).to_be_visible()
     keys.press("n")
     expect(page.get_by_role("heading", name="New memory")).to_be_visible()
+
+
+def test_all_that_are_shown_are_deleted_and_brought_back_by_keyboard(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.get_by_label("All shown").focus()
+    page.keyboard.press("Space")
+    expect(page.locator("[data-count]")).to_have_text("10 chosen")
+    page.get_by_role("button", name="Delete", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="10 memories moved to the trash")).to_be_visible()
+    page.get_by_role("button", name="Undo").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="10 memories back as before")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_role("status").first).to_have_text("10 memories")
+
+
+def test_what_is_less_likely_is_folded_and_opened_by_keyboard(page: Any, site: Site) -> None:
+    page.goto(site.url)
+    page.get_by_label("Search memories").press_sequentially("who is allergic to peanuts")
+    expect(page.locator("#status")).to_contain_text("less likely")
+    expect(page.locator("#rows .row")).to_have_count(1)
+    fold = page.locator(".less-sure")
+    expect(fold.locator(".row").first).to_be_hidden()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(fold.locator(".row").first).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("#rows .open")).not_to_be_focused()
+
+
+def test_chosen_memories_are_tagged_and_moved(page: Any, site: Site) -> None:
+    page.goto(f"{site.url}/?scope=work/infra")
+    for box in page.locator(".choose input").all():
+        box.check()
+    page.get_by_role("button", name="Tag…").click()
+    page.get_by_label("Add tags").fill("reviewed")
+    page.get_by_role("button", name="Tag 3 memories").click()
+    expect(page.get_by_role("heading", name="3 memories tagged")).to_be_visible()
+    assert site.memory.core.list(tags=["reviewed"])["total"] == 3
+    page.goto(f"{site.url}/?tag=reviewed")
+    page.locator(".choose input").first.check()
+    page.get_by_role("button", name="Move…").click()
+    page.get_by_label("To the scope").fill("archive")
+    page.get_by_role("button", name="Move 1 memory").click()
+    page.get_by_role("button", name="Undo").click()
+    assert site.memory.core.list(scope="archive")["total"] == 0
 
 
 def test_j_and_k_go_through_the_list(page: Any, site: Site) -> None:
@@ -87,8 +139,12 @@ def test_a_memory_is_written_and_found(page: Any, empty_site: Site) -> None:
     page.get_by_role("link", name="Write the first memory").click()
     page.get_by_label("Text", exact=True).fill("明日は雨です。")
     page.get_by_label("Tags").fill("天気, weather")
+    page.get_by_label("Happened on").fill("2026-01-02")
+    page.get_by_label("Pinned").check()
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".memory-text")).to_have_text("明日は雨です。")
+    expect(page.locator(".badge-pinned")).to_be_visible()
+    expect(page.locator(".facts")).to_contain_text("2026-01-02")
     page.get_by_role("link", name="weather").click()
     expect(page.locator("#rows .row")).to_have_count(1)
 
@@ -169,7 +225,7 @@ def test_a_file_is_dropped_and_imported_with_progress(page: Any, empty_site: Sit
         }""",
         notes,
     )
-    expect(page.locator("#imported")).to_contain_text("1,200 written")
+    expect(page.locator("#imported")).to_contain_text("1,200 found: 1,200 written")
     assert any(text.startswith("Reading") for text in page.evaluate("[...window.stages]"))
     page.get_by_role("link", name="See the memories").click()
     expect(page.get_by_role("status")).to_contain_text("memories")

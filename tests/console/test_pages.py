@@ -19,7 +19,7 @@ _PAGES = [
         "/console/browse",
         "/console/trash",
     ),
-    *("/console/trash", "/console/new", "/console/transfer", "/console/nothing"),
+    *("/console/trash", "/console/new", "/console/transfer", "/console/imports", "/console/nothing", "/?q=deploy"),
     *(f"{name}:{action}" for name in ("key", "episode", "job") for action in ("", "edit", "forget")),
     "deleted:",
 ]

@@ -782,6 +782,7 @@ class Core:
         preserve_originals: bool = True,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
     ) -> CoreMemoryView:
         """Merge 2 to 50 related memories into one long-term memory made of their own sentences.
 

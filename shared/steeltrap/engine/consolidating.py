@@ -31,13 +31,14 @@ def consolidate(
     preserve_originals: bool = True,
     tags: tuple[str, ...] | None = None,
     metadata: JsonObject | None = None,
+    dry_run: bool = False,
 ) -> Memory:
     """A long-term memory of the sources' texts, verbatim up to 4,000 characters, else their best sentences.
 
     A sentence that several sources have is kept once, where the first has it.
     Type, category, scope and label come from the first source, tags are the sorted union unless given.
-    Repeated ids count once. Without `preserve_originals` the sources are deleted in the same transaction, and what
-    they superseded is superseded by the new memory.
+    With `dry_run` it is only composed. Repeated ids count once. Without `preserve_originals` the sources are deleted in
+    the same transaction, and what they superseded is superseded by the new memory.
     Raises NotFound when any is missing, InvalidInput outside 2 to 50 distinct ids, Conflict for an idempotency key
     that was used for something else.
     """
@@ -54,6 +55,8 @@ def consolidate(
     def write(sources: Memory | list[Memory]) -> Memory:
         if isinstance(sources, Memory):
             return sources
+        if dry_run:
+            return _merged(call, sources, tags, metadata, ()).entry.memory
         olds = [] if preserve_originals else _superseded(call, sources)
         change = _merged(call, sources, tags, metadata, tuple(old.id for old in olds))
         changes = [change] if preserve_originals else merged(change, sources, olds, call.author())

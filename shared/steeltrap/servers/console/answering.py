@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from ...errors import AccessDenied, IdentityMissing, InvalidInput, SteeltrapError
 from ...invoke import Door
+from ...model import Caller, UserRef
 from ...model.frozen import frozen
 from ...text.dates import zone_of
 from ..asgi.admission import Bodies
@@ -86,8 +87,16 @@ def timezone_of(request: Request) -> str | None:
     return name if name and zone_of(name) is not None else None
 
 
-def respond(console: Console, request: Request, page: Page, *, writes: bool = True, known: bool = True) -> Response:
-    """A page, or the part of it that htmx asked for."""
+def respond(
+    console: Console,
+    request: Request,
+    page: Page,
+    *,
+    writes: bool = True,
+    known: bool = True,
+    caller: Caller | None = None,
+) -> Response:
+    """A page, or the part of it that htmx asked for. `caller` is who looks at it, where that is known."""
     part = page.part if page.part is not None and is_fragment(request) else page.template
     common = {
         "theme": request.cookies.get("steeltrap-theme", ""),
@@ -96,11 +105,21 @@ def respond(console: Console, request: Request, page: Page, *, writes: bool = Tr
         "path": request.url.path,
         "writes": writes,
         "known": known,
+        "who": _who(caller),
         "sessions": console.sessions is not None,
     }
     html = console.rendering.render(part, {**common, **page.values})
     headers = {**SECURITY, **PRIVATE, **page.headers}
     return Response(html, page.status, headers, media_type="text/html")
+
+
+def _who(caller: Caller | None) -> dict[str, str] | None:
+    """The user who looks, and what tells them apart; None for this computer's own."""
+    if caller is None or (caller.user == UserRef("local") and not caller.user.tenant):
+        return None
+    details = {"tenant": caller.user.tenant, "agent": caller.agent_id or ""}
+    told = ", ".join(f"{name} {value}" for name, value in details.items() if value)
+    return {"user": caller.user.user_id, "details": f"{told}; read only" if caller.permissions.read_only else told}
 
 
 def refused(console: Console, request: Request, error: SteeltrapError, form: Fields | None = None) -> Response:

@@ -1,18 +1,20 @@
-"""Pages that change memories: write, edit, pin, delete, restore, undo, forget and merge.
+"""Pages that change memories: write, edit, pin, delete, restore, undo, and forget.
 
 Every change but undo names what it wants and may come twice: a double click does it once. A form that was opened
 before somebody else's change never overwrites that: it shows both texts.
 """
 
+from datetime import timedelta
 from secrets import token_urlsafe
 from typing import Any, Final
 
 from ...errors import InvalidInput, SteeltrapError
 from ...model import JsonObject
 from .reading import difference
-from .rendering import Page, PageRequest, Redirect, Reply, first, memory_url, own_path, row, url, when
+from .rendering import Page, PageRequest, Redirect, Reply, day_of, end_of_day, first, memory_url, own_path, url, when
 
 _TEXTS: Final = ("content", "tags", "scope", "category", "context")
+_DAYS: Final = ("happened", "expires")
 
 
 def new_form(request: PageRequest) -> Page:
@@ -22,9 +24,9 @@ def new_form(request: PageRequest) -> Page:
 
 def create(request: PageRequest) -> Reply:
     """Save what the form says; the same form twice is one memory."""
-    given = {name: value for name, value in _given(request).items() if value not in ("", [])}
+    given = {name: value for name, value in _given(request).items() if value not in ("", [], False)}
     try:
-        saved = request.ask("save", once=first(request.form, "once") or None, **given)
+        saved = request.ask("save", once=first(request.form, "once") or None, **_arguments(request, given))
     except SteeltrapError as error:
         if not error.fixable:
             raise
@@ -36,7 +38,7 @@ def create(request: PageRequest) -> Reply:
 def edit_form(request: PageRequest) -> Page:
     """The form with what is stored, or with what somebody typed before they had to sign in again."""
     memory = request.ask("get", id=request.id)
-    kept = _kept(request) if request.form else _stored(memory)
+    kept = _kept(request) if request.form else _stored(request, memory)
     version = _version(request) or memory["version"]
     values = {"kept": kept, "id": memory["id"], "version": version, "error": "", "once": ""}
     return Page(template="edit.html", values=values)
@@ -49,13 +51,14 @@ def edit(request: PageRequest) -> Reply:
         raise InvalidInput("The form has no version; open the memory again.")
     memory = request.ask("get", id=request.id)
     wanted = _given(request)
-    changes = {name: value for name, value in wanted.items() if value != _comparable(memory)[name]}
+    stored = _comparable(request, memory)
+    changes = {name: value for name, value in wanted.items() if value != stored[name]}
     if not changes:
         return Redirect(url(memory_url(memory["id"]), said="saved"))
     if memory["version"] != version:
         return _both_texts(request, memory)
     try:
-        request.ask("update", id=memory["id"], version=version, **changes)
+        request.ask("update", id=memory["id"], version=version, **_arguments(request, changes))
     except SteeltrapError as error:
         if error.code == "conflict":
             return _both_texts(request, request.ask("get", id=request.id))
@@ -144,23 +147,44 @@ def _both_texts(request: PageRequest, memory: JsonObject) -> Page:
 def _given(request: PageRequest) -> dict[str, Any]:
     kept = _kept(request)
     tags = [tag for part in kept.pop("tags").split(",") if (tag := part.strip())]
-    return {**kept, "tags": tags}
+    return {**kept, "tags": tags, "pinned": kept["pinned"] == "true"}
 
 
 def _kept(request: PageRequest) -> dict[str, str]:
     """The text of the form, with line ends as they are stored: a browser sends others."""
-    return {name: first(request.form, name).replace("\r\n", "\n") for name in _TEXTS}
+    return {name: first(request.form, name).replace("\r\n", "\n") for name in (*_TEXTS, *_DAYS, "pinned")}
 
 
-def _stored(memory: JsonObject) -> dict[str, str]:
+def _stored(request: PageRequest, memory: JsonObject) -> dict[str, str]:
     stored = {name: memory.get(name) or "" for name in _TEXTS}
-    return {**stored, "tags": ", ".join(memory.get("tags", ()))}
+    days = {"happened": memory.get("occurred_at"), "expires": memory.get("expires_at")}
+    return {
+        **stored,
+        "tags": ", ".join(memory.get("tags", ())),
+        **{name: day_of(at, request.zone) if at else "" for name, at in days.items()},
+        "pinned": "true" if memory.get("pinned") else "",
+    }
 
 
-def _comparable(memory: JsonObject) -> dict[str, Any]:
+def _comparable(request: PageRequest, memory: JsonObject) -> dict[str, Any]:
     """The stored text as a form that changes nothing sends it."""
-    stored = {name: value.replace("\r\n", "\n") for name, value in _stored(memory).items()}
-    return {**stored, "tags": memory.get("tags", [])}
+    stored = {name: value.replace("\r\n", "\n") for name, value in _stored(request, memory).items()}
+    return {**stored, "tags": memory.get("tags", []), "pinned": bool(memory.get("pinned"))}
+
+
+def _arguments(request: PageRequest, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of save and update for what a form says. Raises InvalidInput."""
+    arguments = {name: value for name, value in given.items() if name not in _DAYS}
+    if happened := given.get("happened"):
+        arguments["occurred_at"] = happened
+    if expires := given.get("expires"):
+        left = end_of_day(request, expires) - request.now
+        if left <= timedelta(0):
+            raise InvalidInput("A memory can't expire on a day that is over; choose today or a later day.")
+        arguments["ttl_seconds"] = int(left.total_seconds())
+    elif "expires" in given:
+        arguments["tier"] = "long_term"  # which takes its expiry away
+    return arguments
 
 
 def _version(request: PageRequest) -> int | None:
@@ -175,23 +199,3 @@ def _deleted(request: PageRequest) -> Redirect:
 def _back(request: PageRequest, usually: str) -> str:
     back = first(request.form, "back")
     return own_path(back) if back else usually
-
-
-def merge_form(request: PageRequest) -> Page:
-    """The memories that were chosen, to be looked at before they are merged."""
-    ids = list(dict.fromkeys(request.query.get("id", ())))[:50]
-    if len(ids) < 2:
-        raise InvalidInput("Choose at least two memories to merge.")
-    rows = [row(request.ask("get", id=id), request.zone) for id in ids]
-    return Page(template="merge.html", values={"rows": rows, "once": token_urlsafe(16)})
-
-
-def merge(request: PageRequest) -> Reply:
-    """Merge them; the same form twice makes one memory."""
-    merged = request.ask(
-        "consolidate",
-        once=first(request.form, "once") or None,
-        ids=request.form.get("id", []),
-        preserve_originals=first(request.form, "originals") == "keep",
-    )
-    return Redirect(url(memory_url(merged["id"]), said="merged"))

@@ -7,16 +7,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from ...errors import InvalidInput, NotFound
 from ...model import JsonObject
-from ...ranking.choosing import AS_SURE
-from ...text.dates import from_zone
 from ...text.titles import conversation_name, happened_at, scope_name
-from .rendering import Page, PageRequest, Row, badges, day_of, first, number_of, row, url, when, words
+from .rendering import Page, PageRequest, Row, badges, day_of, end_of_day, first, number_of, row, url, when, words
 
 ROWS: Final = 25
 HITS: Final = 20
@@ -42,7 +39,7 @@ def home(request: PageRequest) -> Page:
 def timeline(request: PageRequest) -> Page:
     """All memories by the day on which they happened, the latest first."""
     until = first(request.query, "until")
-    values = _latest(request, _end_of(request, until) if until else None)
+    values = _latest(request, end_of_day(request, until) if until else None)
     values |= {"until": until, "conditions": conditions(request), "grouped": True}
     return Page(template="timeline.html", part="rows.html", values=values)
 
@@ -114,33 +111,38 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
     given |= {"why": True, "related_only": True, "count_access": False}
     answer = request.ask("search", query=query, limit=_LOOKED_AT if day[0] else HITS, offset=offset, **given)
     results = [hit for hit in answer["results"] if not day[0] or _is_of_day(request, hit)]
-    rows = [row(hit, request.zone) for hit in results]
-    if not offset:
-        rows = _in_degrees(rows, [hit.get("confidence", 0.0) for hit in results])
-    goes_on = not day[0] and len(rows) == HITS and offset + HITS <= _MOST_OFFSET
-    more = url("/", q=query, **conditions(request), offset=offset + HITS) if goes_on else None
     outcome = answer["outcome"]
-    at_least = f"{offset + len(rows)}{' or more' if goes_on else ''}"
-    status = f"{at_least} {'memory' if at_least == '1' else 'memories'} found" if rows or offset else ""
+    likely: list[Any] = []
+    if not offset:
+        told = request.ask("search", query=query, limit=HITS, precision="likely", **given)
+        likely = [hit for hit in told["results"] if not day[0] or _is_of_day(request, hit)]
+        outcome = told["outcome"]
+    sure = [row(hit, request.zone) for hit in likely if not hit.get("less_sure")]
+    known = {each.id for each in sure}
+    in_order = {hit["id"]: hit for hit in (*likely, *results) if hit["id"] not in known}
+    less_sure = [row(hit, request.zone) for hit in in_order.values()]
+    goes_on = not day[0] and len(answer["results"]) == HITS and offset + HITS <= _MOST_OFFSET
+    more = url("/", q=query, **conditions(request), offset=offset + HITS) if goes_on else None
     return {
-        "rows": rows,
+        "rows": less_sure if offset else sure,
+        "less_sure": [] if offset else less_sure,
         "more": more,
-        "status": status or outcome["message"],
+        "status": _counted(len(sure), len(less_sure), "or more" if goes_on else ""),
+        "outcome": outcome,
         "degraded": outcome["message"] if outcome["kind"] == "degraded" else "",
         "words": words(query),
         "last_day": "",
     }
 
 
+def _counted(sure: int, less_sure: int, or_more: str) -> str:
+    """How many were found, in words."""
+    found = f"{sure} {'memory' if sure == 1 else 'memories'} found" if sure else "Nothing found that is likely"
+    return f"{found}, {less_sure} {or_more} less likely".replace("  ", " ") if less_sure else found
+
+
 def _is_of_day(request: PageRequest, memory: Mapping[str, Any]) -> bool:
     return day_of(happened_at(memory), request.zone) == conditions(request)["day"]
-
-
-def _in_degrees(rows: list[Row], confidence: list[float]) -> list[Row]:
-    """The rows, of which the first that is much less sure than the best says so."""
-    least = AS_SURE * max(confidence, default=0.0)
-    first_unsure = next((place for place, sure in enumerate(confidence) if sure < least), len(rows))
-    return [replace(each, begins_less_sure=place == first_unsure) for place, each in enumerate(rows)]
 
 
 def _latest(request: PageRequest, end: datetime | None) -> JsonObject:
@@ -170,6 +172,8 @@ def _page(request: PageRequest, base: str, limit: int, given: Mapping[str, Any])
         "rows": rows,
         "more": more,
         "total": page["total"],
+        "less_sure": [],
+        "outcome": None,
         "status": f"{page['total']:,} {'memory' if page['total'] == 1 else 'memories'}",
         "degraded": "",
         "words": [],
@@ -188,17 +192,9 @@ def _given(request: PageRequest) -> dict[str, Any]:
     if "conversation" in wanted:
         given["of_conversation"] = wanted["conversation"]
     if "day" in wanted:
-        start = _end_of(request, wanted["day"], days=0)
-        given |= {"happened_after": start, "happened_before": _end_of(request, wanted["day"])}
+        start = end_of_day(request, wanted["day"], days=0)
+        given |= {"happened_after": start, "happened_before": end_of_day(request, wanted["day"])}
     return given
-
-
-def _end_of(request: PageRequest, day: str, days: int = 1) -> datetime:
-    """The beginning of a day in the zone that is shown, so many days later. Raises InvalidInput."""
-    try:
-        return from_zone(datetime.combine(date.fromisoformat(day) + timedelta(days=days), time()), request.zone)
-    except (ValueError, OverflowError, OSError):
-        raise InvalidInput("A day must be a date such as 2026-01-31.") from None
 
 
 def _facets(request: PageRequest) -> JsonObject:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -21,11 +21,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
-from ...errors import SteeltrapError
+from ...errors import InvalidInput, SteeltrapError
 from ...invoke import Door
 from ...model import Caller, JsonObject
 from ...model.frozen import frozen
-from ...text.dates import day_text, minute_text, read, zone_of
+from ...text.dates import day_text, from_zone, minute_text, read, zone_of
 from ...text.titles import conversation_name, conversation_title, happened_at, scope_name
 from ...version import VERSION
 
@@ -89,6 +89,14 @@ def number_of(fields: Fields, name: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
 
 
+def end_of_day(request: PageRequest, day: str, days: int = 1) -> datetime:
+    """The beginning of a day in the zone that is shown, so many days later. Raises InvalidInput."""
+    try:
+        return from_zone(datetime.combine(date.fromisoformat(day) + timedelta(days=days), time()), request.zone)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInput("A day must be a date such as 2026-01-31.") from None
+
+
 @frozen
 class Page:
     """A page, or for htmx the template `part` of it."""
@@ -143,8 +151,8 @@ def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The parts of a hit's score: meaning and words from 0 to 1, then what ranking rules added or took."""
     reasons = hit["why"]
     parts = [
-        {"name": "Meaning", "kind": "meaning", "share": reasons["semantic"], "value": f"{reasons['semantic']:.2f}"},
-        {"name": "Words", "kind": "words", "share": reasons["keyword"], "value": f"{reasons['keyword']:.2f}"},
+        {"name": name, "kind": name.lower(), "share": reasons[leg], "value": f"{reasons[leg]:.2f}"}
+        for name, leg in (("Meaning", "semantic"), ("Words", "keyword"))
     ]
     for name, added in sorted((reasons.get("boosts") or {}).items(), key=lambda pair: -abs(pair[1])):
         if abs(added) >= 0.005:
@@ -153,6 +161,25 @@ def why(hit: Mapping[str, Any]) -> list[dict[str, Any]]:
             parts.append({"name": shown, "kind": kind, "share": abs(added), "value": f"{added:+.2f}"})
     return parts
 
+
+SCORES: Final[Mapping[str, str]] = {
+    "Score": "How well the memory answers the search: seven tenths of its meaning, three of its words, and the rest.",
+    "Meaning": "How near the memory is to the search in meaning, 0 to 1, whatever words it has.",
+    "Words": "The share of the search's words that the memory says, 0 to 1; rare words count more.",
+    "Neighbours": "What was said just before and after it in the conversation fits the search.",
+    "Conversation": "Something else in the same conversation fits the search better.",
+    "Reply": "It follows a question that fits the search.",
+    "Question": "It only asks; what answers it comes after it.",
+    "Speaker": "The search names who said it.",
+    "Wish": "It is a standing wish of the user's.",
+    "Days": "It happened on, or near, the days that the search names.",
+    "Recency": "The search asks for the latest or the first, and it is late or early.",
+    "Role": "The search says 'I' or 'you', and it was said by the user or the assistant.",
+    "Superseded": "It replaced a memory that fits the search.",
+    "Order": "It has the search's words in the order of an answer.",
+    "Literal": "It has the search word for word, or its numbers, names and quotations.",
+}
+"""The meaning of each name that `why` shows."""
 
 # Controls but tab and line ends; what turns the direction of text; what can't be seen; lone surrogates. The joiners
 # U+200C and U+200D stay: Persian and emoji need them.
@@ -214,7 +241,7 @@ _SHOWN_TAGS: Final = 6
 class Row:
     """A memory as a list shows it, at the time when it was saved, or `by_event` when it happened. `happened` is given
     if that was on another day than the save. `title` is that of the conversation that it is of. `score` and `why`
-    are of a search; the first result that is much less sure than the best `begins_less_sure`."""
+    are of a search."""
 
     id: str
     version: int
@@ -234,7 +261,6 @@ class Row:
     score: float | None = None
     why: list[dict[str, Any]] | None = None
     deleted: str = ""
-    begins_less_sure: bool = False
 
 
 def row(memory: Mapping[str, Any], zone: tzinfo | None, *, by_event: bool = False) -> Row:
@@ -350,6 +376,7 @@ def _environment() -> Environment:
     environment.globals.update(
         without=_without,
         scope_name=scope_name,
+        scores=SCORES,
         static_url=static_url,
         url=url,
         memory_url=memory_url,
@@ -372,7 +399,7 @@ class Rendering:
 
 
 def _with_defaults(values: dict[str, Any]) -> dict[str, Any]:
-    return {"said": None, "q": "", **values}
+    return {"said": None, "q": "", "who": None, **values}
 
 
 def _without(values: JsonObject, name: str) -> JsonObject:

@@ -14,7 +14,7 @@ from ...model import Caller
 from ...text.schemas import Bounds
 from ..asgi.admission import Admission
 from ..http import FAULT
-from . import changing, imports, reading, transfer
+from . import changing, choosing, imports, reading, transfer
 from . import sessions as signing
 from .answering import PRIVATE, SECURITY, Console, check_origin, fields, is_fragment, refused, respond, timezone_of
 from .rendering import STATIC, Fields, PageRequest, Redirect, Reply, first, own_path, static_answer
@@ -33,7 +33,7 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/timeline", reading.timeline),
     ("/console/trash", reading.trash),
     ("/console/new", changing.new_form),
-    ("/console/merge", changing.merge_form),
+    ("/console/merge", choosing.merge_form),
     ("/console/transfer", transfer.transfer_page),
     ("/console/imports", imports.imports_page),
     ("/console/imports/{id}", imports.import_page),
@@ -44,7 +44,8 @@ _PAGES: Final[Sequence[tuple[str, Handler]]] = (
 )
 _CHANGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/console/new", changing.create),
-    ("/console/merge", changing.merge),
+    ("/console/merge", choosing.merge),
+    ("/console/chosen", choosing.choose),
     ("/console/memories/{id}/edit", changing.edit),
     ("/console/memories/{id}/pin", changing.pin),
     ("/console/memories/{id}/delete", changing.delete),
@@ -133,7 +134,7 @@ def _answered(console: Console, request: Request, handler: Handler, caller: Call
         reply = handler(page_request)
         if isinstance(reply, Redirect):
             return RedirectResponse(reply.to, 303, {**SECURITY, **PRIVATE})
-        return respond(console, request, reply, writes=page_request.writes)
+        return respond(console, request, reply, writes=page_request.writes, caller=caller)
     except SteeltrapError as error:
         return refused(console, request, error, form)
     except Exception as fault:

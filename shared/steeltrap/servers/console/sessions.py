@@ -193,7 +193,7 @@ def _name(secure: bool) -> str:
 
 
 _RESUMED: Final = re.compile(r"/console/(?:new|memories/([^/]+)/edit)")
-_KEPT: Final = ("content", "tags", "scope", "category", "context", "version", "once")
+_KEPT: Final = ("content", "tags", "scope", "category", "context", "happened", "expires", "pinned", "version", "once")
 
 
 def resumes(path: str) -> bool:

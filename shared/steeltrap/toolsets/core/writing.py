@@ -170,6 +170,7 @@ class ConsolidateInput(Input):
     preserve_originals: bool = Field(True, description="Keep the originals; false deletes them.")
     tags: NewTags | None = Field(None, description="NewTags of the result. Default: all tags of the originals.")
     metadata: StoredMetadata | None = None
+    dry_run: bool = Field(False, description="Save nothing: answer the memory that it would be.")
 
 
 @CORE.tool(
@@ -192,6 +193,7 @@ def consolidate(call: Call, input: ConsolidateInput) -> MemoryView:
             preserve_originals=input.preserve_originals,
             tags=None if input.tags is None else tuple(input.tags),
             metadata=input.metadata,
+            dry_run=input.dry_run,
         )
     )
 

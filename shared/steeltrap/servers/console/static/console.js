@@ -13,7 +13,7 @@ if (zone && document.documentElement.dataset.timezone !== zone) {
   if (seen !== zone && document.cookie.includes("steeltrap-timezone=" + zone) && document.querySelector("time")) location.reload();
 }
 
-const rows = () => [...document.querySelectorAll("#rows .open")];
+const rows = () => [...document.querySelectorAll(".rows .open")].filter((each) => each.offsetParent !== null);
 const at = () => rows().indexOf(document.activeElement);
 const current = () => document.activeElement.closest(".row[data-id]") || document.getElementById("memory");
 
@@ -70,6 +70,17 @@ document.addEventListener("keydown", (event) => {
   if (typing(event.target) || !(event.key in keys)) return;
   event.preventDefault();
   keys[event.key]();
+});
+
+// How many are chosen, and all that are shown at once.
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("#choose");
+  if (!form) return;
+  const shown = [...form.querySelectorAll(".choose input")].filter((each) => each.offsetParent !== null);
+  if (event.target.matches("[data-choose-all]")) shown.forEach((each) => { each.checked = event.target.checked; });
+  const chosen = form.querySelectorAll(".choose input:checked").length;
+  form.querySelector("[data-count]").textContent = chosen.toLocaleString("en") + " chosen";
+  form.querySelector("[data-choose-all]").checked = shown.length > 0 && shown.every((each) => each.checked);
 });
 
 document.addEventListener("click", (event) => {

@@ -1,0 +1,155 @@
+"""Changes to several memories at once: delete, tag, move, merge, and one undo for all of it.
+
+Each memory is changed on its own, if it is still what the page showed. What changed meanwhile is left and counted. The
+page of what was done carries the new versions, so that its undo takes back this and nothing later.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from secrets import token_urlsafe
+from typing import Any, Final, NamedTuple
+
+from ...errors import InvalidInput, NotFound, SteeltrapError, Throttled, Unavailable
+from ...model import JsonObject
+from ...text.limits import check_scope
+from ...text.matching import fold_tag
+from .rendering import Page, PageRequest, Redirect, Reply, first, memory_url, row, url
+
+MOST: Final = 500
+"""Memories that are changed at once."""
+_MOST_MERGED: Final = 50
+_CHANGED: Final = "changed since the page was opened"
+
+
+class Chosen(NamedTuple):
+    """A memory as the page showed it."""
+
+    id: str
+    version: int
+
+
+def choose(request: PageRequest) -> Reply:
+    """Do with the chosen memories what the button says, or ask what is missing for it."""
+    chosen = _chosen(request)
+    match first(request.form, "do"):
+        case "delete":
+            return _done(request, "deleted", chosen, _delete)
+        case "tag" | "move" as what:
+            return Page(template="choose.html", values={"what": what, "chosen": chosen, **_tags_of(request, chosen)})
+        case "tag-now":
+            added, gone = (_names(first(request.form, name)) for name in ("add", "remove"))
+            if not added and not gone:
+                raise InvalidInput("Name a tag to add or to take away.")
+            return _done(request, "tagged", chosen, lambda ask, one: _tag(ask, one, added, gone))
+        case "move-now":
+            scope = check_scope(first(request.form, "scope").strip())
+            return _done(request, "moved", chosen, lambda ask, one: _move(ask, one, scope), scope=scope)
+        case "merge":
+            if not 2 <= len(chosen) <= _MOST_MERGED:
+                raise InvalidInput(f"Choose 2 to {_MOST_MERGED} memories to merge; {len(chosen)} are chosen.")
+            return Redirect(url("/console/merge", id=[each.id for each in chosen]))
+        case "undo":
+            return _done(request, "undone", chosen, _undo)
+    raise InvalidInput("Say what to do with the chosen memories: delete, tag, move or merge.")
+
+
+def merge_form(request: PageRequest) -> Page:
+    """The memories that were chosen and the text that they would become, to be looked at before they are merged."""
+    ids = list(dict.fromkeys(request.query.get("id", ())))[:_MOST_MERGED]
+    if len(ids) < 2:
+        raise InvalidInput("Choose at least two memories to merge.")
+    rows = [row(request.ask("get", id=id), request.zone) for id in ids]
+    merged = request.ask("consolidate", ids=ids, dry_run=True)
+    return Page(template="merge.html", values={"rows": rows, "merged": merged, "once": token_urlsafe(16)})
+
+
+def merge(request: PageRequest) -> Reply:
+    """Merge them; the same form twice makes one memory."""
+    merged = request.ask(
+        "consolidate",
+        once=first(request.form, "once") or None,
+        ids=request.form.get("id", []),
+        preserve_originals=first(request.form, "originals") == "keep",
+    )
+    return Redirect(url(memory_url(merged["id"]), said="merged"))
+
+
+def _chosen(request: PageRequest) -> list[Chosen]:
+    found: dict[str, Chosen] = {}
+    for value in request.form.get("chosen", ()):
+        id, _, version = value.rpartition(":")
+        if not id or not (version.isascii() and version.isdigit() and len(version) <= 9):
+            raise InvalidInput("The form can't be read; open the list again.")
+        found[id] = Chosen(id, int(version))
+    if not found:
+        raise InvalidInput("Choose at least one memory.")
+    if len(found) > MOST:
+        raise InvalidInput(f"At most {MOST} memories are changed at once; {len(found)} are chosen.")
+    return list(found.values())
+
+
+def _done(
+    request: PageRequest,
+    what: str,
+    chosen: list[Chosen],
+    change: Callable[[Callable[..., Any], Chosen], int | None],
+    **more: str,
+) -> Page:
+    """The page of what was done. A change answers the new version, None where nothing was to be done."""
+    changed: list[Chosen] = []
+    left: Counter[str] = Counter()
+    same = 0
+    for number, one in enumerate(chosen):
+        try:
+            version = change(request.ask, one)
+        except SteeltrapError as error:
+            if isinstance(error, Throttled | Unavailable):
+                left[error.message] += len(chosen) - number
+                break
+            left[_CHANGED if error.code in ("conflict", NotFound.code) else error.message] += 1
+            continue
+        same += version is None
+        changed += [] if version is None else [Chosen(one.id, version)]
+    told: JsonObject = {"what": what, "changed": changed, "same": same, "left": left.most_common()}
+    return Page(template="chosen.html", values={"scope": "", **told, **more})
+
+
+def _delete(ask: Callable[..., Any], one: Chosen) -> int:
+    ask("delete", id=one.id, version=one.version)
+    return one.version + 1
+
+
+def _tag(ask: Callable[..., Any], one: Chosen, added: Iterable[str], gone: Iterable[str]) -> int | None:
+    tags = ask("get", id=one.id).get("tags", [])
+    without = {fold_tag(tag) for tag in gone}
+    kept = [tag for tag in tags if fold_tag(tag) not in without]
+    known = {fold_tag(tag) for tag in kept}
+    wanted = [*kept, *(tag for tag in added if fold_tag(tag) not in known)]
+    if wanted == tags:
+        return None
+    return int(ask("update", id=one.id, version=one.version, tags=wanted)["version"])
+
+
+def _move(ask: Callable[..., Any], one: Chosen, scope: str) -> int | None:
+    if ask("get", id=one.id)["scope"] == scope:
+        return None
+    return int(ask("update", id=one.id, version=one.version, scope=scope)["version"])
+
+
+def _undo(ask: Callable[..., Any], one: Chosen) -> int:
+    return int(ask("undo", id=one.id, version=one.version)["version"])
+
+
+def _names(text: str) -> list[str]:
+    """The tags of a field, each once."""
+    return list({fold_tag(tag): tag for part in text.split(",") if (tag := part.strip())}.values())
+
+
+def _tags_of(request: PageRequest, chosen: Iterable[Chosen]) -> JsonObject:
+    """The tags that some of the memories have, most frequent first, and the scopes that there are."""
+    counts: Counter[str] = Counter()
+    for one in chosen:
+        memory = request.find("get", id=one.id) or {}
+        counts.update(memory.get("tags", ()))
+    scopes = [each["scope"] for each in request.ask("list_scopes")["scopes"]]
+    return {"tags": [tag for tag, _ in counts.most_common(20)], "scopes": scopes[:200]}
