@@ -182,3 +182,46 @@ def test_without_scripts_memories_are_found_paged_and_changed(engine: Any, site:
         assert page.locator("#rows .text").first.inner_text() != first
     finally:
         context.close()
+
+
+def test_markdown_is_rendered_and_nothing_of_it_is_loaded(page: Any, empty_site: Site) -> None:
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    text = (
+        "# Release\n\n- **Build** it\n\n![a picture](https://evil.example/p.gif) <img src=https://evil.example/q.gif>\n\n"
+        "| a | b |\n|---|---|\n| " + "x" * 400 + " | 2 |\n\n```\n" + "y" * 400 + "\n```"
+    )
+    id = empty_site.memory.core.save(content=text)["id"]
+    for width in (1200, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{empty_site.url}/console/memories/{id}")
+        assert page.locator(".markdown li strong").inner_text() == "Build"
+        assert page.get_by_role("link", name="a picture").get_attribute("rel") == "noopener noreferrer nofollow"
+        assert page.locator("main img").count() == 0
+        assert findings(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert [url for url in requested if not url.startswith(empty_site.url)] == []
+    page.goto(empty_site.url)
+    assert "Release · Build it · a picture" in page.locator("#rows .text").inner_text()
+
+
+def test_a_memory_of_32_kib_without_a_space_fits_a_phone(page: Any, empty_site: Site) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    id = empty_site.memory.core.save(content="x" * 32768)["id"]
+    for path in ("/", "/?q=x", "/console/timeline", f"/console/memories/{id}", f"/console/memories/{id}/edit"):
+        page.goto(empty_site.url + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_the_navigation_fits_a_phone(page: Any, site: Site) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(site.url)
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        box = link.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    page.goto(f"{site.url}/?q=deploy")
+    heights = [each.bounding_box()["height"] for each in page.locator("#rows .why").all()]
+    assert heights
+    assert max(heights) < 24  # one line

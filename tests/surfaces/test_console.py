@@ -881,3 +881,32 @@ def test_an_import_is_listed_and_undone_after_a_question(guarded: Browser, keys:
     assert "nothing of it is left" in after
     sign_in(guarded, keys, "ana", read_only=True)
     assert guarded.post(undo, {}).status_code == 403
+
+
+# Failures before any page is found.
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/console", {}, 404),
+        ("PUT", "/", {}, 405),
+        ("POST", "/console/browse", {}, 405),
+        ("POST", "/console/new", {"Origin": "http://evil.test"}, 403),
+        ("GET", "/", {"Host": "evil.test"}, 403),
+        ("GET", "/<script>alert(1)</script>", {}, 404),
+    ],
+)
+def test_a_browser_is_shown_a_page_and_a_program_gets_problem_details(
+    browser: Browser, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    sent = {"Origin": browser.origin, **headers}
+    page = browser.client.request(method, path, headers={**sent, "Accept": "text/html,*/*;q=0.8"})
+    program = browser.client.request(method, path, headers=sent)
+    assert (page.status_code, program.status_code) == (status, status)
+    assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert 'href="/"' in page.text
+    assert "<script" not in page.text
+    assert program.json()["status"] == status
+    assert page.headers.get("Allow") == program.headers.get("Allow")

@@ -175,6 +175,8 @@ def test_the_form_has_the_day_it_happened_the_pin_and_the_expiry(browser: Browse
     assert changed["occurred_at"] == "2024-05-02"
     assert not changed.get("pinned")
     assert "expires_at" not in changed
+    assert browser.post(f"/console/memories/{id}/edit", {**form_of(browser, id), "happened": ""}).status_code == 303
+    assert "occurred_at" not in browser.core("get", id=id)
 
 
 def test_a_time_that_is_not_changed_in_the_form_stays_to_the_second(browser: Browser) -> None:

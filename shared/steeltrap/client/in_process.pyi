@@ -330,6 +330,7 @@ class CoreEditInput(TypedDict):
     ttl_seconds: NotRequired[int | None]
     surprise: NotRequired[float | None]
     pinned: NotRequired[bool | None]
+    clear: NotRequired[Sequence[Literal["category", "context", "occurred_at", "occurred_until", "expires_at"]]]
 
 class CoreAssociationView(TypedDict):
     """A linked memory."""
@@ -717,6 +718,7 @@ class Core:
         ttl_seconds: int | None = None,
         surprise: float | None = None,
         pinned: bool | None = None,
+        clear: Sequence[Literal["category", "context", "occurred_at", "occurred_until", "expires_at"]] = ...,
         version: int | None = None,
     ) -> CoreMemoryView:
         """Correct or extend a memory. The old version stays in its history; undo restores it.

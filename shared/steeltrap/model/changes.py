@@ -42,8 +42,7 @@ class Draft:
 class Edit:
     """The changes of a memory; None leaves a field as it is. `metadata` is merged, a key set to None is removed.
 
-    `clear` names fields, of `CLEARABLE`, that have no value any more. `imported` says that a file is where the
-    change is from.
+    `clear` names fields that have no value any more. `imported` says that a file is where the change is from.
     """
 
     content: str | None = None

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Final
 
 from .. import telemetry
@@ -146,6 +147,23 @@ def wrong_method_reply(method: str, allowed: str = "POST") -> Reply:
     """405: something is here, for another method."""
     refusal = InvalidInput(f"`{method}` is not allowed here; use {allowed}.")
     return error_reply(refusal, status=405, headers={"Allow": allowed})
+
+
+_PAGE: Final = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    '<meta name="color-scheme" content="light dark"><title>{title} · steeltrap</title>'
+    '<main><h1>{title}</h1><p>{detail}</p><p><a href="/">Back to the memories</a></p></main></html>'
+)
+
+
+def for_reader(reply: Reply, accept: str | None) -> Reply:
+    """Problem details as a page, where a browser asks for one to show it."""
+    if "text/html" not in (accept or "") or reply.headers.get("Content-Type") != PROBLEM_MEDIA:
+        return reply
+    details = json.loads(reply.body)
+    page = _PAGE.format(title=escape(details["title"]), detail=escape(details["detail"]))
+    headers = {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": "default-src 'none'"}
+    return Reply(reply.status, page.encode(), {**reply.headers, **headers, "Cache-Control": "no-store"})
 
 
 def _is_mendable(error: SteeltrapError) -> bool:

@@ -26,6 +26,7 @@ from ..http import (
     answer,
     compact,
     error_reply,
+    for_reader,
     is_json,
     not_json_reply,
     paths,
@@ -188,10 +189,12 @@ async def _not_routed(door: Door, request: Request, error: Exception) -> Respons
     """Requests that no tool answers: an unknown path, a wrong method, a fault (which the server then logs)."""
     match error:
         case HTTPException(status_code=404):
-            return _response(error_reply(unknown_path(door.catalogue, request.url.path)))
+            reply = error_reply(unknown_path(door.catalogue, request.url.path))
         case HTTPException(status_code=405, headers=headers):
-            return _response(wrong_method_reply(request.method, (headers or {}).get("Allow", "POST")))
-    return _response(error_reply(Internal(FAULT)))
+            reply = wrong_method_reply(request.method, (headers or {}).get("Allow", "POST"))
+        case _:
+            reply = error_reply(Internal(FAULT))
+    return _response(for_reader(reply, ", ".join(request.headers.getlist("Accept"))))
 
 
 def _response(reply: Reply) -> Response:

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import AccessDenied, InvalidInput
 from ..auth.identity import WELL_KNOWN, metadata, one_header
-from ..http import Reply, error_reply
+from ..http import Reply, error_reply, for_reader
 
 _LOOPBACK: Final = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9.]+))(?::\d{1,5})?", re.IGNORECASE)
@@ -48,7 +48,7 @@ class SameOriginOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (refusal := self._refusal(scope)):
-            await send_reply(refusal, send)
+            await send_reply(for_reader(refusal, _accepted(scope)), send)
         else:
             await self.app(scope, receive, send)
 
@@ -67,6 +67,13 @@ class SameOriginOnly:
             return None
         hint = "" if self._loopback else " If this is the server's own page, set STEELTRAP_PUBLIC_URL to its address."
         return error_reply(AccessDenied("Cross-origin browser requests are blocked." + hint))
+
+
+def _accepted(scope: Scope) -> str | None:
+    try:
+        return one_header(scope, "Accept")
+    except InvalidInput:
+        return None
 
 
 def _foreign_reply(scope: Scope) -> Reply | None:

@@ -15,6 +15,13 @@ from .rendering import Page, PageRequest, Redirect, Reply, day_of, end_of_day, f
 
 _TEXTS: Final = ("content", "tags", "scope", "category", "context")
 _DAYS: Final = ("happened", "expires")
+_EMPTIED: Final = {
+    "happened": "occurred_at",
+    "expires": "expires_at",
+    "category": "category",
+    "context": "context",
+}
+"""The fields that have no value any more where the form's are empty."""
 
 
 def new_form(request: PageRequest) -> Page:
@@ -175,6 +182,11 @@ def _comparable(request: PageRequest, memory: JsonObject) -> dict[str, Any]:
 def _arguments(request: PageRequest, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of save and update for what a form says. Raises InvalidInput."""
     arguments = {name: value for name, value in given.items() if name not in _DAYS}
+    empty = [field for name, field in _EMPTIED.items() if given.get(name) == ""]
+    if "occurred_at" in empty:
+        empty.append("occurred_until")
+    if empty:
+        arguments = {name: value for name, value in arguments.items() if name not in empty} | {"clear": empty}
     if happened := given.get("happened"):
         arguments["occurred_at"] = happened
     if expires := given.get("expires"):
@@ -182,8 +194,6 @@ def _arguments(request: PageRequest, given: dict[str, Any]) -> dict[str, Any]:
         if left <= timedelta(0):
             raise InvalidInput("A memory can't expire on a day that is over; choose today or a later day.")
         arguments["ttl_seconds"] = int(left.total_seconds())
-    elif "expires" in given:
-        arguments["tier"] = "long_term"  # which takes its expiry away
     return arguments
 
 

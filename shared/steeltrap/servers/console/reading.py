@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from ...errors import InvalidInput, NotFound
 from ...model import JsonObject
 from ...text.titles import conversation_name, happened_at, scope_name
+from .markdown import MOST
 from .rendering import Page, PageRequest, Row, badges, day_of, end_of_day, first, number_of, row, url, when, words
 
 ROWS: Final = 25
@@ -377,7 +378,7 @@ def memory_page(request: PageRequest) -> Page:
         "importance": None,
         "said": said(request),
         "conversation": conversation_name(memory),
-        "messages": [_message(request, each) for each in memory.get("messages", ())],
+        "messages": list(_messages(request, memory)),
     }
     if "deleted_at" not in memory:
         values["associations"] = request.ask("associations", id=memory["id"], limit=20)["associations"]
@@ -457,6 +458,14 @@ def _shortly(value: Any) -> str:
 def _other(request: PageRequest, id: str | None) -> Row | None:
     memory = request.find("get", id=id) if id else None
     return row(memory, request.zone) if memory else None
+
+
+def _messages(request: PageRequest, memory: Mapping[str, Any]) -> Iterator[JsonObject]:
+    """The messages of an episode, of which the first are shown as their Markdown says: as much as one memory."""
+    left = MOST
+    for message in memory.get("messages", ()):
+        left -= len(message["content"])
+        yield {**_message(request, message), "is_formatted": left >= 0}
 
 
 def _message(request: PageRequest, message: Mapping[str, Any]) -> JsonObject:

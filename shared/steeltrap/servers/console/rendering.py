@@ -28,6 +28,7 @@ from ...model.frozen import frozen
 from ...text.dates import day_text, from_zone, minute_text, read, zone_of
 from ...text.titles import conversation_name, conversation_title, happened_at, scope_name
 from ...version import VERSION
+from . import markdown
 
 Fields = Mapping[str, list[str]]
 """The fields of a query or a form; each may come several times."""
@@ -187,6 +188,7 @@ _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufeff\uffa0\ufff9-\ufffc\ud800-\udfff\U000e0000-\U000e0fff]"
 )
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _WORD: Final = re.compile(r"\w+")
 _LEAST: Final = 3
 """Characters of a Latin word of the query that is marked in a result: shorter ones begin too many others."""
@@ -195,6 +197,19 @@ _LEAST: Final = 3
 def visible_text(value: object) -> Markup:
     """Text as HTML in a direction of its own, with a visible mark for each hidden character."""
     return Markup("<bdi>{}</bdi>").format(_marked(str(value).replace("\r\n", "\n")))
+
+
+def formatted(value: str) -> Markup:
+    """Text as its Markdown says, with a visible mark for each hidden character; without marks as `visible_text`."""
+    text = value.replace("\r\n", "\n")
+    # A lone surrogate is no text to what sanitises.
+    html = None if _SURROGATE.search(text) else markdown.rendered(text, _with_visible)
+    return visible_text(text) if html is None else Markup('<div class="markdown" dir="auto">{}</div>').format(html)
+
+
+def _with_visible(html: str) -> str:
+    """HTML whose attributes are plain ASCII, with its hidden characters made visible."""
+    return _HIDDEN.sub(lambda found: str(_mark(found[0])), html)
 
 
 def plain(value: object) -> str:
@@ -269,10 +284,11 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None, *, by_event: bool = Fals
     at = happened_at(memory) if by_event else memory["created_at"]
     day = day_of(at, zone)
     happened = memory.get("occurred_at")
+    is_text = memory.get("content_type", "text") == "text"
     return Row(
         id=memory["id"],
         version=memory["version"],
-        text=content[:EXCERPT],
+        text=_excerpt(content) if is_text else content[:EXCERPT],
         is_cut=len(content) > EXCERPT,
         at=at,
         time=when(at, zone),
@@ -289,6 +305,10 @@ def row(memory: Mapping[str, Any], zone: tzinfo | None, *, by_event: bool = Fals
         why=why(memory) if "why" in memory else None,
         deleted=when(deleted, zone) if deleted else "",
     )
+
+
+def _excerpt(content: str) -> str:
+    return markdown.without_marks(content[: 2 * EXCERPT])[:EXCERPT]
 
 
 def badges(memory: Mapping[str, Any], zone: tzinfo | None) -> list[tuple[str, str]]:
@@ -372,7 +392,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(shown=visible_text, plain=plain, lit=highlight, number="{:,}".format)
+    environment.filters.update(
+        shown=visible_text, formatted=formatted, plain=plain, lit=highlight, number="{:,}".format
+    )
     environment.globals.update(
         without=_without,
         scope_name=scope_name,

@@ -1,7 +1,7 @@
 """The models that core's writing tools share: a message, a memory, an edit; each builds the engine's form of itself."""
 
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,9 @@ Seconds = Annotated[
     Field(ge=0, le=10**10, description="Seconds until it expires; 0 is at once. Default: never (short_term: a day)."),
 ]
 StoredMetadata = Annotated[Metadata, Field(description="Any JSON object to store with the text, up to 16 KiB.")]
+
+
+Clearable = Literal["category", "context", "occurred_at", "occurred_until", "expires_at"]
 
 
 class MessageInput(Input):
@@ -91,12 +94,14 @@ class EditInput(Input):
     ttl_seconds: Seconds | None = None
     surprise: Unit | None = Field(None, description="How surprising it is, 0 to 1.")
     pinned: bool | None = Field(None, description="Pinned: it never decays, and deleting by criteria skips it.")
+    clear: list[Clearable] = Field([], max_length=5, description="Fields that are to have no value any more.")
 
     def to_edit(self) -> Edit:
         values: dict[str, Any] = {
             name: getattr(self, name) for name in type(self).model_fields if name in Edit.__dataclass_fields__
         }
         values["tags"] = None if self.tags is None else tuple(self.tags)
+        values["clear"] = tuple(self.clear)
         return Edit(**values, ttl=_ttl(self.ttl_seconds))
 
 
