@@ -22,7 +22,7 @@ WORKFLOWS := .build/workflows/bin
 # Folders that `make test` leaves out: their types, and the tests that have their name.
 WITHOUT ?=
 TYPED := shared functions bench examples mcpb infra
-PARTS ?= opensearch dynamodb aws
+PARTS ?= opensearch dynamodb aws azure
 # What `make check` runs: every rule, and each port, dialect and surface where it is quickest.
 FAST := tests/unit tests/contracts/test_sqlite.py tests/contracts/test_folder.py tests/contracts/test_explaining.py \
   tests/dialects/test_core.py tests/isolation/test_two_users.py tests/surfaces/test_python.py tests/docs/test_docs.py
@@ -161,7 +161,7 @@ workflows: .build/workflows/.installed ## Check GitHub's workflows and forms aga
 	$(WORKFLOWS)/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
 	$(WORKFLOWS)/zizmor --offline --quiet --min-severity medium .github
 
-up: ## Start OpenSearch, DynamoDB Local and an emulator of AWS on this machine, without Docker (PARTS="opensearch dynamodb")
+up: ## Start OpenSearch, DynamoDB Local and emulators of AWS and Azure on this machine, without Docker (PARTS="opensearch dynamodb")
 	@$(PYTHON) localstack/launch.py up $(PARTS)
 
 down: ## Stop what `make up` started
@@ -206,6 +206,7 @@ lock: .build/locking/.installed ## Regenerate the lock files from pyproject.toml
 	$(subst --universal --python-version 3.11,--python-platform linux --python-version 3.13,$(LOCK)) locks/localstack.in --output-file locks/localstack.txt
 	npm install --prefix infra --package-lock-only --silent
 	npm install --prefix localstack --package-lock-only --silent
+	npm install --prefix localstack/azure --package-lock-only --silent --ignore-scripts
 
 # cyclonedx-py reads no version from hatch: it gets a pyproject.toml that names it.
 sbom: $(INSTALLED) .build/locking/.installed ## Write a software bill of materials (CycloneDX) to .build/sbom.json, from the product's lock file

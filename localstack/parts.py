@@ -112,10 +112,15 @@ def _opensearch(home: Path) -> list[str]:
     ]
 
 
-def _install_dynamodb(home: Path) -> None:
+def _install_node(home: Path, folder: Path) -> None:
+    """What a folder's lock file names."""
     for file in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / file, home)
-    _run(["npm", "ci", "--silent", "--no-audit", "--no-fund"], home)
+        shutil.copy(folder / file, home)
+    _run(["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], home)
+
+
+def _install_dynamodb(home: Path) -> None:
+    _install_node(home, HERE)
 
 
 def _dynamodb(home: Path) -> list[str]:
@@ -124,6 +129,19 @@ def _dynamodb(home: Path) -> list[str]:
     return [
         *("java", "-Xmx512m", libraries, "-jar", str(jar), "-inMemory", "-sharedDb"),
         *("-port", str(DYNAMODB.port), "-disableTelemetry"),
+    ]
+
+
+def _install_azure(home: Path) -> None:
+    _install_node(home, HERE / "azure")
+
+
+def _azure(home: Path) -> list[str]:
+    return [
+        *("node", str(home / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js")),
+        *("--blobHost", "127.0.0.1", "--blobPort", str(AZURE.port), "--inMemoryPersistence"),
+        # It may be older than the version of the service that a client names.
+        *("--skipApiVersionCheck", "--disableTelemetry", "--silent"),
     ]
 
 
@@ -168,6 +186,7 @@ AWS = Part(
         ("MINISTACK_OPENSEARCH_ENDPOINT", OPENSEARCH.url.removeprefix("http://")),
     ),
 )
+AZURE = Part("azure", 10150, "/", _install_azure, _azure, ("npm",))
 LOCALSTACK = Part(
     "localstack",
     4566,
@@ -191,4 +210,4 @@ LOCALSTACK = Part(
     ),
     python=(3, 13),
 )
-PARTS = (OPENSEARCH, DYNAMODB, AWS, LOCALSTACK)
+PARTS = (OPENSEARCH, DYNAMODB, AWS, AZURE, LOCALSTACK)

@@ -16,7 +16,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-_KEPT = ("content-type", "x-amz-target", "authorization", "x-amz-date", "accept")
+_KEPT = ("content-type", "content-md5", "authorization", "accept", "date", "range")
+_KEPT_STARTS = ("x-", "if-")
+_KEPT_OF_ANSWERS = ("etag", "last-modified", "content-range")
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
+    """An answer. One that is `cut` ends in the middle of its body."""
+
     status: int
     body: bytes
     kind: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut: bool = False
 
 
 Send = Callable[[Asked], Answered]
@@ -73,6 +79,26 @@ def late(asked: Asked, send: Send) -> None:
     """It is done when the client waits no longer, however long that is."""
     asked.left()
     send(asked)
+
+
+def silent(asked: Asked, send: Send) -> None:
+    """Nothing is done or said, however long the client waits."""
+    asked.left()
+
+
+def but_saying(status: int, body: bytes = b"") -> Rule:
+    """It is done, and the answer is another one."""
+
+    def rule(asked: Asked, send: Send) -> Answered:
+        send(asked)
+        return Answered(status, body)
+
+    return rule
+
+
+def cut(asked: Asked, send: Send) -> Answered:
+    """Half of the answer, and the end of the connection."""
+    return replace(send(asked), cut=True)
 
 
 def saying(status: int, body: Any) -> Rule:
@@ -183,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items() if name.lower() in _KEPT}
+        headers = {name.lower(): value for name, value in self.headers.items() if _is_kept(name.lower())}
         asked = Asked(self.command, self.path, headers, body, self._left)
         proxy = self.server.proxy
         proxy.asked[asked.operation] += 1
@@ -194,9 +220,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.send_response(answered.status)
         self.send_header("content-type", answered.kind)
+        for name, value in answered.headers.items():
+            self.send_header(name, value)
         self.send_header("content-length", str(len(answered.body)))
         self.end_headers()
-        if self.command != "HEAD":
+        if answered.cut:
+            self.wfile.write(answered.body[: len(answered.body) // 2])
+            self.close_connection = True
+            _shut(self.connection)
+        elif self.command != "HEAD":
             self.wfile.write(answered.body)
 
     do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _pass
@@ -204,13 +236,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, asked: Asked) -> Answered:
         self._behind.request(asked.method, asked.path, asked.body, dict(asked.headers))
         response = self._behind.getresponse()
-        return Answered(response.status, response.read(), response.headers.get("content-type", "application/json"))
+        kept = {
+            name: value
+            for name, value in response.getheaders()
+            if name.lower() in _KEPT_OF_ANSWERS or name.lower().startswith("x-")
+        }
+        kind = response.headers.get("content-type", "application/json")
+        return Answered(response.status, response.read(), kind, kept)
 
     def _left(self) -> None:
         self.connection.recv(1)
 
     def log_message(self, *arguments: object) -> None:
         pass
+
+
+def _is_kept(header: str) -> bool:
+    return header in _KEPT or header.startswith(_KEPT_STARTS)
 
 
 def _shut(connection: socket.socket) -> None:

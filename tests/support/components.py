@@ -32,6 +32,11 @@ def aws_url() -> str:
     return _running("aws", os.environ.get("STEELTRAP_TEST_AWS", "http://127.0.0.1:4599"))
 
 
+def azure_url() -> str:
+    """Where the emulator of Azure's storage answers."""
+    return _running("azure", os.environ.get("STEELTRAP_TEST_AZURE", "http://127.0.0.1:10150"))
+
+
 def localstack_url() -> str:
     """Where LocalStack answers."""
     url = os.environ.get("STEELTRAP_TEST_LOCALSTACK_URL", "http://127.0.0.1:4566")

@@ -5,7 +5,7 @@ only one of two writers gets the number.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,18 @@ from ...errors import Unavailable
 from ...full_disks import is_full
 from ...model import UserRef
 from ...ports import BaseName
-from .names import base_name, base_of, user_from_json, user_to_json
+from .names import (
+    LOG_ID,
+    USERS,
+    base_name,
+    base_of,
+    bases_of,
+    entries_of,
+    entry_name,
+    listing_of,
+    user_from_json,
+    user_to_json,
+)
 
 _PART: Final = ".part-"
 
@@ -34,14 +45,14 @@ class FolderLogs:
 
     def id(self) -> bytes:
         with _translated():
-            path = self._folder / "log"
+            path = self._folder / LOG_ID
             if not path.exists():
                 _create(path, token_bytes(16))
             return path.read_bytes()
 
     def users(self) -> Iterator[UserRef]:
         with _translated():
-            paths = sorted((self._folder / "who").glob("*"))
+            paths = sorted((self._folder / USERS).glob("*"))
         for path in paths:
             with _translated(), suppress(FileNotFoundError):
                 if _PART not in path.name:
@@ -62,9 +73,9 @@ class FolderLog:
     """One user's log. Safe for threads and processes."""
 
     def __init__(self, folder: Path, user: UserRef) -> None:
-        self._entries = folder / "u" / user.key / "e"
-        self._bases = folder / "u" / user.key / "b"
-        self._listed = folder / "who" / user.key
+        self._entries = folder / entries_of(user)
+        self._bases = folder / bases_of(user)
+        self._listed = folder / listing_of(user)
         self._user = user
 
     def create(self, n: int, entry: bytes) -> bool:
@@ -91,6 +102,8 @@ class FolderLog:
                 _replace(self._entry(n), stub, sync_folder=False)
             if stubs:
                 _sync(self._entries)
+            _clear_parts(self._entries)
+            _clear_parts(self._bases)
 
     def bases(self) -> list[BaseName]:
         with _translated():
@@ -122,7 +135,7 @@ class FolderLog:
             self._listed.unlink(missing_ok=True)
 
     def _entry(self, n: int) -> Path:
-        return self._entries / f"{n:012}"
+        return self._entries / entry_name(n)
 
 
 def _read(path: Path) -> bytes | None:
@@ -135,25 +148,39 @@ def _read(path: Path) -> bytes | None:
 def _create(path: Path, content: bytes) -> bool:
     if path.exists():
         return False
-    part = _part(path, content)
     try:
-        os.link(part, path)
+        _place(path, content, os.link)
     except FileExistsError:
         return False
-    finally:
-        part.unlink(missing_ok=True)
     _sync(path.parent)
     return True
 
 
 def _replace(path: Path, content: bytes, *, sync_folder: bool = True) -> None:
-    part = _part(path, content)
-    try:
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    _place(path, content, os.replace)
     if sync_folder:
         _sync(path.parent)
+
+
+def _place(path: Path, content: bytes, put: Callable[[Path, Path], None]) -> None:
+    """Write content beside its place and put it there. If `_clear_parts` of another writer took it away, again."""
+    for is_last_try in (False, False, True):
+        part = _part(path, content)
+        try:
+            put(part, path)
+            return
+        except FileNotFoundError:
+            if is_last_try:
+                raise
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _clear_parts(folder: Path) -> None:
+    """Remove what writers that were killed have left: it may hold what is to be forgotten."""
+    for part in folder.glob(f"{_PART}*"):
+        with suppress(FileNotFoundError, PermissionError):  # Windows keeps what is open
+            part.unlink()
 
 
 def _part(path: Path, content: bytes) -> Path:

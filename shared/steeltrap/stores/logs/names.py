@@ -1,10 +1,36 @@
 """Names of what a log is made of, the same at every place: `u/<user's key>/e/<n>`, `u/<key>/b/<n>-<forgot>`,
-`who/<key>`, `log`."""
+`who/<key>`, `log`. So a copy of a folder in a bucket is the same logs."""
 
 import json
+from typing import Final
 
 from ...model import UserRef
 from ...ports import BaseName
+
+LOG_ID: Final = "log"
+"""The name of 16 bytes that no other place has."""
+USERS: Final = "who"
+"""Where the users are listed, each under their key."""
+
+
+def entries_of(user: UserRef) -> str:
+    """Where a user's entries are."""
+    return f"u/{user.key}/e"
+
+
+def bases_of(user: UserRef) -> str:
+    """Where a user's bases are."""
+    return f"u/{user.key}/b"
+
+
+def listing_of(user: UserRef) -> str:
+    """The name of what makes a user one of those that are listed."""
+    return f"{USERS}/{user.key}"
+
+
+def entry_name(n: int) -> str:
+    """The last part of an entry's name; names sort as numbers do."""
+    return f"{n:012}"
 
 
 def base_name(name: BaseName) -> str:

@@ -1,0 +1,126 @@
+"""Logs in a bucket of any cloud.
+
+An entry is an object that is only created where none is, in one request of the service. So only one of two writers
+gets the number, and whoever reads sees an entry as a whole or not at all.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from secrets import token_bytes, token_hex
+from typing import Final
+
+from ...errors import Unavailable
+from ...model import UserRef
+from ...ports import BaseName
+from .names import (
+    LOG_ID,
+    USERS,
+    base_name,
+    base_of,
+    bases_of,
+    entries_of,
+    entry_name,
+    listing_of,
+    user_from_json,
+    user_to_json,
+)
+from .objects import AT_ONCE, Objects
+
+_FIRST_WAVE: Final = 8
+
+
+class BucketLogs:
+    """The logs under a URL: `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+
+    Rights: to read, write and list objects under the prefix; to delete them for who puts bases.
+    """
+
+    is_remote = True
+
+    def __init__(self, url: str) -> None:
+        self.objects = Objects(url)
+        self._id: bytes | None = None
+
+    def of(self, user: UserRef) -> "BucketLog":
+        return BucketLog(self.objects, user)
+
+    def id(self) -> bytes:
+        if self._id is None:
+            found = self.objects.get(LOG_ID)
+            if found is None:
+                self.objects.create(LOG_ID, token_bytes(16))
+                found = self.objects.get(LOG_ID)  # another one's, or our own by an attempt that seemed to fail
+            if found is None or len(found) != 16:
+                raise Unavailable(
+                    "The object `log` in the bucket of the memories is damaged: restore it from a copy.",
+                    retryable=False,
+                    part="store",
+                )
+            self._id = found
+        return self._id
+
+    def users(self) -> Iterator[UserRef]:
+        for keys in self.objects.names(USERS):
+            for content in self.objects.get_all([f"{USERS}/{key}" for key in keys]):
+                if content is not None:
+                    yield user_from_json(content)
+
+    def check(self) -> None:
+        # One of a few names: Google takes one write a second to each.
+        self.objects.put(f"check/{token_hex(1)}", b"")
+
+    def close(self) -> None:
+        self.objects.close()
+
+
+class BucketLog:
+    """One user's log. Safe for threads and processes."""
+
+    def __init__(self, objects: Objects, user: UserRef) -> None:
+        self._objects = objects
+        self._user = user
+        self._entries = entries_of(user)
+        self._bases = bases_of(user)
+
+    def create(self, n: int, entry: bytes) -> bool:
+        return self._objects.create(self._entry(n), entry)
+
+    def read(self, numbers: Sequence[int]) -> list[bytes | None]:
+        return self._objects.get_all([self._entry(n) for n in numbers])
+
+    def read_on(self, n: int) -> list[bytes]:
+        entries: list[bytes] = []
+        wave = 1
+        while True:
+            # One more than was found costs nothing when all is read: it says so.
+            for entry in self.read(range(n + len(entries), n + len(entries) + wave)):
+                if entry is None:
+                    return entries
+                entries.append(entry)
+            wave = min(2 * wave, AT_ONCE) if wave > 1 else _FIRST_WAVE
+
+    def overwrite(self, stubs: Mapping[int, bytes]) -> None:
+        self._objects.side_by_side(self._objects.put, map(self._entry, stubs), stubs.values())
+
+    def bases(self) -> list[BaseName]:
+        return sorted(base_of(name) for page in self._objects.names(self._bases) for name in page)
+
+    def put_base(self, name: BaseName, base: bytes) -> None:
+        self._objects.put(self._base(name), base)
+
+    def read_base(self, name: BaseName) -> bytes | None:
+        return self._objects.get(self._base(name))
+
+    def delete_base(self, name: BaseName) -> None:
+        self._objects.delete(self._base(name))
+
+    def list_user(self) -> None:
+        self._objects.put(listing_of(self._user), user_to_json(self._user))
+
+    def unlist_user(self) -> None:
+        self._objects.delete(listing_of(self._user))
+
+    def _entry(self, n: int) -> str:
+        return f"{self._entries}/{entry_name(n)}"
+
+    def _base(self, name: BaseName) -> str:
+        return f"{self._bases}/{base_name(name)}"

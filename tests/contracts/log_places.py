@@ -1,0 +1,141 @@
+"""Places for logs as tests open them: a folder, and each cloud's service as an emulator of it runs here.
+
+Clients find address and credentials in the environment, as users set them.
+"""
+
+import base64
+import hashlib
+import hmac
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from itertools import count
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import pytest
+
+from components import aws_url, azure_url
+from faults.proxy import Proxy, proxied
+from gcs_server import BUCKET, service_account, serving_gcs
+from steeltrap.ports import Logs
+from steeltrap.stores.logs.bucket import BucketLogs
+from steeltrap.stores.logs.folder import FolderLogs
+
+_BUCKET = f"steeltrap-logs-{token_hex(8)}"
+_numbers = count()
+AZURE_ACCOUNT = "devstoreaccount1"
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Azurite's own account, which its documentation publishes."""
+
+
+@contextmanager
+def connecting(make: Callable[[], Logs]) -> Iterator[Callable[[], Logs]]:
+    """Makes clients of one place, closed in the end."""
+    opened: list[Logs] = []
+
+    def connect() -> Logs:
+        opened.append(make())
+        return opened[-1]
+
+    yield connect
+    for each in opened:
+        each.close()
+
+
+def folder(tmp_path: Path) -> Callable[[], Logs]:
+    """A folder of this machine."""
+    return lambda: FolderLogs(tmp_path / "logs")
+
+
+def s3(monkeypatch: pytest.MonkeyPatch, through: str | None = None) -> str:
+    """The URL of an empty prefix in ministack's S3, asked `through` another address where one is given."""
+    _make_s3_bucket(aws_url())
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", through or aws_url())
+    return f"s3://{_BUCKET}/memories/{next(_numbers)}"
+
+
+def azure(monkeypatch: pytest.MonkeyPatch, through: str | None = None) -> str:
+    """The URL of an empty prefix in Azurite."""
+    _make_azure_container(azure_url())
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", AZURE_ACCOUNT)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", AZURE_KEY)
+    monkeypatch.setenv("AZURE_STORAGE_ENDPOINT", f"{through or azure_url()}/{AZURE_ACCOUNT}")
+    return f"az://{_BUCKET}/memories/{next(_numbers)}"
+
+
+def gcs(monkeypatch: pytest.MonkeyPatch, address: str) -> str:
+    """The URL of an empty prefix in the fake of Google Cloud Storage at an address."""
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", service_account(address))
+    return f"gs://{BUCKET}/memories/{next(_numbers)}"
+
+
+@contextmanager
+def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Logs]]:
+    """Makes clients of an empty place of a kind."""
+    if name == "gcs":
+        with serving_gcs() as address:
+            url = gcs(monkeypatch, address)
+            yield lambda: BucketLogs(url)
+        return
+    if name == "folder":
+        yield folder(tmp_path)
+        return
+    url = {"s3": s3, "azure": azure}[name](monkeypatch)
+    yield lambda: BucketLogs(url)
+
+
+@contextmanager
+def proxied_place(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Callable[[], Logs], Proxy]]:
+    """Makes clients of an empty place, and the proxy that is between."""
+    with serving_gcs() as fake, proxied({"s3": aws_url, "azure": azure_url}.get(name, lambda: fake)()) as proxy:
+        url = {"s3": s3, "azure": azure, "gcs": gcs}[name](monkeypatch, proxy.url)
+        yield lambda: BucketLogs(url), proxy
+
+
+def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have clients wait for a moment where they would for seconds."""
+    monkeypatch.setattr("steeltrap.stores.logs.objects._PATIENCE", ((4 * 1024**3, 0.5),))
+
+
+@cache
+def _make_s3_bucket(url: str) -> None:
+    client: Any = _s3_client(url)
+    client.create_bucket(Bucket=_BUCKET)
+    client.close()
+
+
+def _s3_client(url: str) -> Any:
+    from boto3.session import Session
+
+    return Session().client(
+        "s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+
+
+@cache
+def _make_azure_container(url: str) -> None:
+    """Azure's client would be one more package for one request, so it is signed here."""
+    when, version = datetime.now(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"), "2021-08-06"
+    signed = (
+        f"PUT{12 * chr(10)}x-ms-date:{when}\nx-ms-version:{version}\n"
+        f"/{AZURE_ACCOUNT}/{AZURE_ACCOUNT}/{_BUCKET}\nrestype:container"
+    )
+    signature = base64.b64encode(hmac.new(base64.b64decode(AZURE_KEY), signed.encode(), hashlib.sha256).digest())
+    request = urllib.request.Request(
+        f"{url}/{AZURE_ACCOUNT}/{_BUCKET}?restype=container",
+        method="PUT",
+        headers={
+            "x-ms-date": when,
+            "x-ms-version": version,
+            "Authorization": f"SharedKey {AZURE_ACCOUNT}:{signature.decode()}",
+        },
+    )
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10):
+        pass

@@ -1,0 +1,19 @@
+"""Every place for logs earns the contract."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from log_contract import *  # noqa: F403 - the suite
+
+from contracts import log_places
+from contracts.log_contract import Connect
+
+
+@pytest.fixture(params=["folder", "s3", "azure", "gcs"])
+def connect(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    with (
+        log_places.place(request.param, tmp_path, monkeypatch) as make,
+        log_places.connecting(make) as connect,
+    ):
+        yield connect
