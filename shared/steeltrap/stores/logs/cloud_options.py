@@ -31,7 +31,7 @@ _AZURE_SIGNS: Final = ("KEY", "TOKEN", "CLIENT_ID", "IDENTITY_ENDPOINT", "MSI_EN
 
 
 def options_for(scheme: str) -> dict[str, Any]:
-    """What obstore has to be told beside a URL of this scheme. Raises Unavailable."""
+    """The options for obstore beside a URL of this scheme. Raises Unavailable."""
     if scheme == "s3":
         return _aws(os.environ)
     if scheme == "az":
@@ -73,7 +73,7 @@ def _aws(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _azure(environment: Mapping[str, str]) -> dict[str, Any]:
-    """What Azure's command line reads; its own sign-in where nothing else is there."""
+    """The variables that Azure's command line reads; its own sign-in where nothing else is there."""
     parts = dict(
         part.split("=", 1) for part in environment.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";") if "=" in part
     )
