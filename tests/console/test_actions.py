@@ -265,6 +265,23 @@ def test_the_theme_is_chosen_and_kept(page: Any, site: Site) -> None:
     assert page.evaluate(colour) == dark
 
 
+def test_the_index_is_loaded_once_from_the_first_page_on_and_that_is_said(page: Any, site: Site) -> None:
+    asked: list[Any] = []
+
+    def hold(route: Any) -> None:
+        asked.append(route)
+
+    page.route("**/console/ready", hold)
+    page.goto(site.url)
+    expect(page.get_by_text("Search is being loaded")).to_be_visible()
+    [first] = asked
+    first.continue_()
+    expect(page.get_by_text("Search is being loaded")).to_be_hidden()
+    page.goto(f"{site.url}/console/timeline")
+    page.goto(site.url)
+    assert len(asked) == 1
+
+
 def test_results_don_t_move_while_they_come(page: Any, site: Site) -> None:
     page.goto(site.url)
     page.evaluate(

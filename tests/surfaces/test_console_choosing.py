@@ -149,6 +149,13 @@ def test_nobody_is_named_where_everybody_is_this_computers_user(browser: Browser
     assert 'class="who"' not in browser.get("/").text
 
 
+def test_the_index_is_loaded_ahead_for_those_who_are_signed_in(guarded: Browser, keys: ApiKeys) -> None:
+    assert guarded.get("/console/ready").status_code == 401
+    sign_in(guarded, keys)
+    answer = guarded.get("/console/ready")
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
 def form_of(browser: Browser, id: str) -> dict[str, str]:
     """The fields of a memory's form, as a browser that changes nothing sends them."""
     page = browser.get(f"/console/memories/{id}/edit").text

@@ -37,6 +37,12 @@ def home(request: PageRequest) -> Page:
     return Page(template="home.html", values={**values, **_facets(request), "said": said(request)})
 
 
+def ready(request: PageRequest) -> Page:
+    """Nothing to see, as soon as searches are quick: the first one of a user loads the index of their memories."""
+    request.ask("search", query="ready", limit=1, count_access=False)
+    return Page(template="ready.html", values={})
+
+
 def timeline(request: PageRequest) -> Page:
     """All memories by the day on which they happened, the latest first."""
     until = first(request.query, "until")

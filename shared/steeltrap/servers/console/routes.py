@@ -29,6 +29,7 @@ _KEY: Final = Bounds(size=16 * 1024, values=16)
 
 _PAGES: Final[Sequence[tuple[str, Handler]]] = (
     ("/", reading.home),
+    ("/console/ready", reading.ready),
     ("/console/browse", reading.browse),
     ("/console/timeline", reading.timeline),
     ("/console/trash", reading.trash),

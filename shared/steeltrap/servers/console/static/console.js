@@ -5,12 +5,24 @@
 const typing = (target) => target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, dialog[open], [contenteditable]");
 
 // The server shows days where the browser is; the first page of all doesn't know where, and is asked for again.
+let reloads = false;
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "";
 if (zone && document.documentElement.dataset.timezone !== zone) {
   document.cookie = "steeltrap-timezone=" + zone + "; Path=/; Max-Age=31536000; SameSite=Strict";
   const seen = sessionStorage.getItem("timezone");
   sessionStorage.setItem("timezone", zone);
-  if (seen !== zone && document.cookie.includes("steeltrap-timezone=" + zone) && document.querySelector("time")) location.reload();
+  reloads = seen !== zone && document.cookie.includes("steeltrap-timezone=" + zone) && document.querySelector("time") !== null;
+  if (reloads) location.reload();
+}
+
+// The first search of a user loads the index of their memories: that begins with the first page after signing in.
+if (!reloads && document.querySelector("nav") && !sessionStorage.getItem("ready")) {
+  const loading = document.getElementById("loading");
+  const slow = setTimeout(() => { if (loading) loading.hidden = false; }, 400);
+  fetch("/console/ready").then((answer) => { if (answer.ok) sessionStorage.setItem("ready", "1"); }).catch(() => {}).finally(() => {
+    clearTimeout(slow);
+    if (loading) loading.hidden = true;
+  });
 }
 
 const rows = () => [...document.querySelectorAll(".rows .open")].filter((each) => each.offsetParent !== null);
