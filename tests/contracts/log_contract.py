@@ -1,5 +1,5 @@
-"""What every place for logs must do. A module that imports these tests has fixtures: `connect` makes one more client of
-an empty place, as another machine would."""
+"""The promises of every place for logs. A module that imports these tests has a fixture `connect`, which makes one more
+client of an empty place, as another machine would."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 
-from components import aws_url, azure_url
+from components import aws_url, azure_url, dynamodb_url
 from faults.proxy import Proxy, proxied
 from gcs_server import BUCKET, service_account, serving_gcs
 from steeltrap.ports import Logs
 from steeltrap.stores.logs.bucket import BucketLogs
+from steeltrap.stores.logs.dynamodb import DynamoLogs, log_table
 from steeltrap.stores.logs.folder import FolderLogs
 
 _BUCKET = f"steeltrap-logs-{token_hex(8)}"
@@ -76,6 +77,14 @@ def gcs(monkeypatch: pytest.MonkeyPatch, address: str) -> str:
     return f"gs://{BUCKET}/memories/{next(_numbers)}"
 
 
+def dynamodb(monkeypatch: pytest.MonkeyPatch, through: str | None = None) -> str:
+    """The URL of an empty prefix in a table of DynamoDB Local, with an empty one in ministack's S3."""
+    _make_table(dynamodb_url())
+    bases = s3(monkeypatch)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", through or dynamodb_url())
+    return f"dynamodb://{_BUCKET}/{next(_numbers)}?bases={bases}"
+
+
 @contextmanager
 def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Logs]]:
     """Makes clients of an empty place of a kind."""
@@ -87,20 +96,26 @@ def place(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     if name == "folder":
         yield folder(tmp_path)
         return
-    url = {"s3": s3, "azure": azure}[name](monkeypatch)
-    yield lambda: BucketLogs(url)
+    url = {"s3": s3, "azure": azure, "dynamodb": dynamodb}[name](monkeypatch)
+    yield _opening(url)
 
 
 @contextmanager
 def proxied_place(name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Callable[[], Logs], Proxy]]:
     """Makes clients of an empty place, and the proxy that is between."""
-    with serving_gcs() as fake, proxied({"s3": aws_url, "azure": azure_url}.get(name, lambda: fake)()) as proxy:
-        url = {"s3": s3, "azure": azure, "gcs": gcs}[name](monkeypatch, proxy.url)
-        yield lambda: BucketLogs(url), proxy
+    services = {"s3": aws_url, "azure": azure_url, "dynamodb": dynamodb_url}
+    with serving_gcs() as fake, proxied(services.get(name, lambda: fake)()) as proxy:
+        url = {"s3": s3, "azure": azure, "gcs": gcs, "dynamodb": dynamodb}[name](monkeypatch, proxy.url)
+        yield _opening(url), proxy
+
+
+def _opening(url: str) -> Callable[[], Logs]:
+    return lambda: DynamoLogs(url) if url.startswith("dynamodb:") else BucketLogs(url)
 
 
 def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have clients wait for a moment where they would for seconds."""
+    monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 0.5)
     monkeypatch.setattr("steeltrap.stores.logs.objects._PATIENCE", ((4 * 1024**3, 0.5),))
 
 
@@ -108,6 +123,17 @@ def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def _make_s3_bucket(url: str) -> None:
     client: Any = _s3_client(url)
     client.create_bucket(Bucket=_BUCKET)
+    client.close()
+
+
+@cache
+def _make_table(url: str) -> None:
+    from boto3.session import Session
+
+    client = Session().client(
+        "dynamodb", endpoint_url=url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    client.create_table(**log_table(_BUCKET))
     client.close()
 
 

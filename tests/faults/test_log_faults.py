@@ -32,7 +32,7 @@ from steeltrap.ports import Deadline, Log
 from steeltrap.stores.replica.entries import LogEntry, Lost, new_nonce, settle, unpack
 
 SECONDS: Final = 60.0
-REMOTE: Final = ("s3", "azure", "gcs")
+REMOTE: Final = ("s3", "azure", "gcs", "dynamodb")
 
 
 @pytest.fixture(params=REMOTE)
@@ -153,7 +153,7 @@ def test_an_outage_is_no_end_of_the_log(behind: tuple[Log, Proxy], name: str) ->
     with pytest.raises(Unavailable):
         log.read_on(1)
     with pytest.raises(Unavailable):
-        log.bases()
+        log.read([1, 2])
 
 
 def test_half_a_body_is_read_again_from_there(behind: tuple[Log, Proxy]) -> None:

@@ -1,5 +1,5 @@
 """Names of what a log is made of, the same at every place: `u/<user's key>/e/<n>`, `u/<key>/b/<n>-<forgot>`,
-`who/<key>`, `log`. So a copy of a folder in a bucket is the same logs."""
+`u/<key>/o/<n>-<token>`, `who/<key>`, `log`. So a copy of a folder in a bucket is the same logs."""
 
 import json
 from typing import Final
@@ -21,6 +21,11 @@ def entries_of(user: UserRef) -> str:
 def bases_of(user: UserRef) -> str:
     """Where a user's bases are."""
     return f"u/{user.key}/b"
+
+
+def bodies_of(user: UserRef) -> str:
+    """Where the bodies of a user's entries are that are too large for a table."""
+    return f"u/{user.key}/o"
 
 
 def listing_of(user: UserRef) -> str:
