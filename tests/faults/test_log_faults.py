@@ -88,7 +88,7 @@ WORKED: Final[dict[str, Rule]] = {
     "hung up": unheard,
     "half an answer": cut,
 }
-"""What happens to a create whose work is done."""
+"""Faults of a create whose work is done."""
 IDLE: Final[dict[str, Rule]] = {
     "500": saying(500, b""),
     "503": saying(503, b""),
@@ -98,7 +98,7 @@ IDLE: Final[dict[str, Rule]] = {
     "hung up": hanging_up,
     "silence": silent,
 }
-"""What happens to a create of which nothing is done."""
+"""Faults of a create of which nothing is done."""
 
 
 @pytest.mark.parametrize("times", [1, 3])

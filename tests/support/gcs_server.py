@@ -126,7 +126,7 @@ def serving_gcs() -> Iterator[str]:
 
 
 def service_account(url: str) -> str:
-    """What GOOGLE_SERVICE_ACCOUNT_KEY is for a server at an address that asks for no sign-in."""
+    """A value of GOOGLE_SERVICE_ACCOUNT_KEY for a server at an address that asks for no sign-in."""
     return json.dumps(
         {"gcs_base_url": url, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
     )

@@ -42,7 +42,7 @@ _Item = dict[str, Any]
 
 
 def log_table(name: str) -> dict[str, Any]:
-    """What `create_table` is told of the table."""
+    """The arguments of `create_table` for the table."""
     return {
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
