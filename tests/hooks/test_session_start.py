@@ -91,7 +91,7 @@ def test_a_start_shows_no_import_unless_it_was_pinned_or_corrected_since(
 def test_an_old_memory_that_was_corrected_or_pinned_just_now_is_found_among_thousands(
     memory: Memory, computer: Computer, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offering, "_PAGE", 2)
+    monkeypatch.setattr(offering, "_NEWEST", 2)
     here = scope_of(shop)
     old = memory.core.save(content="The shop's port is 80.", scope=here)["id"]
     for number in range(12):

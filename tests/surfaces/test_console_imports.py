@@ -62,6 +62,8 @@ def test_an_import_has_a_page_with_its_files_and_what_it_brought(browser: Browse
         assert said in page
     assert "I moved to Lisbon" in page
     assert f'href="/console/imports/{id}/undo"' in page
+    [brought] = browser.core("list")["memories"]
+    assert f'href="/console/imports/{id}"' in browser.get(f"/console/memories/{brought['id']}").text
     browser.post(f"/console/imports/{id}/undo")
     gone = browser.get(f"/console/imports/{id}").text
     assert "No memory of it is stored any more" in gone

@@ -25,9 +25,8 @@ _SHOWN: Final = 8
 """Memories at most."""
 _RESULTS: Final = 20
 """Hits of a search: some may have been offered before."""
-_PAGE: Final = 250
-_PAGES: Final = 4
-"""Pages of memories that are looked through at a start, newest first, in the project and in all that is shown."""
+_NEWEST: Final = 1000
+"""Memories that are looked through at a start, newest first, in the project and in all that is shown."""
 _WRITES: Final = 300
 """The last writes that are looked through at a start: an old memory may have been corrected or pinned just now."""
 _QUERY: Final = 1000
@@ -94,11 +93,8 @@ def _known(call: Call, session: Session) -> list[Memory]:
     here = replace(everywhere, scope=session.scope, include_child_scopes=True)
     found: dict[str, Memory] = {}
     for filter in (here, everywhere):
-        for number in range(_PAGES):
-            page = reading.list_memories(call, filter, limit=_PAGE, offset=number * _PAGE)
-            found |= {memory.id: memory for memory in page.memories}
-            if (number + 1) * _PAGE >= page.total:
-                break
+        page = reading.list_memories(call, filter, limit=_NEWEST)
+        found |= {memory.id: memory for memory in page.memories}
     for memory in reading.list_changed(call, limit=_WRITES):
         if in_scopes(everywhere, memory.scope) and not memory.untrusted:
             found[memory.id] = memory
