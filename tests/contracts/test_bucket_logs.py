@@ -22,10 +22,15 @@ from steeltrap.stores.logs.objects import KNOWN, Objects, translate
 
 
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[BucketLogs, Proxy]]:
+def kind() -> str:
+    return "gcs"
+
+
+@pytest.fixture
+def place(kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[BucketLogs, Proxy]]:
     log_places.make_impatient(monkeypatch)
     with (
-        log_places.proxied_place("gcs", monkeypatch) as (make, proxy),
+        log_places.proxied_place(kind, monkeypatch) as (make, proxy),
         log_places.connecting(make) as connect,
     ):
         logs = connect()
@@ -50,6 +55,7 @@ class Counting:
         return found
 
 
+@pytest.mark.parametrize("kind", ["s3", "gcs"])
 def test_each_operation_asks_as_little_as_it_can(place: tuple[BucketLogs, Proxy]) -> None:
     logs, proxy = place
     counting = Counting(proxy)
@@ -114,6 +120,20 @@ def test_a_prefix_is_a_place_of_its_own_and_its_names_are_those_of_a_folder(
         assert list(other.names("")) == []
         other.close()
         whole.close()
+
+
+def test_what_else_lies_there_is_no_base_and_no_user(place: tuple[BucketLogs, Proxy], tmp_path: Path) -> None:
+    logs, _ = place
+    folder = FolderLogs(tmp_path)
+    for each in (logs, folder):
+        each.of(ANA).put_base(BaseName(1, 0), b"b")
+        each.of(ANA).list_user()
+    for stray in (f"u/{ANA.key}/b/.DS_Store", f"u/{ANA.key}/b/1-0", "who/.DS_Store", "who/desktop.ini"):
+        logs.objects.put(stray, b"stray")
+        (tmp_path / stray).write_bytes(b"stray")
+    for each in (logs, folder):
+        assert each.of(ANA).bases() == [BaseName(1, 0)]
+        assert list(each.users()) == [ANA]
 
 
 # What is wrong
@@ -197,6 +217,27 @@ def test_each_clouds_rights_have_their_names(scheme: str, right: str) -> None:
     assert right in translate(error, scheme, "write").message
 
 
+@pytest.mark.parametrize(
+    ("text", "says", "retry"),
+    [
+        ("Error performing PUT http://169.254.169.254/latest/api/token in 1s - HTTP error: -", "no credentials", False),
+        ("Error performing token request: Error performing GET http://metadata/ in 1s - -", "no credentials", False),
+        (
+            "Error performing POST https://sts.eu-west-1.amazonaws.com/ in 1s - Server returned non-2xx status code: "
+            "403 Forbidden: <Code>AccessDenied</Code>",
+            "credentials are refused",
+            False,
+        ),
+        ("Error performing POST https://login.microsoftonline.com/x in 1s - HTTP error: -", "does not answer", True),
+        ("Error performing GET https://sts-bucket.example.com/ in 1s - HTTP error: -", "does not answer", True),
+    ],
+)
+def test_a_sign_in_that_fails_is_no_missing_right(text: str, says: str, retry: bool) -> None:
+    ours = translate(obstore.exceptions.GenericError(text), "s3", "read")
+    assert says in ours.message
+    assert ours.can_retry is retry
+
+
 def test_a_bucket_that_is_not_there_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("s3", "azure"):
         url = getattr(log_places, name)(monkeypatch).replace("steeltrap-logs", "never-made")
@@ -270,10 +311,10 @@ def test_variables_that_say_it_all_need_no_boto3(without_aws: pytest.MonkeyPatch
     without_aws.setenv("AWS_PROFILE", "work")
     without_aws.setenv("AWS_ACCESS_KEY_ID", "AKIA")
     without_aws.setenv("AWS_REGION", "eu-west-1")
-    assert cloud_options.options_for("s3") == {}
+    assert cloud_options.options_for("s3") == {"disable_bulk_delete": True}
     without_aws.delenv("AWS_PROFILE")
     without_aws.delenv("AWS_REGION")
-    assert cloud_options.options_for("s3") == {}
+    assert cloud_options.options_for("s3") == {"disable_bulk_delete": True}
 
 
 @pytest.fixture

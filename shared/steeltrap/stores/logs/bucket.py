@@ -15,10 +15,11 @@ from .names import (
     LOG_ID,
     USERS,
     base_name,
-    base_of,
+    bases_among,
     bases_of,
     entries_of,
     entry_name,
+    listed_among,
     listing_of,
     user_from_json,
     user_to_json,
@@ -59,8 +60,8 @@ class BucketLogs:
         return self._id
 
     def users(self) -> Iterator[UserRef]:
-        for keys in self.objects.names(USERS):
-            for content in self.objects.get_all([f"{USERS}/{key}" for key in keys]):
+        for names in self.objects.names(USERS):
+            for content in self.objects.get_all([f"{USERS}/{key}" for key in listed_among(names)]):
                 if content is not None:
                     yield user_from_json(content)
 
@@ -102,7 +103,7 @@ class BucketLog:
         self._objects.side_by_side(self._objects.put, map(self._entry, stubs), stubs.values())
 
     def bases(self) -> list[BaseName]:
-        return sorted(base_of(name) for page in self._objects.names(self._bases) for name in page)
+        return bases_among(name for page in self._objects.names(self._bases) for name in page)
 
     def put_base(self, name: BaseName, base: bytes) -> None:
         self._objects.put(self._base(name), base)

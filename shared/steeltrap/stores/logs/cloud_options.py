@@ -33,7 +33,8 @@ _AZURE_SIGNS: Final = ("KEY", "TOKEN", "CLIENT_ID", "IDENTITY_ENDPOINT", "MSI_EN
 def options_for(scheme: str) -> dict[str, Any]:
     """The options for obstore beside a URL of this scheme. Raises Unavailable."""
     if scheme == "s3":
-        return _aws(os.environ)
+        # Objects are deleted one by one, and not every service that is like S3 deletes many in one request.
+        return {"disable_bulk_delete": True, **_aws(os.environ)}
     if scheme == "az":
         return _azure(os.environ)
     return {}

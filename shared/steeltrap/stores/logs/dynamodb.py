@@ -129,7 +129,7 @@ class DynamoLog(BucketLog):
     def _clear_bodies(self) -> None:
         """Delete each body of a number that is taken by an entry that isn't in it."""
         for page in self._objects.names(self._bodies):
-            numbers = {body: int(body.partition("-")[0]) for body in page}
+            numbers = {body: int(number) for body in page if (number := body.partition("-")[0]).isdecimal()}
             items = self._table.get([self._key(n) for n in set(numbers.values())])
             left = [
                 self._body(body) for body, n in numbers.items() if n in items and items[n].get("o", {}).get("S") != body

@@ -20,10 +20,11 @@ from .names import (
     LOG_ID,
     USERS,
     base_name,
-    base_of,
+    bases_among,
     bases_of,
     entries_of,
     entry_name,
+    listed_among,
     listing_of,
     user_from_json,
     user_to_json,
@@ -52,11 +53,12 @@ class FolderLogs:
 
     def users(self) -> Iterator[UserRef]:
         with _translated():
-            paths = sorted((self._folder / USERS).glob("*"))
-        for path in paths:
-            with _translated(), suppress(FileNotFoundError):
-                if _PART not in path.name:
-                    yield user_from_json(path.read_bytes())
+            keys = listed_among(path.name for path in (self._folder / USERS).glob("*"))
+        for key in keys:
+            with _translated():
+                content = _read(self._folder / USERS / key)
+            if content is not None:
+                yield user_from_json(content)
 
     def check(self) -> None:
         with _translated():
@@ -111,7 +113,7 @@ class FolderLog:
                 names = os.listdir(self._bases)
             except FileNotFoundError:
                 return []
-        return sorted(base_of(name) for name in names if _PART not in name)
+        return bases_among(names)
 
     def put_base(self, name: BaseName, base: bytes) -> None:
         with _translated():

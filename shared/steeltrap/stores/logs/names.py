@@ -2,6 +2,8 @@
 `u/<key>/o/<n>-<token>`, `who/<key>`, `log`. So a copy of a folder in a bucket is the same logs."""
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Final
 
 from ...model import UserRef
@@ -9,6 +11,8 @@ from ...ports import BaseName
 
 LOG_ID: Final = "log"
 """The name of 16 bytes that no other place has."""
+_BASE: Final = re.compile(r"(\d{12})-(\d{12})")
+_KEY: Final = re.compile(r"[0-9a-f]{64}")
 USERS: Final = "who"
 """Where the users are listed, each under their key."""
 
@@ -43,10 +47,15 @@ def base_name(name: BaseName) -> str:
     return f"{name.n:012}-{name.forgot:012}"
 
 
-def base_of(name: str) -> BaseName:
-    """The base of such a name."""
-    n, forgot = name.split("-")
-    return BaseName(int(n), int(forgot))
+def bases_among(names: Iterable[str]) -> list[BaseName]:
+    """The bases that have such names, the newest last. What else lies there, as file managers leave it, is none."""
+    found = [_BASE.fullmatch(name) for name in names]
+    return sorted(BaseName(int(each[1]), int(each[2])) for each in found if each is not None)
+
+
+def listed_among(names: Iterable[str]) -> list[str]:
+    """The keys of the users that are listed under such names, in their order."""
+    return sorted(name for name in names if _KEY.fullmatch(name))
 
 
 def user_to_json(user: UserRef) -> bytes:

@@ -229,6 +229,7 @@ _MISTAKES: Final = ("InvalidPathError", "NotSupportedError", "NotModifiedError",
 _STATUS: Final = re.compile(r"status(?: code:)? (\d{3})")
 _CODE: Final = re.compile(r"<Code>([\w.]+)</Code>|\(code: ([\w.]+)\)")
 _HOST: Final = re.compile(r"performing \w+ https?://([^/:\s]+)")
+_SIGN_IN: Final = re.compile(r"sts[.-].*|.*\.microsoftonline\.(com|us|cn)|oauth2\.googleapis\.com|iamcredentials\..*")
 _METADATA: Final = ("169.254.169.254", "169.254.170.2", "169.254.170.23", "metadata.google.internal")
 
 
@@ -238,9 +239,12 @@ def translate(error: Exception, scheme: str, right: Right) -> Unavailable:
     Theirs quote URLs and answers, so nothing of them but the service's code is kept.
     """
     text, code, status = _text(error), _code(error), _status(error)
-    host = _HOST.search(text)
-    if "token request" in text or (host is not None and host[1] in _METADATA):
+    found = _HOST.search(text)
+    host = found[1] if found is not None else ""
+    if "token request" in text or host in _METADATA:
         why: str | None = "no credentials were found; sign in as your cloud's own tools want it"
+    elif _SIGN_IN.fullmatch(host) and status in range(400, 500):
+        why = _CREDENTIALS
     elif code in LASTING:
         why = LASTING[code]
     elif isinstance(error, UnauthenticatedError) or status == 401:
