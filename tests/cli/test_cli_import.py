@@ -136,11 +136,11 @@ def test_an_interrupted_import_goes_on_where_it_stopped(run, load, tmp_path, mon
     monkeypatch.setattr(running, "BLOCK_ITEMS", 4)
     write, blocks = running.importing.import_drafts, []
 
-    def third_block_fails(*arguments):
+    def third_block_fails(*arguments, **more):
         blocks.append(1)
         if len(blocks) == 3:
             raise KeyboardInterrupt
-        return write(*arguments)
+        return write(*arguments, **more)
 
     monkeypatch.setattr(running.importing, "import_drafts", third_block_fails)
     result = run("import", path)

@@ -120,7 +120,7 @@ def test_a_dry_run_shows_the_first_five_as_they_would_be_stored_and_writes_nothi
     assert [each["content"] for each in shown["first"]] == [f"Fact {n}" for n in range(5)]
     assert shown["first"][0]["metadata"] == {"Who": "Ana"}
     assert shown["first"][0]["tags"] == ["t"]
-    assert (shown["found"], shown["failed"], shown["kept_as_metadata"]) == (7, 1, ["Who"])
+    assert (shown["found"], shown["written"], shown["failed"], shown["kept_as_metadata"]) == (8, 7, 1, ["Who"])
     assert stored(run) == []
 
 
@@ -130,7 +130,7 @@ def test_a_dry_run_reads_as_sentences_to_a_person(run, tmp_path):
     shown = run("import", path, "--dry-run")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines()[:3] == [
-        "7 would be written, 1 can't be. Nothing was written.",
+        "8 found: 7 would be written, 0 already there, 1 can't be. Nothing was written.",
         "Fact 0",
         '      facts.csv:2  occurred_at: 2024-05-03, 2 years ago  metadata: {"Who": "Ana"}',
     ]
@@ -142,7 +142,7 @@ def test_a_dry_run_reads_as_sentences_to_a_person(run, tmp_path):
 def test_a_dry_run_of_a_conversation_shows_how_it_begins(run):
     path = Path(__file__).parents[2] / "examples/moving-in/conversations.json"
     shown = run("import", path, "--dry-run").stdout.splitlines()
-    assert shown[0].startswith("2 would be written, 1 can't be.")
+    assert shown[0].startswith("6 found: 5 would be written, 0 already there, 1 can't be.")
     assert shown[1].startswith("I moved to Lisbon in March. Any advice for the first weeks? / Get a NIF number first")
     assert "  3 messages" in shown[2]
     assert stored(run) == []

@@ -43,8 +43,39 @@ def test_an_archives_files_that_are_left_out_are_named(run, tmp_path):
 
 def test_a_preview_names_the_files_too(run, mixed):
     told = lines(run("import", mixed, "--dry-run"))
-    assert "chats.json a ChatGPT export: 2 found" in told
+    assert told[0] == "5 found: 3 would be written, 0 already there, 2 can't be. Nothing was written."
+    assert "chats.json a ChatGPT export: 2 found, 2 would be written" in told
     assert "deep/photo.png left out: a format that import doesn't take" in told
+    assert run("imports").stdout == "Nothing was imported yet.\n"
+
+
+@pytest.mark.parametrize("form", ["chats", "notes", "table", "export", "messages"])
+def test_a_preview_says_what_the_import_then_does(run, tmp_path, form):
+    run("remember", "The owl sleeps.")
+    names = {"notes": "n.txt", "table": "t.csv", "export": "e.jsonl", "messages": "m.jsonl", "chats": "c.json"}
+    path = tmp_path / names[form]
+    more = tmp_path / f"more-{path.name}"
+    if form == "chats":
+        exports.as_json(path, [exports.chatgpt("c1", *TALK)])
+        exports.as_json(more, [exports.chatgpt("c1", *TALK, "The light is wonderful.")])
+    elif form == "export":
+        run("export", path)
+        lines_ = path.read_text().splitlines()
+        new = json.loads(lines_[0]) | {"id": "3f2b8c1e-9d4a-4f6b-8a2e-1c5d7e9f0a3b", "content": "The heron fishes."}
+        more.write_text("\n".join([*lines_, json.dumps(new)]) + "\n")
+    elif form == "messages":
+        said = [json.dumps({"role": "user", "content": text, "conversation_id": "m1"}) for text in (*TALK, "Done.")]
+        path.write_text("\n".join(said[:2]) + "\n")
+        more.write_text("\n".join(said) + "\n")
+    else:
+        head = "Fact\n" if form == "table" else ""
+        path.write_text(f"{head}One.\nTwo.\n")
+        more.write_text(f"{head}One.\nTwo.\nThree.\nThree.\n")
+    for each in (path, more, more):
+        told = json.loads(run("import", each, "--dry-run", "--json").stdout)
+        done = json.loads(run("import", each, "--json").stdout)
+        for name in ("found", "written", "skipped", "failed", "files"):
+            assert told[name] == done[name], (each, name)
 
 
 def test_what_became_of_each_file_is_kept_with_the_import(run, ask, mixed):
@@ -104,3 +135,12 @@ def test_an_imported_conversation_is_shown_by_its_title(run, tmp_path, form, tit
     run("import", path)
     assert f'of "{title}"' in run("list").stdout
     assert f'of "{title}"' in run("recall", "Lisbon").stdout
+
+
+def test_a_preview_counts_a_text_once_however_far_apart_it_is_said_twice(run, tmp_path):
+    path = tmp_path / "n.txt"
+    path.write_text("".join(f"Fact {number % 600}.\n" for number in range(1300)))
+    told = json.loads(run("import", path, "--dry-run", "--json").stdout)
+    assert (told["found"], told["written"], told["skipped"]) == (1300, 600, 700)
+    done = json.loads(run("import", path, "--json").stdout)
+    assert (done["written"], done["skipped"]) == (600, 700)

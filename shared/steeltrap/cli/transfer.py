@@ -275,7 +275,7 @@ def import_(
         tally.survey(surveyed)
 
         if dry_run:
-            preview = running.preview(memory.call(_BLOCK_SECONDS), surveyed, filing)
+            preview = running.preview(lambda: memory.call(_BLOCK_SECONDS), surveyed, filing)
             return write_json(preview) if as_json else _say_preview(preview, Reader.of(memory))
 
         def new_call() -> "Call":
@@ -313,18 +313,19 @@ def import_(
 
 def _say_preview(preview: Mapping[str, Any], reader: Reader) -> None:
     """Print what an import would write, and what it would leave out."""
-    say(f"{preview['found']:,} would be written, {preview['failed']:,} can't be. Nothing was written.")
+    counts = f"{preview['written']:,} would be written, {preview['skipped']:,} already there"
+    say(f"{preview['found']:,} found: {counts}, {preview['failed']:,} can't be. Nothing was written.")
     for item in preview["first"]:
         whole = item["content"] if "content" in item else " / ".join(item["begins"])
         say(short(whole))
         about = [item["where"], *(f"{item['messages']} messages" for _ in item.get("begins", ())[:1])]
         about += [field_line(name, item[name], reader) for name in _PREVIEWED if item.get(name)]
         say((f"      {'  '.join(about)}", "dim"))
-    if (more := preview["found"] - len(preview["first"])) > 0:
+    if (more := preview["items"] - len(preview["first"])) > 0:
         say((f"... and {more:,} more like these.", "dim"))
     if preview["kept_as_metadata"]:
         say((f"Kept as metadata: {', '.join(preview['kept_as_metadata'])}.", "dim"))
-    _say_files(preview["files"], preview["file_count"])
+    _say_files(preview["files"], preview["file_count"], written="would be written")
     for flaw in preview["errors"]:
         complain(f"{flaw['where']}: {flaw['message']}")
     if (more := preview["failed"] - len(preview["errors"])) > 0:
@@ -337,25 +338,25 @@ _FILES: Final = 40
 """Files of a summary that a terminal shows, those with something to say first."""
 
 
-def _say_files(files: Sequence[Mapping[str, Any]], total: int) -> None:
+def _say_files(files: Sequence[Mapping[str, Any]], total: int, *, written: str = "written") -> None:
     """Print a line per file: its name, what it is, and what became of what was found in it."""
     told = list(files)
     if len(told) > _FILES:
         told = sorted(files, key=lambda file: not (file["failed"] or file.get("left_out")))[:_FILES]
     width = min(32, max((len(file["name"]) for file in told), default=0))
     for file in told:
-        say((f"  {file['name']:{width}}  {_of_file(file)}", "dim"))
+        say((f"  {file['name']:{width}}  {_of_file(file, written)}", "dim"))
     if total > len(told):
         say((f"  ... and {total - len(told):,} more files.", "dim"))
 
 
-def _of_file(file: Mapping[str, Any]) -> str:
+def _of_file(file: Mapping[str, Any], written: str) -> str:
     left_out = file.get("left_out", {})
     if not file["found"] and left_out and "format" not in file:
         return f"left out: {', '.join(_ONE_FILE.get(what, what) for what in left_out)}"
     if not file["found"] and file["failed"]:
         return "can't be imported"
-    counts = [(file["found"], "found"), (file["written"], "written"), (file["skipped"], "already there")]
+    counts = [(file["found"], "found"), (file["written"], written), (file["skipped"], "already there")]
     counts += [(file["failed"], "failed"), *((count, f"{what} left out") for what, count in left_out.items())]
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "nothing found"
     return ": ".join(filter(None, (file.get("format", ""), said)))

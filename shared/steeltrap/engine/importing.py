@@ -69,12 +69,15 @@ def _imported(total: int, new: Set[int], errors: dict[int, SteeltrapError]) -> I
     return Imported(new=frozenset(new), there=frozenset(range(total)) - new - errors.keys(), errors=errors)
 
 
-def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool = False) -> Imported:
+def import_records(
+    call: Call, records: Sequence[JsonObject], *, restore: bool = False, planned: set[str] | None = None
+) -> Imported:
     """Write records that an export made, under their own ids; an id that is there already is skipped. A record with
     no more than the rest of a history adds what is missing to the memory that was imported before.
 
     The record's times, version, links, surprise, history and what it says of superseding are kept, in any order. Its
-    agents are kept only to `restore`, which is the operator's to ask for.
+    agents are kept only to `restore`, which is the operator's to ask for. With `planned`, here and below,
+    nothing is written: it is given the ids of what would be, and what it has already counts as there.
     """
     parsed: dict[int, _Parsed] = {}
     rests: dict[int, tuple[Revision, ...]] = {}
@@ -92,10 +95,10 @@ def import_records(call: Call, records: Sequence[JsonObject], *, restore: bool =
     fit = uncircled(call, [memory for memory, _ in parsed.values()])
     errors |= {index: _in_a_circle(m.id) for index, (m, _) in parsed.items() if m.id not in fit}
     parsed = {index: (fit[m.id], past) for index, (m, past) in parsed.items() if m.id in fit}
-    written, deleted = _write_absent(call, list(parsed.values()))
+    written, deleted = _write_absent(call, list(parsed.values()), planned=planned)
     errors |= {index: _deleted(m.id) for index, (m, _) in parsed.items() if m.id in deleted}
     first = {m.id: index for index, (m, _) in reversed(parsed.items())}
-    for index, past in call.in_time(rests.items()):
+    for index, past in call.in_time(rests.items() if planned is None else ()):
         try:
             _add_earlier(call, past, restore=restore)
         except (InvalidInput, Conflict) as error:
@@ -172,7 +175,9 @@ def _own(call: Call, agent: str | None) -> str | None:
     return agent if agent == call.caller.agent_id else None
 
 
-def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = False) -> Imported:
+def import_texts(
+    call: Call, drafts: Sequence[Draft], *, surroundings: bool = False, planned: set[str] | None = None
+) -> Imported:
     """Write texts that are not there yet. The same text about the same time, in the same scope and of the same agent,
     is one memory: it is written once and stays as it is, also where it was edited or deleted since.
 
@@ -190,11 +195,13 @@ def import_texts(call: Call, drafts: Sequence[Draft], *, surroundings: bool = Fa
         else:
             composed.setdefault(memory.id, (draft, memory))
             places.setdefault(memory.id, index)
-    written = _write_texts(call, composed, surroundings)
+    written = _write_texts(call, composed, surroundings, planned=planned)
     return _imported(len(drafts), {places[id] for id in written}, errors)
 
 
-def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool) -> list[str]:
+def _write_texts(
+    call: Call, composed: dict[str, tuple[Draft, Memory]], surroundings: bool, *, planned: set[str] | None
+) -> list[str]:
     """The ids of those that were written."""
     undated = [id for id, (draft, _) in composed.items() if draft.occurred_at is None]
     copies = call.space.copies([_text_key(composed[id][1]) for id in undated])
@@ -202,15 +209,23 @@ def _write_texts(call: Call, composed: dict[str, tuple[Draft, Memory]], surround
 
     def write(taken: Set[str]) -> list[str]:
         stored = call.space.get(list(composed), deleted=True).keys()
-        fresh = [id for id in composed if id not in known | taken | stored]
-        call.commit(creations(call, [composed[id] for id in fresh], surroundings=surroundings))
+        fresh = [id for id in composed if id not in known | taken | stored | (planned or set())]
+        if planned is not None:
+            planned.update(fresh)
+        else:
+            call.commit(creations(call, [composed[id] for id in fresh], surroundings=surroundings))
         return fresh
 
     return call.create_absent(write)
 
 
 def import_drafts(
-    call: Call, drafts: Sequence[Draft], seen: Counter[TextKey], *, surroundings: bool = False
+    call: Call,
+    drafts: Sequence[Draft],
+    seen: Counter[TextKey],
+    *,
+    surroundings: bool = False,
+    planned: set[str] | None = None,
 ) -> Imported:
     """Write texts that are not there yet: equal text in the same scope, of the same agent and conversation.
 
@@ -231,11 +246,12 @@ def import_drafts(
         seen[key] += 1
         if seen[key] > stored:
             fresh[index] = pair
-    call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
+    if planned is None:
+        call.commit(creations(call, list(fresh.values()), surroundings=surroundings))
     return _imported(len(drafts), fresh.keys(), errors)
 
 
-def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[list[str], set[str]]:
+def _write_absent(call: Call, parsed: Sequence[_Parsed], *, planned: set[str] | None) -> tuple[list[str], set[str]]:
     """Write what is not there; the ids of those, and which ids are there as deleted ones."""
     first: dict[str, _Parsed] = {}
     for memory, past in parsed:
@@ -245,12 +261,17 @@ def _write_absent(call: Call, parsed: Sequence[_Parsed]) -> tuple[list[str], set
     def write(taken: Set[str]) -> tuple[list[str], set[str]]:
         there = call.space.get(list(first), deleted=True)
         absent = [id for id in first if id not in there and id not in taken]
+        gone = {id for id, memory in there.items() if memory.deleted_at is not None}
+        if planned is not None:
+            absent = [id for id in absent if id not in planned]
+            planned.update(absent)
+            return absent, gone
         new = [first[id] for id in absent if id not in creates]
         vectors = embed_memories(call, [memory for memory, _ in new])
         for (memory, past), embeddings in call.in_time(zip(new, vectors, strict=True)):
             creates[memory.id] = Create(entry=entry(memory, embeddings), history=past, links_ahead=True)
         call.commit([creates[id] for id in absent])
-        return absent, {id for id, memory in there.items() if memory.deleted_at is not None}
+        return absent, gone
 
     return call.create_absent(write)
 
@@ -335,7 +356,7 @@ class ImportedConversations:
 
 
 def import_conversations(
-    call: Call, conversations: Sequence[Conversation], *, surroundings: bool = False
+    call: Call, conversations: Sequence[Conversation], *, surroundings: bool = False, planned: set[str] | None = None
 ) -> ImportedConversations:
     """Write the messages that are not there, and make all episodes of these conversations.
 
@@ -368,10 +389,16 @@ def import_conversations(
     all_turns = [turn for _, turn in turns.values()]
     for start in call.in_time(range(0, len(all_turns), _TURNS_AT_ONCE)):
         block = all_turns[start : start + _TURNS_AT_ONCE]
-        there = set(keep_turns(call, [[turn] for turn in block], {turn.id for turn in block}))
+        ids_of_block = {turn.id for turn in block}
+        if planned is not None:
+            there = planned.union(call.space.get(list(ids_of_block), deleted=True))
+            planned |= ids_of_block
+        else:
+            there = set(keep_turns(call, [[turn] for turn in block], ids_of_block))
         for turn in block:
             (skipped if turn.id in there else written)[turns[turn.id][0]] += 1
-    episodes = _end(call, list(dict.fromkeys(each.id for each in conversations)), surroundings)
+    ended = [] if planned is not None else list(dict.fromkeys(each.id for each in conversations))
+    episodes = _end(call, ended, surroundings)
     return ImportedConversations(written=written, skipped=skipped, episodes=episodes, errors=errors)
 
 

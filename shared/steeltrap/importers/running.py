@@ -135,30 +135,34 @@ def run(
     tally: Tally,
     look_around: bool = False,
     restore: bool = True,
+    dry_run: bool = False,
     report: Callable[[Flaw], None],
     advance: Callable[[float, int], None],
 ) -> None:
     """Import everything, counting in `tally`; each flaw is reported as it is met.
 
-    With `restore`, which is the operator's to ask for, records keep the agents that they name.
+    With `restore`, which is the operator's to ask for, records keep the agents that they name. A `dry_run` writes
+    nothing, and counts what would be written.
     `new_call` gives every block a call, and so a deadline, of its own. Raises what the store raises: the
     blocks before it stay written, and the same import again goes on behind them.
     """
     seen: Counter[TextKey] = Counter()
+    planned: set[str] | None = set() if dry_run else None
     for block in _blocks(_sorted_out(parts, tally, report)):
         match _kind(block[0]):
             case "conversation":
-                _write_conversations(new_call(), block, tally, report, look_around)
+                _write_conversations(new_call(), block, tally, report, look_around, planned)
             case "record":
                 records = [item.record for item in block if item.record is not None]
-                _note(importing.import_records(new_call(), records, restore=restore), block, tally, report)
+                done = importing.import_records(new_call(), records, restore=restore, planned=planned)
+                _note(done, block, tally, report)
             case kind:
                 drafts = [item.draft for item in block if item.draft is not None]
                 if kind == "turn":
-                    done = importing.import_drafts(new_call(), drafts, seen)
+                    done = importing.import_drafts(new_call(), drafts, seen, planned=planned)
                     tally.conversations |= dict.fromkeys(filter(None, (draft.conversation_id for draft in drafts)))
                 else:
-                    done = importing.import_texts(new_call(), drafts, surroundings=look_around)
+                    done = importing.import_texts(new_call(), drafts, surroundings=look_around, planned=planned)
                 _note(done, block, tally, report)
         advance(block[-1].at, tally.seen)
 
@@ -220,10 +224,15 @@ def _note(done: importing.Imported, block: list[Item], tally: Tally, report: Cal
 
 
 def _write_conversations(
-    call: Call, block: list[Item], tally: Tally, report: Callable[[Flaw], None], look_around: bool
+    call: Call,
+    block: list[Item],
+    tally: Tally,
+    report: Callable[[Flaw], None],
+    look_around: bool,
+    planned: set[str] | None,
 ) -> None:
     conversations = [item.conversation for item in block if item.conversation is not None]
-    done = import_conversations(call, conversations, surroundings=look_around)
+    done = import_conversations(call, conversations, surroundings=look_around, planned=planned)
     for index, item in enumerate(block):
         _write(tally, item.file, done.written[index], done.skipped[index])
     tally.episodes += done.episodes
@@ -257,33 +266,45 @@ def _blocks(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield block
 
 
-def preview(call: Call, surveyed: Survey, filing: Filing) -> JsonObject:
-    """A preview of an import: the first five as they would be stored, and how many there are."""
+def preview(new_call: Callable[[], Call], surveyed: Survey, filing: Filing) -> JsonObject:
+    """A preview of an import: the first five as they would be stored, and what would become of everything."""
     first: list[JsonObject] = []
     tally = Tally()
     tally.survey(surveyed)
     flaws: list[Flaw] = []
-    count = 0
+    items = 0
 
     def report(flaw: Flaw) -> None:
         if len(flaws) < _SHOWN_FLAWS:
             flaws.append(flaw)
 
-    for item in _sorted_out(parts(surveyed, filing), tally, report):
-        try:
-            shown = _as_stored(call, item) if len(first) < _PREVIEWED else None
-        except SteeltrapError as error:
-            _fail(tally, Flaw(where=item.where, at=item.at, sentence=error.message, file=item.file), report)
-            continue
-        count += 1
-        if shown is not None:
-            first.append({"where": item.where, **shown})
+    def shown(read: Iterable[Part]) -> Iterator[Part]:
+        nonlocal items
+        for part in read:
+            if isinstance(part, Item):
+                items += 1
+                if len(first) < _PREVIEWED:
+                    with suppress(SteeltrapError):  # which the import reports
+                        first.append({"where": part.where, **_as_stored(new_call(), part)})
+            yield part
+
+    run(
+        new_call,
+        shown(parts(surveyed, filing)),
+        tally=tally,
+        dry_run=True,
+        report=report,
+        advance=lambda _, __: None,
+    )
     return {
         "dry_run": True,
         "formats": surveyed.formats,
         "files": tally.by_file(),
         "file_count": len(tally.files),
-        "found": count,
+        "found": tally.found,
+        "written": tally.written,
+        "skipped": tally.skipped,
+        "items": items,
         "first": first,
         "left_out": dict(sorted(tally.left_out.items())),
         "kept_as_metadata": list(tally.kept),
