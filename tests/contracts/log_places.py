@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count
+from math import inf
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -116,7 +117,7 @@ def _opening(url: str) -> Callable[[], Logs]:
 def make_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have clients wait for a moment where they would for seconds."""
     monkeypatch.setattr("steeltrap.stores.logs.dynamodb._READ_SECONDS", 0.5)
-    monkeypatch.setattr("steeltrap.stores.logs.objects._PATIENCE", ((4 * 1024**3, 0.5),))
+    monkeypatch.setattr("steeltrap.stores.logs.objects._PATIENCE", ((inf, 0.5),))
 
 
 @cache

@@ -5,6 +5,7 @@ gets the number, and whoever reads sees an entry as a whole or not at all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from secrets import token_bytes, token_hex
 from typing import Final
 
@@ -26,7 +27,8 @@ from .names import (
 )
 from .objects import AT_ONCE, Objects
 
-_FIRST_WAVE: Final = 8
+_WAVES: Final = (1, 1, 8)
+"""How many entries are asked for side by side, before it is `AT_ONCE`: mostly none is new, else mostly one."""
 
 
 class BucketLogs:
@@ -90,14 +92,12 @@ class BucketLog:
 
     def read_on(self, n: int) -> list[bytes]:
         entries: list[bytes] = []
-        wave = 1
-        while True:
-            # One more than was found costs nothing when all is read: it says so.
-            for entry in self.read(range(n + len(entries), n + len(entries) + wave)):
+        for size in chain(_WAVES, repeat(AT_ONCE)):
+            for entry in self.read(range(n + len(entries), n + len(entries) + size)):
                 if entry is None:
                     return entries
                 entries.append(entry)
-            wave = min(2 * wave, AT_ONCE) if wave > 1 else _FIRST_WAVE
+        raise AssertionError("waves never end")
 
     def overwrite(self, stubs: Mapping[int, bytes]) -> None:
         self._objects.side_by_side(self._objects.put, map(self._entry, stubs), stubs.values())

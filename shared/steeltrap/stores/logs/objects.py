@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from math import inf
 from threading import Lock
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ Right = Literal["read", "write", "list", "delete"]
 AT_ONCE: Final = 32
 """Requests side by side, at most."""
 _CONNECT_SECONDS: Final = 1.0
-_PATIENCE: Final = ((64 * 1024, 3.0), (1024 * 1024, 12.0), (4 * 1024**3, 120.0))
+_PATIENCE: Final = ((64 * 1024, 3.0), (1024 * 1024, 12.0), (inf, 120.0))
 """How long a service may be silent, by the bytes that it is sent. Of an answer each part has the first of these."""
 _LONGEST: Final = timedelta(minutes=10)
 _RETRIES: Final[Any] = {
@@ -128,6 +129,8 @@ class Objects:
             "allow_http": True,  # only an endpoint that the settings name is one
         }
         try:
+            if self._scheme not in SCHEMES:  # obstore has others: a memory, a web server
+                raise ValueError(self._scheme)
             return from_url(self._url, client_options=client, retry_config=_RETRIES, **self._options)
         except (BaseError, ValueError) as error:
             _log.error("the bucket can't be opened: %s", type(error).__name__)
