@@ -225,3 +225,33 @@ def test_the_navigation_fits_a_phone(page: Any, site: Site) -> None:
     heights = [each.bounding_box()["height"] for each in page.locator("#rows .why").all()]
     assert heights
     assert max(heights) < 24  # one line
+
+
+def test_the_pages_of_a_choice_and_of_an_import_have_no_obstacle_and_fit_a_phone(page: Any, site: Site) -> None:
+    def check() -> None:
+        assert findings(page) == []
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert findings(page) == []
+        page.set_viewport_size({"width": 1200, "height": 800})
+
+    def choose(*names: str) -> None:
+        page.goto(site.url)
+        for name in names:
+            page.locator(f'.choose input[value^="{site.ids[name]}:"]').check()
+
+    choose("food", "report")
+    check()
+    for what in ("Tag…", "Move…", "Merge…"):
+        choose("food", "report")
+        page.get_by_role("button", name=what).click()
+        check()
+    choose("food")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    check()
+    files = {"name": "notes.md", "mimeType": "text/markdown", "buffer": b"# A\n\nOne.\n"}
+    page.goto(f"{site.url}/console/transfer")
+    page.locator("[type=file]").set_input_files(files)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("link", name="This import").click()
+    check()
