@@ -198,3 +198,15 @@ def test_a_day_that_can_not_be_is_refused_and_what_was_typed_stays(browser: Brow
     assert answer.status_code == 400
     assert "Typed for an hour." in answer.text
     assert 'name="pinned"' in answer.text
+
+
+def test_every_result_of_a_search_is_met_by_following_it(browser: Browser) -> None:
+    for number in range(50):
+        browser.save(f"The lighthouse keeper of island {number:02} paints the door green.")
+    browser.save("Ana likes tea.")
+    page = browser.get("/?q=lighthouse+keeper+paints+the+door+green").text
+    seen = re.findall(r"island (\d\d)", page)
+    while found := re.search(r'<li class="more"[^>]*><a href="([^"]+)"', page):
+        page = browser.get(found[1].replace("&amp;", "&")).text
+        seen += re.findall(r"island (\d\d)", page)
+    assert len(set(seen)) == 50

@@ -134,7 +134,7 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
         "rows": less_sure if offset else sure,
         "less_sure": [] if offset else less_sure,
         "more": more,
-        "status": _counted(len(sure), len(less_sure), "or more" if goes_on else ""),
+        "status": f"Results from {offset + 1} on" if offset else _counted(len(sure), len(less_sure), goes_on),
         "outcome": outcome,
         "degraded": outcome["message"] if outcome["kind"] == "degraded" else "",
         "words": words(query),
@@ -142,10 +142,12 @@ def _hits(request: PageRequest, query: str) -> JsonObject:
     }
 
 
-def _counted(sure: int, less_sure: int, or_more: str) -> str:
-    """How many were found, in words."""
-    found = f"{sure} {'memory' if sure == 1 else 'memories'} found" if sure else "Nothing found that is likely"
-    return f"{found}, {less_sure} {or_more} less likely".replace("  ", " ") if less_sure else found
+def _counted(sure: int, less_sure: int, goes_on: bool) -> str:
+    """How many were found, in words; it `goes_on` where a further page has more."""
+    or_more = " or more" if goes_on else ""
+    many = f"{sure}{'' if less_sure else or_more} {'memory' if sure == 1 else 'memories'} found"
+    found = many if sure else "Nothing found that is likely"
+    return f"{found}, {less_sure}{or_more} less likely" if less_sure else found
 
 
 def _is_of_day(request: PageRequest, memory: Mapping[str, Any]) -> bool:
