@@ -28,14 +28,16 @@ sys.meta_path.insert(0, Interrupting())
 
 
 @pytest.fixture(autouse=True)
-def heeds_the_end_of_its_terminal() -> Iterator[None]:
-    """Commands that these tests start, also where the tests were started by `nohup`, which has them ignore it."""
-    if not hasattr(signal, "SIGHUP"):
-        yield
-        return
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def heeds_its_signals() -> Iterator[None]:
+    """Commands that these tests start, also where the tests were started by `nohup` or behind `&` in a script: they
+    would ignore the signals that the tests ignore."""
+    names = [name for name in ("SIGHUP", "SIGINT") if hasattr(signal, name)]
+    before = {name: signal.getsignal(getattr(signal, name)) for name in names}
+    for name in names:
+        signal.signal(getattr(signal, name), signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGHUP, before)
+    for name in names:
+        signal.signal(getattr(signal, name), before[name])
 
 
 def _environment(folder: Path) -> dict[str, str]:

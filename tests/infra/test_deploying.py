@@ -178,7 +178,7 @@ def test_what_a_restored_table_lacks_is_said_with_the_command_that_mends_it(
 
 def test_images_of_the_emulators_are_pinned() -> None:
     images = re.findall(r"image: (\S+)", (ROOT / "localstack" / "compose.yaml").read_text())
-    assert len(images) == 3
+    assert len(images) == 4
     assert all(re.search(r":\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$", image) for image in images), images
 
 
