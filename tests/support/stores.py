@@ -1,4 +1,5 @@
-"""The store that a test's door stands over: SQLite, or with STEELTRAP_TEST_STORE=aws DynamoDB Local and OpenSearch.
+"""The store that a test's door stands over: SQLite, or with STEELTRAP_TEST_STORE=aws DynamoDB Local and OpenSearch,
+or with STEELTRAP_TEST_STORE=replica files over a log in a folder.
 
 The real parts are asked for one pair of tables and one index a worker; every store that is opened over them has
 users of its own. The index is told of each write at once, and its answers are never older than a write.
@@ -19,9 +20,11 @@ from contracts import dynamodb_stores
 from steeltrap.model import Query, UserRef
 from steeltrap.ports import Clock, Deadline, Embedder, Index, Indexed, IndexedSurroundings, MemoryStore, Probe
 from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.logs.folder import FolderLogs
+from steeltrap.stores.replica import ReplicaStore
 from steeltrap.stores.sqlite import SqliteStore
 
-Kind = Literal["sqlite", "aws"]
+Kind = Literal["sqlite", "replica", "aws"]
 
 FIRST_WRITES = timedelta(microseconds=-20)
 """Versions count up from the clock, which stands still: the first writes are the index's, the others are recent."""
@@ -31,8 +34,8 @@ _ONE_NODE = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval":
 def chosen() -> Kind:
     """The store that this run is about."""
     kind = os.environ.get("STEELTRAP_TEST_STORE", "sqlite")
-    if kind not in ("sqlite", "aws"):
-        raise ValueError(f"STEELTRAP_TEST_STORE is {kind!r}: it may be sqlite or aws.")
+    if kind not in ("sqlite", "replica", "aws"):
+        raise ValueError(f"STEELTRAP_TEST_STORE is {kind!r}: it may be sqlite, replica or aws.")
     return kind  # type: ignore[return-value]
 
 
@@ -47,6 +50,9 @@ def opening(kind: Kind) -> Iterator[Opening]:
     """Stores of a kind, as long as the block lasts."""
     if kind == "sqlite":
         yield SqliteStore
+        return
+    if kind == "replica":
+        yield lambda folder, embedder, clock: ReplicaStore(folder, FolderLogs(folder / "logs"), embedder, clock)
         return
     with parts() as found:
         yield lambda folder, embedder, clock: found.open(embedder, clock)

@@ -1,0 +1,58 @@
+"""Writers of one user on several machines die, sleep and are answered wrongly: nothing acknowledged is lost."""
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from contracts.entries import EMBEDDER, save
+from faults.replica_history import check, run_writers
+from spaces import space_of
+from steeltrap.model import UserRef
+from steeltrap.runtime.clock import SystemClock
+from steeltrap.stores.logs.folder import FolderLog, FolderLogs
+from steeltrap.stores.replica import ReplicaStore
+
+
+@pytest.mark.skipif("STEELTRAP_TEST_HISTORY" not in os.environ, reason="asked for by STEELTRAP_TEST_HISTORY=1")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_acknowledged_is_lost_and_nothing_forgotten_is_left(tmp_path: Path, seed: int) -> None:
+    deaths = run_writers(tmp_path, writers=4, operations=60, seed=seed, deadly=0.01, sleep=0.3)
+    assert deaths
+    history = check(tmp_path, FolderLogs(tmp_path / "log"))
+    assert len(history.acknowledged) > 100
+    assert history.forgotten
+
+
+class _Removing(FolderLogs):
+    """Logs that remove entries in place of overwriting them, so that a number can be taken twice."""
+
+    def of(self, user: UserRef) -> FolderLog:
+        return _RemovingLog(self._folder, user)
+
+
+class _RemovingLog(FolderLog):
+    def overwrite(self, stubs: Mapping[int, bytes]) -> None:
+        for n in stubs:
+            self._entry(n).unlink()
+
+
+@pytest.mark.parametrize(("kind", "is_lost"), [(FolderLogs, False), (_Removing, True)])
+def test_a_log_that_gives_a_number_twice_loses_what_it_acknowledged(
+    tmp_path: Path, kind: type[FolderLogs], is_lost: bool
+) -> None:
+    logs = kind(tmp_path / "log")
+    with (
+        closing(ReplicaStore(tmp_path / "one", logs, EMBEDDER, SystemClock())) as one,
+        closing(ReplicaStore(tmp_path / "asleep", logs, EMBEDDER, SystemClock())) as asleep,
+        closing(ReplicaStore(tmp_path / "fresh", logs, EMBEDDER, SystemClock())) as fresh,
+    ):
+        first = save(space_of(one, "ana"), "the heron waits")
+        assert [memory.id for memory in space_of(asleep, "ana").walk()] == [first.id]
+        second = save(space_of(one, "ana"), "the reed grows")
+        space_of(one, "ana").purge([second.id])
+        third = save(space_of(asleep, "ana"), "the pond freezes")
+        memories = {memory.id for memory in space_of(fresh, "ana").walk()}
+        assert (third.id not in memories) is is_lost
