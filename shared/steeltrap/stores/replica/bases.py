@@ -20,7 +20,7 @@ from ...ports import Log
 from ..sqlite.connection import select, translated
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
-from .entries import Damaged, LogEntry, fingerprint, newer, unpack
+from .entries import LogEntry, damaged, fingerprint, newer, unpack
 from .position import TABLE, Position, read_position, write_position
 
 
@@ -72,13 +72,13 @@ def clear_bases(log: Log) -> None:
 
 
 def read_newest(log: Log, user: UserRef) -> tuple[LogEntry, int] | None:
-    """The newest base of a log and its size as it is stored; None where there is none. Raises Damaged, Unavailable."""
+    """The newest base of a log and its size as it is stored; None where there is none. Raises Unavailable."""
     while names := log.bases():
         data = log.read_base(names[-1])
         if data is not None:  # else a newer one came in between
             base = unpack(data, user, names[-1].n)
             if base.kind != "base":
-                raise Damaged(f"base {base.n} is none")
+                raise damaged(f"base {base.n} is none")
             return replace(base, forgot=max(base.forgot, names[-1].forgot)), len(data)
     return None
 
@@ -88,10 +88,10 @@ def unpacked(base: LogEntry, size: int, folder: Path, log_id: bytes) -> Iterator
     """The file of a base beside the replicas', checked, while the block lasts; it may be moved to its place.
 
     A base comes from another machine, so nothing of it runs before it is known to have the product's tables alone, the
-    user's name, and the position that its name says. Raises Damaged, Unavailable.
+    user's name, and the position that its name says. Raises Unavailable.
     """
     if base.after != log_id:
-        raise Damaged(f"base {base.n} belongs to another log")
+        raise damaged(f"base {base.n} belongs to another log")
     descriptor, name = tempfile.mkstemp(prefix=".base-", dir=folder)
     path = Path(name)
     try:
@@ -138,29 +138,29 @@ def _check(path: Path, base: LogEntry) -> None:
                 ("ok",)
             ]
             if not is_ours:
-                raise Damaged(f"base {base.n} isn't a file of this product")
+                raise damaged(f"base {base.n} isn't a file of this product")
             if fingerprint(connection) != base.schema:
                 raise newer()
             position, meta = read_position(connection, b""), dict(select(connection, "SELECT key, value FROM meta"))
         except apsw.Error:
-            raise Damaged(f"base {base.n} can't be read") from None
+            raise damaged(f"base {base.n} can't be read") from None
     if (position.log, position.n, position.nonce) != (base.after, base.n, base.nonce):
-        raise Damaged(f"base {base.n} is at another place than it says")
+        raise damaged(f"base {base.n} is at another place than it says")
     if meta and owner(meta) != base.user:
-        raise Damaged(f"base {base.n} is of another user")
+        raise damaged(f"base {base.n} is of another user")
 
 
 _BLOCK: Final = 256
 
 
 def stub_entries(log: Log, user: UserRef, first: int, last: int) -> None:
-    """Leave stubs of the entries `first` to `last`; a stub stays as it is. Raises Damaged, Unavailable."""
+    """Leave stubs of the entries `first` to `last`; a stub stays as it is. Raises Unavailable."""
     for start in range(first, last + 1, _BLOCK):
         numbers = range(start, min(start + _BLOCK, last + 1))
         stubs = {}
         for n, data in zip(numbers, log.read(numbers), strict=True):
             if data is None:
-                raise Damaged(f"entry {n} is missing")
+                raise damaged(f"entry {n} is missing")
             entry = unpack(data, user, n)
             if entry.kind != "stub":
                 stubs[n] = entry.stub().pack()

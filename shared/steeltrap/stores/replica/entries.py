@@ -39,15 +39,13 @@ _LARGEST: Final = 4 * 1024**3
 """The most bytes of a body: no user's file has as many, and a damaged one could ask for all memory."""
 
 
-class Damaged(Unavailable):
-    """An entry or a base isn't what its writer wrote."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"The log of these memories is damaged: {what}. Restore the bucket or the folder from a copy.",
-            retryable=False,
-            part="store",
-        )
+def damaged(what: str) -> Unavailable:
+    """The error for an entry or a base that isn't what its writer wrote."""
+    return Unavailable(
+        f"The log of these memories is damaged: {what}. Restore the bucket or the folder from a copy.",
+        retryable=False,
+        part="store",
+    )
 
 
 class Lost(Exception):
@@ -101,18 +99,18 @@ class LogEntry:
 
 
 def unpack(data: bytes, user: UserRef, n: int) -> LogEntry:
-    """The entry `n` of a user's log. Raises Damaged, Unavailable for the format of a newer steeltrap."""
+    """The entry `n` of a user's log. Raises Unavailable for the format of a newer steeltrap."""
     start = _HEAD.size + _CHECKSUM
     if len(data) < start or data[:2] != _MAGIC:
-        raise Damaged(f"entry {n} is cut off, or not an entry")
+        raise damaged(f"entry {n} is cut off, or not an entry")
     _, form, letter, digest, number, nonce, after, schema, base, forgot, removed, written = _HEAD.unpack_from(data)
     if form > _FORMAT:
         raise newer()
     head, body = data[: _HEAD.size], data[start:]
     if data[_HEAD.size : start] != _checksum(head, body) or letter not in _KINDS:
-        raise Damaged(f"entry {n} has changed since it was written")
+        raise damaged(f"entry {n} has changed since it was written")
     if digest != _digest(user) or number != n:
-        raise Damaged(f"in the place of entry {n} is another one")
+        raise damaged(f"in the place of entry {n} is another one")
     return LogEntry(
         _KINDS[letter],
         user,
@@ -133,9 +131,9 @@ def _decompress(body: bytes, n: int) -> bytes:
     try:
         content = reading.decompress(body, _LARGEST)
     except zstd.ZstdError:
-        raise Damaged(f"entry {n} can't be decompressed") from None
+        raise damaged(f"entry {n} can't be decompressed") from None
     if not reading.eof:
-        raise Damaged(f"entry {n} is cut off, or larger than any")
+        raise damaged(f"entry {n} is cut off, or larger than any")
     return content
 
 

@@ -27,7 +27,7 @@ from ..sqlite.opening import identity
 from ..sqlite.schema import TABLES
 from ..sqlite.scrubbing import Reserve, scrub
 from .bases import clear_bases, make_base, read_newest, started, stub_entries, take_rows, unpacked
-from .entries import Damaged, LogEntry, Lost, fingerprint, new_nonce, newer, number_of, settle, unpack
+from .entries import LogEntry, Lost, damaged, fingerprint, new_nonce, newer, number_of, settle, unpack
 from .position import Position, open_replica, read_position, write_position
 
 _MOST_ENTRIES: Final = 256
@@ -119,7 +119,7 @@ class ReplicaFile(UserFile):
                 break
             except _Diverged as error:
                 if is_last_try:
-                    raise Damaged(str(error)) from error
+                    raise damaged(str(error)) from error
                 _log.warning("a replica was thrown away and is made again: %s", error)
                 self._remove()
                 entries = []
@@ -174,7 +174,7 @@ class ReplicaFile(UserFile):
         newest = read_newest(self._log, self.header.user)
         if newest is None:
             if self._read_known().n:
-                raise Damaged("entries were removed, and there is no base")
+                raise damaged("entries were removed, and there is no base")
             return
         base, size = newest
         self._make_room(len(base.body))
