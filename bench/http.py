@@ -1,4 +1,4 @@
-"""What a client of the server sees, beside `invoke` in the same moments of the same run.
+"""The server as its client sees it, beside `invoke` in the same moments of the same run.
 
 `steeltrap serve` and `steeltrap mcp` run in processes of their own, over copies of the folder that `invoke` reads here.
 Latency is one client's: each text goes through every way in turn. It contains the client's own work (http.client,

@@ -18,7 +18,7 @@ _LENGTH: Final = b"content-length: "
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What each client does: POST the bodies in turn, the next as soon as the last is answered.
+    """Each client's part: POST the bodies in turn, the next as soon as the last is answered.
 
     It lasts for `seconds` and one answer.
     """

@@ -45,7 +45,7 @@ REWORDINGS: Final[Mapping[str, Callable[[str, random.Random], str]]] = {
     "in lower case": lambda text, chance: text.lower(),
     "in capitals": lambda text, chance: text.upper(),
 }
-"""What is done to a text, by its name. A typo swaps two letters of a word of four or more."""
+"""The rewordings of a text, by name. A typo swaps two letters of a word of four or more."""
 
 
 def reworded(text: str, how: str) -> str:

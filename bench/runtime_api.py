@@ -28,7 +28,7 @@ _REGION: Final = "us-east-1"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a function answered, what it wrote, and the seconds until then: by the clock, and of a processor."""
+    """A function's answer, its log, and the seconds until then: by the clock, and of a processor."""
 
     answer: Any
     written: str

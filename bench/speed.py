@@ -159,7 +159,7 @@ def _baseline(
 
 
 def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -> dict[str, Any]:
-    """What a client of `steeltrap serve` sees of the first user's searches, beside the same searches here."""
+    """The first user's searches as a client of `steeltrap serve` sees them, beside the same searches here."""
     with http_server(folder, caller) as server, http_client(server.port) as client:
 
         def ask(_: Caller, question: str) -> None:
@@ -171,7 +171,7 @@ def _over_http(door: Door, folder: Path, caller: Caller, questions: list[str]) -
 
 
 def _retrieval(recalls: Pair) -> dict[str, Any]:
-    """What weighing by retrievability adds to a search of the same moment."""
+    """The time that weighing by retrievability adds to a search of the same moment."""
     p50 = milliseconds(recalls.peers, 0.5)
     return {"retrieve_p50_ms": p50, "retrieve_ratio": round(p50 / milliseconds(recalls.ours, 0.5), 3)}
 
@@ -246,7 +246,7 @@ def _bytes(door: Door, callers: list[Caller], texts: list[str]) -> dict[str, Any
 
 
 def _resident_mb() -> float | None:
-    """What this process holds in memory now; None where the system doesn't tell."""
+    """The memory of this process now; None where the system doesn't tell."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[1])

@@ -1,5 +1,5 @@
-"""What a warm function adds to a call: its event read, its caller found, its answer put into the event's form, its log
-and its metrics written.
+"""Time that a warm function adds to a call: to read its event, find its caller, form its answer, and write its log
+and its metrics.
 
 Counted in processor time of the thread that answers: what else the machine does has no say.
 """

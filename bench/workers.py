@@ -1,4 +1,4 @@
-"""What more processes of `steeltrap serve` bring: searches per second, driven by wrk, and the server's processor time.
+"""The gain by more processes of `steeltrap serve`: searches per second, driven by wrk, and the server's processor time.
 
 One worker and several are measured in turn, over the same memories, so that both meet the same load of the machine.
 The ratio is the median of the rounds'. wrk takes its share of the same processors.
@@ -96,7 +96,7 @@ def _wrk(script: Path, port: int, clients: int, seconds: float) -> tuple[int, fl
 
 
 def _processor_seconds(pid: int) -> float:
-    """What a process and its children have used so far."""
+    """The seconds that a process and its children have used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

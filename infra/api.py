@@ -18,7 +18,7 @@ from .plan import FunctionPlan, construct_id
 from .stage import Stage
 
 _OPEN_CALLS_PER_SECOND: Final = 20
-"""What those may ask who have no token yet: a document that never changes."""
+"""The limit for callers without a token, who read a document that never changes."""
 
 
 class Api(Construct):

@@ -1,4 +1,4 @@
-"""What functions run on: installed for their processor without Docker, pruned, compiled, kept by the lock's hash."""
+"""Packages of functions: installed for their processor without Docker, pruned, compiled, kept by the lock's hash."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class MissingPython(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What one kind of function needs: a dependency group of pyproject.toml, for one version of Python.
+    """The packages of one kind of function: a dependency group of pyproject.toml, for one version of Python.
 
     With `embedder`, the local embedder too.
     """
@@ -56,12 +56,12 @@ class Bundle:
     python: str
 
     def target(self) -> list[str]:
-        """What tells pip which processor and which Python to install for."""
+        """The options that tell pip which processor and which Python to install for."""
         kind = ["--python-version", self.python, "--implementation", "cp", "--only-binary=:all:"]
         return [*kind, *(f"--platform={platform}" for platform in _PLATFORMS)]
 
     def interpreter(self) -> str:
-        """What compiles the packages. Raises MissingPython."""
+        """The Python that compiles the packages. Raises MissingPython."""
         return find_python(self.python)
 
     @property

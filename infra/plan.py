@@ -30,7 +30,7 @@ class FunctionPlan:
 
     @property
     def method(self) -> str:
-        """What its routes take. MCP answers other methods itself, by which clients learn that nothing is pushed."""
+        """The method of its routes. MCP answers other methods itself, by which clients learn that nothing is pushed."""
         return "ANY" if self.bundle == "mcp" else "POST"
 
 

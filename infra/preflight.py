@@ -26,7 +26,7 @@ Client = Callable[[str], Any]
 
 
 def problems(stage: Stage, client: Client) -> Iterator[str]:
-    """What stands in the way, a sentence each. Without credentials or a region nothing else is asked."""
+    """The obstacles to a deployment, a sentence each. Without credentials or a region nothing else is asked."""
     try:
         client("sts").get_caller_identity()
     except NoRegionError:
@@ -116,7 +116,7 @@ def _tables(stage: Stage, client: Client) -> Iterator[str]:
 
 
 def misfits(words: Mapping[str, Any], found: Mapping[str, Any], expires: str, adopt: Adopted) -> Iterator[str]:
-    """What an adopted table lacks, and the command that adds it: a restore includes neither stream nor time to live."""
+    """Faults of an adopted table, and the command that mends each: a restore has no stream and no time to live."""
     name = words["TableName"]
     if _form(found) != _form(words):
         yield f"{name} has other keys or indexes than memories need: adopt a table that steeltrap made, or its restore."

@@ -1,4 +1,4 @@
-"""What one deployment chooses: its callers, its search index, its sizes."""
+"""The choices of one deployment: its callers, its search index, its sizes."""
 
 import tomllib
 from pathlib import Path

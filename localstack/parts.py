@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 STATE = HERE.parent / ".localstack"
-"""What is downloaded and what runs: installed parts, logs and process ids."""
+"""Downloads, and the state of running parts: installed parts, logs and process ids."""
 KNN = "org.opensearch.plugin:opensearch-knn:2.19.1.0:zip"
 JAVA_VERSION = 17
 NOWHERE = "http://127.0.0.1:9"
@@ -113,7 +113,7 @@ def _opensearch(home: Path) -> list[str]:
 
 
 def _install_node(home: Path, folder: Path) -> None:
-    """What a folder's lock file names."""
+    """Installs the packages that a folder's lock file names."""
     for file in ("package.json", "package-lock.json"):
         shutil.copy(folder / file, home)
     _run(["npm", "ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"], home)

@@ -16,7 +16,7 @@ def _full(target: Target) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What is done, `run`, after what isn't measured, `prepare`. `options` are the server's.
+    """An attack: `prepare`, which isn't measured, then `run`. `options` are the server's.
 
     `prepare` usually gives the user 1,000 memories, of all kinds. An attack that is `whole` must be answered 200, all
     of it.

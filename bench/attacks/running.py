@@ -160,7 +160,7 @@ def _others(port: int) -> float | None:
 
 
 def _probed(probes: "subprocess.Popen[str]") -> dict[str, Any]:
-    """What was probed since the last time."""
+    """The probes since the last time."""
     assert probes.stdin is not None
     assert probes.stdout is not None
     probes.stdin.write("\n")

@@ -23,7 +23,7 @@ _ANSWERS: Final = (
     "preference_being_tested",
 )
 _MARK: Final = re.compile(r"\s*->->\s*[\d,\s]*$")
-"""What the data's makers left behind a user's message: the number of its plan."""
+"""Left by the data's makers after a user's message: the number of its plan."""
 
 
 def chats(folder: Path) -> list[Path]:

@@ -23,7 +23,7 @@ class Bar:
 
 
 def legend(names: Sequence[str]) -> str:
-    """What the colours of the bars or lines mean."""
+    """The meaning of the colours of bars or lines."""
     keys = (f'<span><i class="c{n}"></i>{escape(name)}</span>' for n, name in enumerate(names))
     return f'<p class="legend">{"".join(keys)}</p>'
 

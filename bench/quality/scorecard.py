@@ -17,7 +17,7 @@ Kept = Sequence[Mapping[str, Any]]
 
 
 def kept(asked: Asked) -> list[dict[str, Any]]:
-    """What a later run is compared with."""
+    """The figures that a later run is compared with."""
     return [{"question": one.answered.question.text, "scores": scores(one.answered)} for one in asked.answers]
 
 

@@ -1,4 +1,4 @@
-"""What the answer to a question is worth, and means of it with intervals. Pure."""
+"""Scores of the answer to a question, and their means with intervals. Pure."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ WITHIN_SHARES: Final = ("evidence", "answer_words")
 WITHIN: Final = tuple(
     f"{share}_{budget}{way}" for budget in BUDGETS for share in WITHIN_SHARES for way in ("", "_whole")
 )
-"""What an answer of so many tokens has of the evidence, and of the words of a good answer that the evidence says; with
-`_whole` where whole memories are taken in their order until one doesn't fit."""
+"""The share of the evidence in an answer of so many tokens, and of the words of a good answer that the evidence says;
+with `_whole` where whole memories are taken in their order until one doesn't fit."""
 IN_PERCENT: Final = (*SHARES, *MODES, *WITHIN)
 CURVE: Final = 20
 
@@ -51,7 +51,7 @@ Texts = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came back for a question: ids of memories, best first. `found` are the best ten, `returned` what a search
+    """The results of a question: ids of memories, best first. `found` are the best ten, `returned` what a search
     for the relevant ones alone answers.
 
     `confident` are those of `found` with a confidence of 0.8 or more.
@@ -119,7 +119,7 @@ def _returned(relevant: Set[str], returned: Sequence[str], mode: str = "") -> Sc
 
 
 def _within(answered: Answered) -> Scores:
-    """What answers of some tokens have of the evidence, packed and whole."""
+    """The share of the evidence in answers of some tokens, packed and whole."""
     question = answered.question
     said = set(tokens(" ".join(answered.evidence.values())))
     wanted = (set(tokens(question.answer)) & said) - set(tokens(question.text))

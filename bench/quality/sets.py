@@ -1,4 +1,4 @@
-"""What every format becomes: spaces of memories, and questions with the memories that answer them."""
+"""The form that every format is read into: spaces of memories, and questions with the memories that answer them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What the server's log says of a request, as JSON: how it went, never what was said or by whom."""
+"""The server's log of a request, as JSON: how it went, never its texts or its user."""
 
 import json
 from collections.abc import Callable, Iterator

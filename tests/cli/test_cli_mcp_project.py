@@ -16,7 +16,7 @@ SECRET = "s3cret-t0ken-of-ana"
 
 @pytest.fixture(autouse=True)
 def environment(tmp_path, monkeypatch):
-    """What a client starts the command with: a home folder and a data folder of its own, and nothing of this machine's
+    """A client's environment for the command: a home folder and a data folder of its own, and nothing of this machine's
     git or clients."""
     home = tmp_path / "home"
     home.mkdir()
@@ -37,7 +37,7 @@ def repository(folder, remote):
 
 
 def told(folder, *calls, options=(), environment=None):
-    """What each call answers to a client in the folder, and the names of the arguments that `remember` offers."""
+    """The answer of each call to a client in the folder, and the names of the arguments that `remember` offers."""
     started = StdioServerParameters(
         command=sys.executable,
         args=["-c", MAIN, "mcp", *options],

@@ -65,7 +65,7 @@ def peak_of_reading(path):
 
 @pytest.mark.slow
 def test_reading_takes_no_more_memory_for_more_items(tmp_path):
-    """What is held is one item and the window that it was read from, however many there are."""
+    """An import holds one item and the window that it was read from, however many there are."""
     peaks = []
     for count in (300, 3000):
         folder = tmp_path / str(count)

@@ -1,4 +1,4 @@
-"""What someone gets who installs the package and nothing else."""
+"""The package alone, installed with nothing else, works."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What others check an MCP server with, on the Node that `make conformance` installs here."""
+"""Other projects' checks of an MCP server, on the Node that `make conformance` installs here."""
 
 import os
 

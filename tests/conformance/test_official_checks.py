@@ -26,7 +26,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def node(*command: str) -> str:
-    """What a command of Node prints; it must succeed."""
+    """The output of a command of Node; it must succeed."""
     command = (str(BIN / "node"), str(BIN / command[0]), *command[1:])
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]

@@ -1,4 +1,4 @@
-"""What both stores are filled with: a small text made here, or real conversations by `--locomo FILE`."""
+"""The contents of both stores: a small text made here, or real conversations by `--locomo FILE`."""
 
 from pathlib import Path
 

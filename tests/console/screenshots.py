@@ -27,7 +27,7 @@ START = datetime(2026, 10, 28, 8, 23, tzinfo=UTC)
 
 
 class Picture(NamedTuple):
-    """What is pictured: a page, or a search that is typed, in a theme and a size."""
+    """The subject of a picture: a page, or a search that is typed, in a theme and a size."""
 
     name: str
     path: str = "/"

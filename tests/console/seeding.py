@@ -1,4 +1,4 @@
-"""What the pages are tested and pictured with: a person's memories over a few weeks, and many of them."""
+"""The data of tests and pictures of the pages: a person's memories over a few weeks, and many of them."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a person does in the console, by mouse and by keyboard alone, and what goes wrong meanwhile."""
+"""A person's actions in the console, by mouse and by keyboard alone, and failures meanwhile."""
 
 import re
 from typing import Any

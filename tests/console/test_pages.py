@@ -62,7 +62,7 @@ def opened(page: Any, site: Site, path: str) -> None:
 
 
 def findings(page: Any) -> list[str]:
-    """What axe finds that is serious, with the page's own policy in force."""
+    """axe's serious findings, with the page's own policy in force."""
     page.evaluate(AXE)
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [

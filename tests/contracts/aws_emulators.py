@@ -17,7 +17,7 @@ _ACCOUNT = {"region_name": "us-east-1", "aws_access_key_id": "test", "aws_secret
 
 @pytest.fixture(scope="module", params=EMULATORS)
 def options(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """What a client of an AWS service is made of here."""
+    """The options of a client of an AWS service here."""
     if request.param != "moto":
         url = localstack_url() if request.param == "localstack" else aws_url()
         yield {**_ACCOUNT, "endpoint_url": url}

@@ -1,4 +1,4 @@
-"""What counters of calls and amounts promise. A test file earns it by a fixture `counters` and a star import."""
+"""The contract of counters of calls and amounts. A test file earns it by a fixture `counters` and a star import."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What every embedder promises. A test file earns it by a fixture `embedder` and a star import of this."""
+"""The contract of every embedder. A test file earns it by a fixture `embedder` and a star import of this."""
 
 import math
 import statistics

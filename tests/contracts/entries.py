@@ -1,4 +1,4 @@
-"""What a store is given and asked in tests: entries as the engine makes them, changes, queries."""
+"""Inputs of a store in tests: entries as the engine makes them, changes, queries."""
 
 import struct
 from collections.abc import Sequence

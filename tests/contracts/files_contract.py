@@ -1,4 +1,4 @@
-"""What every place for users' files promises. An adapter earns it by a fixture `files` that makes a FileStore."""
+"""The contract of every place for users' files. An adapter earns it by a fixture `files` that makes a FileStore."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every index keeps. A module earns it by importing all of this and giving two fixtures.
+"""The contract of every index. A module earns it by importing all of this and giving two fixtures.
 
 `index` is an empty `Index` for vectors of `EMBEDDER.dimension`, `settle` makes what was written findable.
 """

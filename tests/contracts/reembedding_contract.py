@@ -1,4 +1,4 @@
-"""What every store promises while the vectors of another embedder are made. Earned as `store_contract` is."""
+"""The contract of every store while the vectors of another embedder are made. Earned as `store_contract` is."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What every store promises. A test file earns it by a fixture `store` and a star import of this.
+"""The contract of every store. A test file earns it by a fixture `store` and a star import of this.
 
 `store(clock, embedder)` opens a store; called again, it opens the same data anew.
 """

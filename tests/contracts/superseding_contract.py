@@ -1,4 +1,4 @@
-"""What every store promises of superseded memories; a part of `store_contract.py`."""
+"""The contract of every store for superseded memories; a part of `store_contract.py`."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -211,7 +211,7 @@ def embedder(request: pytest.FixtureRequest) -> Embedder:
 
 
 def in_a_fresh_process(script: str) -> bytes:
-    """What a script writes to stdout. It must not write a word to stderr, and warnings are errors."""
+    """The output of a script on stdout. It must not write a word to stderr, and warnings are errors."""
     # Python warns of a fork beside other threads, and OpenBLAS would bring some.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -82,7 +82,7 @@ def recording(client: OpenSearch, indices: Indices) -> tuple[Recording, OpenSear
 
 
 def _queries(body: Any) -> Iterator[dict[str, Any]]:
-    """What chooses documents in a body: its query, every filter of a k-NN clause, every aggregation's filter."""
+    """The parts of a body that choose documents: its query, each filter of a k-NN clause, each aggregation's filter."""
     if "query" in body:
         yield body["query"]
     yield from _filters({key: value for key, value in body.items() if key != "rescore"})

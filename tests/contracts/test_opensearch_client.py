@@ -1,4 +1,4 @@
-"""What stands on top of opensearch-py: deadlines, our errors, no log; and requests signed as AWS wants them."""
+"""Added to opensearch-py: deadlines, our errors, no log; and requests signed as AWS wants them."""
 
 import hmac
 import json

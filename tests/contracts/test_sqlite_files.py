@@ -1,4 +1,4 @@
-"""What only the SQLite store promises: its files, its errors, its limits."""
+"""Promises of the SQLite store alone: its files, its errors, its limits."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What a file of memories holds while the vectors of another embedder are made beside those in use."""
+"""A file of memories while the vectors of another embedder are made beside those in use."""
 
 import subprocess
 import sys

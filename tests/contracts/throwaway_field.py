@@ -1,4 +1,4 @@
-"""What holds of a field that was just made filterable: `test_throwaway_field.py` runs this over a copy that has one."""
+"""Outcomes for a field that was just made filterable: `test_throwaway_field.py` runs this over a copy that has one."""
 
 import contextlib
 import os
@@ -69,7 +69,7 @@ STORES = {"sqlite": sqlite, "dynamodb-latest": latest, "dynamodb-indexed": index
 
 
 def with_mood(space: Space, mood: str) -> set[str]:
-    """What a mood finds: in each leg and in a list alike."""
+    """The memories that a mood finds: in each leg and in a list alike."""
     by_words, by_meaning = (search(space, **leg, mood=mood) for leg in ({"text": "heron"}, {"near": embed("heron")[0]}))
     page = space.page(Filter(mood=mood), limit=10)  # type: ignore[call-arg]
     listed = {one.id for one in page.memories}

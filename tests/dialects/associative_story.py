@@ -1,4 +1,4 @@
-"""What the tests of the associative dialect share: a small space, and every operation over it at a level."""
+"""Shared by the tests of the associative dialect: a small space, and every operation over it at a level."""
 
 import re
 from collections.abc import Callable

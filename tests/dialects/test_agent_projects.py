@@ -34,7 +34,7 @@ def at(door: Door) -> Callable[[str | None], Ask]:
 
 
 def lines(answer: str) -> list[str]:
-    """What stands between the marks, without ids and dates."""
+    """The lines between the marks, without ids and dates."""
     within = answer.split("<memories>\n")[1].split("\n</memories>", maxsplit=1)[0].split("\n")
     return [line[line.index("]") + 13 :].removeprefix(" ") for line in within]
 

@@ -50,7 +50,7 @@ class Speaks:
         return result.body
 
     def refused(self, tool: str, **arguments: Any) -> str:
-        """What follows the failure sentence of a call that fails."""
+        """The text after the failure sentence of a call that fails."""
         result = self.invoke(tool, **arguments)
         assert result.error is not None, result.body
         assert result.media == "text/plain"

@@ -1,4 +1,4 @@
-"""What fills `episodic`: messages that become episodes, and what fails on the way without losing any."""
+"""Messages become episodes, which fill `episodic`; failures on the way lose none."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -139,7 +139,7 @@ PLAIN = [
 
 
 def added_by_a_hook(door: Door, data: Path) -> list[str]:
-    """What Claude Code is given at a session's start and for a prompt."""
+    """The context that Claude Code is given at a session's start and for a prompt."""
     asked = {"session_id": "s1", "cwd": str(data), "transcript_path": str(data / "none.jsonl")}
     start = {"input": {**asked, "hook_event_name": "SessionStart", "source": "startup"}, "client": "claude-code"}
     prompt = {"input": {**asked, "hook_event_name": "UserPromptSubmit", "prompt": "Where does Ana live?"}}

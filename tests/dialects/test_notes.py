@@ -433,7 +433,7 @@ def test_an_empty_answer_says_why(ana: Callable[..., Any]) -> None:
 
 
 class NoStore:
-    """What a deployment without a configured memory has."""
+    """The store of a deployment without a configured memory."""
 
     def space(self, user: UserRef, deadline: Deadline) -> Any:
         raise Unavailable("No memory is configured: set STEELTRAP_DATA.", retryable=False, part="store")

@@ -1,4 +1,4 @@
-"""Who wrote a memory, who changed it and where it came from: as the callers were, whatever a file says."""
+"""A memory's writer, its last editor and its origin: as the callers were, whatever a file says."""
 
 import json
 from collections.abc import Callable

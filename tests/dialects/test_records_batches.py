@@ -23,7 +23,7 @@ def refused(ana: Tools) -> Tools:
 
 
 def contents(run: Tools) -> list[str]:
-    """What is stored, oldest first."""
+    """The stored contents, oldest first."""
     return [memory["content"] for memory in run("memory_list", limit=1000)["memories"]][::-1]
 
 

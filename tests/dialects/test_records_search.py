@@ -115,7 +115,7 @@ def test_what_is_out_of_range_is_refused(ana: Tools, given: dict[str, Any], says
 
 @pytest.fixture
 def pond(run: Tools) -> None:
-    """What is near in meaning, what only shares a rare word, and what does neither."""
+    """One memory near in meaning, one that only shares a rare word, and one that does neither."""
     stored(run, "the otter swims in the river")
     stored(run, f"ticket KX4711 {FILLER} {FILLER}")
     stored(run, "bread needs flour")

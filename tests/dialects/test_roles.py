@@ -1,4 +1,4 @@
-"""Who did what to whom: of memories with the same words, the first is the one whose roles fit the question."""
+"""Roles decide between memories with the same words: the first is the one whose roles fit the question."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What each toolset does with secrets, and what it says of them."""
+"""Each toolset replaces secrets, and reports them."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -28,7 +28,7 @@ def saved(ask: Ask, content: str, *supersedes: str, **fields: Any) -> str:
 
 
 def seen(ask: Ask, **how: Any) -> set[str]:
-    """What a list shows, and a search that everything matches."""
+    """The contents of a list, and of a search that everything matches."""
     listed = {memory["id"] for memory in ask("core.list", **how).body["memories"]}
     found = {hit["id"] for hit in ask("core.search", query="Ana works", limit=100, **how).body["results"]}
     assert found == listed

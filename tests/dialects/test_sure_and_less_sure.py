@@ -1,4 +1,4 @@
-"""What agents are told: sure answers first, then what may be about the question; and never that nothing is known."""
+"""Answers to agents: sure answers first, then what may be about the question; and never that nothing is known."""
 
 from collections.abc import Callable
 from itertools import count

@@ -1,4 +1,4 @@
-"""What untrusted agents write is marked so, whatever they write it with, and can be listed, left out and deleted."""
+"""Texts of untrusted agents are marked so, whichever tool wrote them, and can be listed, left out and deleted."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a call takes of DynamoDB, counted: docs/cost.md says the same."""
+"""DynamoDB's units per call, counted: docs/cost.md says the same."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -70,7 +70,7 @@ def count() -> Iterator[Count]:
 
 
 def units(request: Any, answer: Any) -> float:
-    """What AWS takes. The emulator fetches from the table for every query of an index: AWS only for what it lacks."""
+    """The units that AWS counts. For a query of an index the emulator always reads the table, AWS only if it must."""
     consumed = answer.get("ConsumedCapacity", ())
     if "IndexName" not in request:
         return sum(each["CapacityUnits"] for each in (consumed if isinstance(consumed, list) else [consumed]))

@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens."""
+"""The documentation's examples run as it shows them."""
 
 import json
 import re

@@ -53,7 +53,7 @@ class Deployment:
     index: str
 
     def settings(self) -> dict[str, str]:
-        """What the command line needs, as the stack's output tells it."""
+        """The settings for the command line, as the stack's output tells it."""
         return dict(each.split("=", 1) for each in self.outputs["Settings"].split(" "))
 
     def post(
@@ -96,7 +96,7 @@ class Deployment:
 
 
 def eventually(check: Callable[[], T | None], seconds: float = 30.0) -> T:
-    """What `check` answers as soon as it answers something."""
+    """The first answer of `check` that isn't empty."""
     ends = time.monotonic() + seconds
     while not (found := check()):
         assert time.monotonic() < ends, f"nothing after {seconds:g} s"
@@ -120,7 +120,7 @@ def _read(body: bytes) -> Any:
 
 
 class _Here(Bundle):
-    """What functions need on the emulator, which runs them on this machine, by this Python."""
+    """The environment of functions on the emulator, which runs them on this machine, by this Python."""
 
     def target(self) -> list[str]:
         return []

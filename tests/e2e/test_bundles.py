@@ -1,4 +1,4 @@
-"""What is uploaded for functions: for their processor, small, and nothing that they don't use."""
+"""Bundles of functions: for their processor, small, and without anything that they don't use."""
 
 import zipfile
 from pathlib import Path

@@ -28,7 +28,7 @@ CHANGED = "The keeper is called Morag."
 
 @pytest.fixture(scope="module")
 def lost(stack: Deployment, issuer: Issuer) -> Mapping[str, str]:
-    """What was saved before the disaster, by what became of it: ids."""
+    """Ids of memories saved before the disaster, by their fate."""
     token = issuer.token("restored")
     ids = {
         what: stack.call("core.save", token, content=text)[1]["id"]

@@ -1,4 +1,4 @@
-"""What a client sees of the cloud on the real parts, each of which stands behind a proxy that can fail it.
+"""A client's view of the cloud on the real parts, each of which stands behind a proxy that can fail it.
 
 No test waits: the time of deadlines stands still but for the pauses between attempts, which are not slept. The
 index hears of a write when a test hands it the stream's records.
@@ -71,7 +71,7 @@ class Client:
         return self.door.invoke(tool, arguments, self.me)
 
     def ask(self, tool: str, **arguments: Any) -> Any:
-        """What a tool answers; an error is raised."""
+        """The answer of a tool; an error is raised."""
         return answer(self.door, tool, self.me, **arguments)
 
     def refused(self, tool: str, **arguments: Any) -> SteeltrapError:
@@ -84,7 +84,7 @@ class Client:
         return str(self.ask("core.save", content=content, **arguments)["id"])
 
     def found(self, query: str, **arguments: Any) -> dict[str, str]:
-        """What a search answers that says all is well."""
+        """The answer of a search that reports no failure."""
         body = self.ask("core.search", query=query, **arguments)
         assert body["outcome"]["kind"] != "degraded", body["outcome"]
         return {hit["id"]: hit["content"] for hit in body["results"]}

@@ -71,7 +71,7 @@ class Serving:
         self.ask(self.server.close_slow)
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """What the server's own thread answers: another one may see half of what that one is doing."""
+        """The answer of the server's own thread: another one may see half of what that one is doing."""
         answer: Future[Answer] = Future()
         self.server.servers[0].get_loop().call_soon_threadsafe(lambda: answer.set_result(question()))
         return answer.result(20)

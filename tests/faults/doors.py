@@ -27,7 +27,7 @@ def open_door(folder: Path, *, clock: Clock | None = None, embedder: Embedder | 
 
 
 def answer(door: Door, tool: str, caller: Caller = ANA, **arguments: Any) -> Any:
-    """What a tool answers; an error is raised."""
+    """The answer of a tool; an error is raised."""
     result = door.invoke(tool, arguments, caller)
     if result.error is not None:
         raise result.error
@@ -60,7 +60,7 @@ def running(program: str, *arguments: object) -> Iterator[subprocess.Popen[str]]
 
 
 def lines_of(program: str, *arguments: object) -> list[str]:
-    """What a program prints. It must end well."""
+    """The output of a program. It must end well."""
     with running(program, *arguments) as process:
         out, _ = process.communicate(timeout=60)
         assert process.returncode == 0

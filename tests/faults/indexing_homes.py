@@ -99,12 +99,12 @@ class Home:
         return self.following.take(records, timeout=SECONDS)
 
     def held(self) -> dict[str, bool]:
-        """Of each id, whether the index has more than a tombstone."""
+        """Whether the index has more than a tombstone of each id."""
         self.parts.upkeep.refresh()
         return {id: held.is_there for id, held in self.parts.upkeep.held(self.key).items()}
 
     def found_by_the_index(self, text: str) -> set[str]:
-        """What a search finds when nothing is recent."""
+        """The results of a search when nothing is recent."""
         self.parts.upkeep.refresh()
         self.clock.advance(minutes=6)
         return ids_of(search(self.space, text))

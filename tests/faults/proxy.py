@@ -33,7 +33,7 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """What DynamoDB or OpenSearch is asked for, such as `PutItem` or `_bulk`."""
+        """The operation that DynamoDB or OpenSearch is asked for, such as `PutItem` or `_bulk`."""
         target = self.headers.get("x-amz-target", "")
         return target.rpartition(".")[2] or self.path.partition("?")[0].rpartition("/")[2]
 

@@ -1,4 +1,4 @@
-"""What a client sees through every dialect when DynamoDB or the embedder fails, and when two agents meet."""
+"""A client's view through every dialect when DynamoDB or the embedder fails, and when two agents meet."""
 
 from collections.abc import Callable
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""What is gone for good leaves the index too, after 15 days, and no search calls the index lagging for that."""
+"""Purged memories leave the index too, after 15 days, and no search calls the index lagging for that."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def _sweep(home: Home) -> int:
 
 
 def _expire(home: Home, id: str) -> None:
-    """What DynamoDB does when a tombstone's time to live is over, and the indexer with the record of it."""
+    """DynamoDB's and the indexer's part when a tombstone's time to live is over."""
     key = {"u": {"S": home.key}, "k": {"S": f"m#{id}"}}
     client: Any = home.store.tables._client(SECONDS)
     item = client.get_item(TableName=home.store.tables.memory, Key=key)["Item"]

@@ -113,7 +113,7 @@ def test_what_somebody_has_to_set_right_is_told_at_once(client: Client) -> None:
 
 
 def _halved(asked: Asked, send: Send) -> Answered:
-    """Of a batch only the first half is done."""
+    """Does only the first half of a batch."""
     if not asked.operation.startswith("Batch"):
         return send(asked)
     [(table, batch)] = asked.json["RequestItems"].items()
@@ -130,7 +130,7 @@ def _halved(asked: Asked, send: Send) -> Answered:
 
 
 def _undone(asked: Asked, send: Send) -> Answered:
-    """Of a batch nothing is done."""
+    """Does nothing of a batch."""
     if not asked.operation.startswith("Batch"):
         return send(asked)
     batch = asked.json["RequestItems"]

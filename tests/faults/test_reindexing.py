@@ -80,7 +80,7 @@ def test_an_index_that_is_built_anew_has_what_is_written_meanwhile_and_is_search
     waited: list[float] = []
 
     def write_on(written: int) -> None:
-        """What an agent does while the index is built, and the indexer behind it."""
+        """The calls of an agent while the index is built, and of the indexer after it."""
         if len(saved) == 3:
             return
         home.clock.advance(seconds=1)

@@ -1,4 +1,4 @@
-"""What schemathesis would report, and is no difference between the server and its document.
+"""Exceptions to schemathesis's reports: no difference between the server and its document.
 
 schemathesis loads this in its own environment, so it can't import steeltrap.
 """

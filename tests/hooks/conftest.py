@@ -66,7 +66,7 @@ class Computer:
         return inherited | own | self.environment
 
     def hook(self, event: str, given: Any, *options: str) -> str:
-        """What a hook prints. It always ends well and says nothing else."""
+        """The output of a hook. It always ends well and says nothing else."""
         text = given if isinstance(given, str | bytes) else json.dumps(given)
         done = subprocess.run(
             self.command("hook", event, *options),
@@ -113,7 +113,7 @@ class Recording:
                 yield step["hook"], filled(step["input"])
 
     def play(self, computer: Computer, session: str, folder: Path) -> list[str]:
-        """What each hook of a session printed."""
+        """The output of each hook of a session."""
         return [computer.hook(event, given) for event, given in self.steps(computer, session, folder)]
 
 

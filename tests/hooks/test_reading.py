@@ -1,4 +1,4 @@
-"""What hooks read of a transcript: the same as an import of it, in as little memory whatever the file has."""
+"""Hooks read a transcript: the same as an import of it, in as little memory whatever the file has."""
 
 import io
 import json

@@ -14,7 +14,7 @@ ANSWER = "5544"
 
 
 def context(printed: str) -> str:
-    """What a client adds to its model's context, by the form that its documentation gives."""
+    """The text that a client adds to its model's context, by the form that its documentation gives."""
     if not printed:
         return ""
     value = json.loads(printed)

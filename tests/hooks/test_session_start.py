@@ -27,7 +27,7 @@ def memory(computer: Computer) -> Iterator[Memory]:
 def hook(
     memory: Memory, computer: Computer, folder: Path, session: str, event: str = "session-start", **given: str
 ) -> str:
-    """What a hook adds to a session of Claude Code, noted as given as its own process does."""
+    """The text that a hook adds to a session of Claude Code, noted as given as its own process does."""
     door: Door = memory._door
     asked = {"session_id": session, "transcript_path": "/none.jsonl", "cwd": str(folder), **given}
     answered = answer(door, "local", computer.data, event, {"client": "claude-code", "input": asked})

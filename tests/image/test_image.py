@@ -1,4 +1,4 @@
-"""What an image holds and how it is run: its root read-only, as its own user, with a volume at /data."""
+"""The image's contents, and how it is run: its root read-only, as its own user, with a volume at /data."""
 
 import json
 import os

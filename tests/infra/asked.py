@@ -1,4 +1,4 @@
-"""What tools ask of DynamoDB, the embedder and the index while their stories run, by tool."""
+"""Requests of tools to DynamoDB, the embedder and the index while their stories run, by tool."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ def recorded() -> Asked:
 
 @cache
 def asked_for_levels() -> set[tuple[str, str]]:
-    """What a function with a remote embedder asks of DynamoDB when it starts."""
+    """The requests to DynamoDB of a function with a remote embedder when it starts."""
     asked: set[tuple[str, str]] = set()
     with emulated() as connect, tables(connect, fetches=False) as names:
         made = Tables(connect, *names, SystemClock())

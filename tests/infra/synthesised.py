@@ -82,7 +82,7 @@ class Template:
         return found
 
     def statements(self, function: Resource) -> list[Resource]:
-        """What the role of a function may do."""
+        """The statements of the policies of a function's role."""
         role = self.of_type("AWS::IAM::Role")[function["Role"]["Fn::GetAtt"][0]]
         assert "ManagedPolicyArns" not in role
         return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]

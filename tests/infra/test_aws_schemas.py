@@ -158,7 +158,7 @@ def _service(name: str) -> ServiceModel:
 
 
 def _misfits(service: str, shape: str, value: Any) -> list[str]:
-    """What a service's own model refuses: botocore checks kinds and least sizes, and `_beyond` the rest."""
+    """The refusals by a service's own model: botocore checks kinds and least sizes, and `_beyond` the rest."""
     model = _service(service).shape_for(shape)
     report = ParamValidator().validate(value, model)
     found = [report.generate_report()] if report.has_errors() else []

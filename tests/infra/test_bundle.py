@@ -1,4 +1,4 @@
-"""What functions' code is compiled with."""
+"""The Python that compiles functions' code."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What `make deploy` asks of an account before it begins, and does to it in the end."""
+"""`make deploy` checks an account before it begins, and changes it in the end."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from components import check_node
 from steeltrap.stores.dynamodb.keys import memory_table
 
 Answers = dict[tuple[str, str], Any]
-"""What an account answers: by service and operation a response, or an error's code."""
+"""The answers of an account: by service and operation a response, or an error's code."""
 
 READY: Answers = {
     ("sts", "get_caller_identity"): {"Account": "123456789012"},

@@ -1,4 +1,4 @@
-"""What functions send to OpenSearch is what their policies let them: asked of the real parts."""
+"""Functions' policies allow the requests that they send to OpenSearch: checked on the real parts."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase

@@ -1,4 +1,4 @@
-"""What a deployed stage can't be changed in: CloudFormation would put something empty in its place."""
+"""Parts of a deployed stage that can't be changed: CloudFormation would put something empty in their place."""
 
 import json
 from pathlib import Path

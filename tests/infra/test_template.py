@@ -1,4 +1,4 @@
-"""What is synthesised: valid, complete, and as the catalogue says."""
+"""The synthesised template is valid, complete, and as the catalogue says."""
 
 import json
 import re

@@ -58,7 +58,7 @@ def issuer() -> Iterator[Issuer]:
 
 @dataclass(frozen=True)
 class Place:
-    """What a form needs: the door, a folder for keys, an issuer of tokens."""
+    """The needs of a form: the application, a folder for keys, an issuer of tokens."""
 
     door: WatchedDoor
     folder: Path

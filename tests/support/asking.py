@@ -16,6 +16,6 @@ def send_to_index(
     timeout: float = 30,
     params: Mapping[str, str] | None = None,
 ) -> Any:
-    """What the index answers, within `timeout` seconds."""
+    """The answer of the index, within `timeout` seconds."""
     named = dict(params) if params else None
     return client.transport.perform_request(method, path, params=named, body=body, timeout=in_time(timeout))

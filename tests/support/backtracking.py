@@ -18,7 +18,7 @@ from re import _constants as op  # type: ignore[attr-defined]
 from typing import Any
 
 START, END = "start", "end"
-"""What stands before the first character, and after the last one."""
+"""The character before the first one, and after the last one."""
 _SINGLE = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 _MOST_COPIES = 256
 """A bounded repeat of more is taken for an endless one."""
@@ -335,7 +335,7 @@ class _Search:
         return self._next[key]
 
     def _after(self, node: int) -> list[tuple[int | None, tuple[Condition, ...]]]:
-        """What follows by empty steps: positions, and None for the end of the pattern. A way takes no step twice."""
+        """The positions that follow by empty steps, and None for the end of the pattern. A way takes no step twice."""
         if node in self._follow:
             return self._follow[node]  # type: ignore[return-value]
         found: list[tuple[int | None, tuple[Condition, ...]]] = []

@@ -24,7 +24,7 @@ from unruly import Unruly
 
 @dataclass
 class Cloud:
-    """What a test of faults works with. `pauses` are the seconds that were waited for, without waiting."""
+    """The parts that a test of faults works with. `pauses` are the seconds that were waited for, without waiting."""
 
     unruly: Unruly
     names: tuple[str, str]

@@ -1,4 +1,4 @@
-"""What functions tell, in a test: the log is as it was when it has gone."""
+"""Telemetry of functions in a test; afterwards the log is set as it was."""
 
 import logging
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from steeltrap.servers.aws_lambda.telemetry import Telemetry
 
 @contextmanager
 def telemetry_of(service: str, *, level: str = "info", stream: IO[str] | None = None) -> Iterator[Telemetry]:
-    """What a function of its own would make."""
+    """The telemetry that a function of its own would make."""
     logger = logging.getLogger("steeltrap")
     with pytest.MonkeyPatch.context() as kept:
         # Some versions of Powertools would otherwise leave a filter on pytest's own handler.

@@ -233,7 +233,7 @@ def secrets() -> list[tuple[str, str]]:
 
 
 def stored_raw() -> list[tuple[str, str]]:
-    """What docs/secrets.md says isn't found."""
+    """The secrets that docs/secrets.md says aren't found."""
     return [
         ("The alarm code is 4711.", "4711"),
         ("My password is bluebird.", "bluebird"),

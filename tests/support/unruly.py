@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from steeltrap.stores.dynamodb.client import Connect
 
 Fault = Callable[[Callable[..., Any], dict[str, Any]], Any]
-"""What happens instead of a request: given how to make it, and its arguments."""
+"""A fault in place of a request: given how to make it, and its arguments."""
 
 
 def refused(code: str, status: int = 400) -> Fault:

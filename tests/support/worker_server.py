@@ -124,7 +124,7 @@ def is_alive(process: int) -> bool:
 
 
 def _stat(process: int) -> list[str]:
-    """What the system says of a process: its state, its parent, and more."""
+    """The system's figures of a process: its state, its parent, and more."""
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(") ")[2].split()
     return []

@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `code` and `message` are an error's; a surface that tells no code leaves it empty."""
+    """The answer of a call. `code` and `message` are an error's; a surface that tells no code leaves it empty."""
 
     body: Any
     is_error: bool = False

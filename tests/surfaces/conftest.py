@@ -22,7 +22,7 @@ from surfaces.callers import opened
 from surfaces.serving import served
 
 Tell = Callable[[], list[dict[str, Any]]]
-"""What was told so far, a line each."""
+"""The log so far, an object per line."""
 
 
 class FailingStore:

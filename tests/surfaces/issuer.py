@@ -33,7 +33,7 @@ def public_jwk(kid: str, **more: Any) -> dict[str, Any]:
 
 
 class Issuer:
-    """What it publishes may be changed, and whether it answers; `asked` has the paths of all requests.
+    """Its documents can be changed, and whether it answers; `asked` has the paths of all requests.
 
     `is_asked` is set when one comes while it does not answer.
     """
@@ -66,7 +66,7 @@ class Issuer:
 
 
 class Answering(Protocol):
-    """What an issuer's server asks it."""
+    """The request handler of an issuer's server."""
 
     def answer(self, path: str) -> tuple[int, bytes]: ...
 
@@ -81,7 +81,7 @@ Kind = TypeVar("Kind", bound=Answering)
 
 @contextmanager
 def published(issuer_at: Callable[[str], Kind]) -> Iterator[Kind]:
-    """What is made of a free port's address, answering there until the block ends."""
+    """An issuer made for the address of a free port; it answers there until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""What an MCP client of one toolset's server finds out, within this process."""
+"""The view that an MCP client has of one toolset's server, within this process."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the stdio tests start: `python -m surfaces.stdio_server FOLDER TOOLSET CALLER`, the caller as JSON.
+"""The server of the stdio tests: `python -m surfaces.stdio_server FOLDER TOOLSET CALLER`, the caller as JSON.
 
 TOOLS_OF_A_TEST may name a module whose `registered()` adds tools to the catalogue.
 """

@@ -1,4 +1,4 @@
-"""What a model meets by default: `steeltrap mcp`, started by a client, again and again over the same memories."""
+"""A model's default: `steeltrap mcp`, started by a client, again and again over the same memories."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ Say = Callable[..., Awaitable[str]]
 
 
 def in_a_new_process(folder: Path, conversation: Callable[[Client, Say], Awaitable[Any]]) -> Any:
-    """What a client finds out that starts the command as its documentation says."""
+    """The outcome of a conversation with a new process, started as the documentation says."""
     command = StdioServerParameters(
         command=str(Path(sys.executable).with_name("steeltrap")),
         args=["mcp", "--data", str(folder)],

@@ -1,4 +1,4 @@
-"""What is uploaded to the console: where it lies, when it is removed, and what keeps it from being received."""
+"""Uploads to the console: where a file lies, when it is removed, and why one isn't received."""
 
 import errno
 import tempfile

@@ -1,4 +1,4 @@
-"""What the embedder that comes with steeltrap does to memories, from saving to finding."""
+"""Memories with the embedder that comes with steeltrap, from saving to finding."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a function reports: JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
+"""A function reports JSON lines with one correlation id, metrics of CloudWatch, and no memory's text."""
 
 import json
 import logging

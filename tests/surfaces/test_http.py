@@ -1,4 +1,4 @@
-"""What HTTP adds: statuses, problems, headers, limits, probes."""
+"""HTTP adds statuses, problems, headers, limits, probes."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Who calls: from headers that a gateway sets or an authorizer's claims, never from arguments or a default."""
+"""The caller comes from headers that a gateway sets or an authorizer's claims, never from arguments or a default."""
 
 from collections.abc import Iterator
 from typing import Any

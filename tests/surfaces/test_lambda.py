@@ -1,4 +1,4 @@
-"""What Lambda adds: kinds of events, routing by operation, base64, lean and lazy handlers."""
+"""Lambda adds kinds of events, routing by operation, base64, lean and lazy handlers."""
 
 import base64
 import json

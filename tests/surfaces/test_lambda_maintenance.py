@@ -20,7 +20,7 @@ from steeltrap.settings import read_settings
 
 @dataclass
 class Context:
-    """What Lambda says of the time that is left."""
+    """Lambda's context, with the time that is left."""
 
     milliseconds: int = 60_000
 

@@ -1,4 +1,4 @@
-"""What MCP adds: how tools are listed, structured content, `_meta`, protocol errors, a clean stdout."""
+"""MCP adds the list of tools, structured content, `_meta`, protocol errors, a clean stdout."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What MCP offers beside tools: resources, prompts, progress; and the forms of a request that it takes or refuses."""
+"""MCP offers more than tools: resources, prompts, progress; and the forms of a request that it takes or refuses."""
 
 import json
 import re

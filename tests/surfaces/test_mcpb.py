@@ -24,7 +24,7 @@ FIELDS = {
     *("manifest_version", "name", "display_name", "version", "description", "author", "repository", "documentation"),
     *("support", "license", "keywords", "server", "tools", "prompts_generated", "user_config", "compatibility"),
 }
-"""Of the fields that the specification's schema knows, those that are used; it rejects any other."""
+"""The used fields, of those that the specification's schema knows; it rejects any other."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What Prometheus reads of a server: calls, times and sums over workers; never a user, a text or a client's word."""
+"""Prometheus reads a server's metrics: calls, times and sums over workers; never a user, a text or a client's word."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What an editor and a type checker know of the tools as Python calls, and whether it is true."""
+"""The types of the tools as Python calls, as editors and type checkers see them, are true."""
 
 import io
 import pydoc
@@ -50,7 +50,7 @@ BAD = {
 
 
 def mypy(*arguments: str) -> str:
-    """What mypy says of some files, by the project's own settings."""
+    """mypy's output for some files, by the project's own settings."""
     command = [sys.executable, "-m", "mypy", "--no-error-summary", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 

@@ -1,4 +1,4 @@
-"""What must not be told: memories to the log, and to a client what broke inside."""
+"""The log has no memory's text, and a client isn't told which part broke inside."""
 
 import json
 import logging

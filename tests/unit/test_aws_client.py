@@ -21,7 +21,7 @@ MISTAKES = {
     *("AwsChunkedWrapperError", "WaiterError", "WaiterConfigError", "StubResponseError"),
     "UnsupportedOutpostResourceError",
 }
-"""What only a mistake of ours raises: left to the map's last resort on purpose."""
+"""Raised only by a mistake of ours: left to the map's last resort on purpose."""
 
 _OWN = {
     name: kind

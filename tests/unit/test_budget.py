@@ -1,4 +1,4 @@
-"""What a token budget shows: as many of the best results as fit, the long ones by the part that answers."""
+"""A token budget shows as many of the best results as fit, the long ones by the part that answers."""
 
 import pytest
 from hypothesis import given

@@ -20,7 +20,7 @@ some_ids = st.lists(st.sampled_from(IDS), max_size=4, unique=True)
 
 
 class Stored:
-    """What a store would find for a guarded creation."""
+    """The neighbours that a store would find for a guarded creation."""
 
     def __init__(self, texts: Sequence[str] = (), near: Mapping[str, float] | None = None) -> None:
         self.texts = texts

@@ -17,7 +17,7 @@ _HOW = {
     "first_day",
     "end_day",
 }
-"""What a filter says beside the fields themselves."""
+"""The parts of a filter beside the fields themselves."""
 
 
 def test_every_filterable_field_is_a_field_of_a_memory() -> None:

@@ -1,4 +1,4 @@
-"""What may be stored, and the sentences that say so."""
+"""Limits of a memory, and the sentences that state them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

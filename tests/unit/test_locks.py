@@ -28,7 +28,7 @@ def _locked(lock: Path) -> list[tuple[Requirement, int]]:
 
 
 def _named() -> dict[str, list[Requirement]]:
-    """What pyproject.toml asks for: the product, and all of it with extras and groups. Our own model is built here."""
+    """The product's requirements in pyproject.toml, and all with extras and groups. Our own model is built here."""
     product = PROJECT["project"]["dependencies"]
     extras = [*chain.from_iterable(PROJECT["project"]["optional-dependencies"].values())]
     theirs = [line for line in extras if not line.startswith("steeltrap-")]

@@ -1,4 +1,4 @@
-"""What operators do to everyone: nobody holds up the others, counts are right, time is kept."""
+"""Upkeep of all users: nobody holds up the others, counts are right, time is kept."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ def door(open_with: Callable[[HashedWords], Door], clock: SettableClock) -> Door
 
 @dataclass
 class Heard:
-    """Who failed, and why."""
+    """The users that failed, and why."""
 
     failures: list[tuple[str | None, str]] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ def run_over(door: Door, heard: Heard | None = None, worn: Worn | None = None) -
 
 
 def expired(door: Door) -> list[str]:
-    """Who has a memory that a sweep would purge."""
+    """The users with a memory that a sweep would purge."""
     return [name for name in NAMES if door.call_for(Caller(UserRef(name)), seconds=60).space.statistics()["deleted"]]
 
 

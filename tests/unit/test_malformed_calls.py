@@ -63,7 +63,7 @@ NOT_MENDED = [
     'core.batch_save {"items": [{"content": "x"}, "y"]}',
     'core.search {"query": "tea", "Limit": 3, "LIMIT": 4}',
 ]
-"""What a second call leaves wrong, as it does only what the refusal of the first one said."""
+"""Calls that are still wrong after the second one did only what the refusal of the first one said."""
 
 
 def is_mended(call: dict[str, Any]) -> bool:

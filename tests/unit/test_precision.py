@@ -1,4 +1,4 @@
-"""What a query needs for anything to be relevant: names that nobody knows, and capitals that are no names."""
+"""Queries for which nothing is relevant: names that nobody knows, and capitals that are no names."""
 
 import pytest
 

@@ -19,7 +19,7 @@ from steeltrap.text.words import Trait, speaker_of, traits
 
 DOCUMENTS = 10
 WORD = bm25.idf(1, DOCUMENTS)
-"""What a word adds to BM25 that one of ten memories says once, at average length."""
+"""The BM25 of a word that one of ten memories says once, at average length."""
 
 
 @dataclass(frozen=True)

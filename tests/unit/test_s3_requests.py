@@ -1,4 +1,4 @@
-"""What S3 is asked and answers: every error has its place in the map; a new one fails here."""
+"""S3's requests and answers: every error has its place in the map; a new one fails here."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a conversation said, in a few of its own sentences."""
+"""A summary gives a conversation in a few of its own sentences."""
 
 import pytest
 from hypothesis import given

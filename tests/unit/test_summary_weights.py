@@ -1,4 +1,4 @@
-"""What a summary prefers: sentences of 20 characters whose numbers of telling words decide."""
+"""A summary's preferences: sentences of 20 characters whose numbers of telling words decide."""
 
 import pytest
 

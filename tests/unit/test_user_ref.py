@@ -1,4 +1,4 @@
-"""What names a user's place: no two pairs of tenant and user share one."""
+"""A user's key names their place: no two pairs of tenant and user share one."""
 
 import re
 

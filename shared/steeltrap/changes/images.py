@@ -196,7 +196,7 @@ def out_of_search(memory: Memory) -> Entry:
 
 
 def speaker(memory: Memory) -> str | None:
-    """Who says it, in lower case: a turn's speaker, else the name that the text begins with."""
+    """The speaker, in lower case: a turn's speaker, else the name that the text begins with."""
     if memory.source == "conversation" and memory.messages and memory.messages[0].speaker:
         return memory.messages[0].speaker.casefold()
     return speaker_of(memory.content)

@@ -1,4 +1,4 @@
-"""Who calls."""
+"""The caller: a user, their agent, and what it may do."""
 
 import json
 from dataclasses import dataclass

@@ -72,7 +72,7 @@ class Edit:
 
 @frozen
 class Author:
-    """Who changes memories, and when; `import_id` is the import that the changes belong to."""
+    """The agent that changes memories, and when; `import_id` is the import that the changes belong to."""
 
     agent_id: str | None
     at: datetime

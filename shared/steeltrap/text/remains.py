@@ -12,7 +12,7 @@ from .limits import canonical
 from .sentences import sentences, summary
 
 SaidKey = tuple[str | None, str, str | None, str, When | None]
-"""Who wrote a message for which role and speaker, its text, and when it was said."""
+"""A message's identity: its writer, role, text, speaker and time."""
 
 _UNSPACED: Final = r"\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")

@@ -1,4 +1,4 @@
-"""Who calls by an API key: a random secret that is shown once, of which a folder keeps the digest, one file per key.
+"""Finds the caller by an API key: a random secret, shown once. A folder keeps its digest, one file per key.
 
 A key is read again at each call, so that a revoked one is refused at once, and a folder may be mounted by what runs
 the server. A plain SHA-256 is right here: slow, salted hashes protect what people choose, and nobody guesses 256

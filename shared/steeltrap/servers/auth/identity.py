@@ -42,7 +42,7 @@ class ClaimNames:
     untrusted: str = "untrusted"
 
     def caller(self, claims: Mapping[str, Any], scope: Scope) -> Caller | None:
-        """Who the claims name, None when they name no user.
+        """The caller that the claims name; None if they name no user.
 
         A conversation is the user's own to name, so a header serves where no claim does. Raises IdentityMissing for a
         tenant that is no text: as no tenant it would open the memories of somebody else of that name.

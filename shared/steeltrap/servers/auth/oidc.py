@@ -1,4 +1,4 @@
-"""Who calls by an OpenID Connect token: a JWT that an issuer signed, checked against the keys that it publishes."""
+"""Finds the caller by an OpenID Connect token: a JWT that an issuer signed, checked against its published keys."""
 
 import json
 import logging

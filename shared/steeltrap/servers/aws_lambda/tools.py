@@ -318,7 +318,7 @@ def tool_handler(
 
 
 def authorizer(settings: Settings) -> Authorizer:
-    """Who calls over HTTP, by the claims that the settings name."""
+    """The caller over HTTP, by the claims that the settings name."""
     return Authorizer(claim_names(settings))
 
 

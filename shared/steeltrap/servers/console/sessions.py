@@ -1,4 +1,4 @@
-"""Who looks at the console with an API key: shown once, then named by a signed cookie that expires.
+"""Sessions of the console: an API key is given once, then named by a signed cookie that expires.
 
 The cookie names the key's id, and the key is read again at each request: a revoked key ends its sessions at once. The
 cookie opens the console only, never a tool's own path. A session that was signed out has a file in the data folder, so

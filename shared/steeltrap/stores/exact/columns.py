@@ -248,7 +248,7 @@ class Slots:
 
     @property
     def speakers(self) -> Sequence[str | None]:
-        """Who speaks, by the number that the column `speaker` has."""
+        """The speaker, by the number that the column `speaker` has."""
         return self._speakers
 
     def positions(self) -> NDArray[np.int32]:

@@ -138,7 +138,7 @@ def _decompress(body: bytes, n: int) -> bytes:
 
 
 def nonce_of(data: bytes) -> bytes:
-    """Who took the number of a stored entry or stub."""
+    """The nonce of the writer that took the number of a stored entry or stub."""
     return bytes(_HEAD.unpack_from(data)[5]) if len(data) >= _HEAD.size else b""
 
 
