@@ -220,7 +220,7 @@ def _start(folder: Path, name: int, cache: str, seed: int, operations: int, dead
 
 
 def all_bytes(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """What is in the objects of a log, decompressed, and in the files of caches as they are."""
+    """The content of a log's objects, decompressed, and of the files of caches as they are."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.endswith(".journal"):
             content = path.read_bytes()
