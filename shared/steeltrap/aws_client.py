@@ -1,4 +1,5 @@
-"""How a client of AWS fails beside what the service itself answers: the one map, by the names of botocore's exceptions.
+"""How a client of AWS fails beside what the service itself answers: the one map, by the names of botocore's exceptions;
+and the codes of DynamoDB that pass, which two stores read.
 
 By name, because each version of botocore has others, and so that nothing of it is imported here. An exception whose
 name is not here counts as the nearest of its base classes that is; without one it is a mistake of ours.
@@ -57,6 +58,27 @@ _NAMES: Final[Mapping[Kind, str]] = {
 }
 KINDS: Final[Mapping[str, Kind]] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
+DYNAMODB_THROTTLED: Final = frozenset(
+    {
+        "ProvisionedThroughputExceededException",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "ThrottlingError",
+        "Throttling",
+    }
+)
+DYNAMODB_PASSING: Final = frozenset(
+    {
+        "InternalServerError",
+        "InternalFailure",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "TransactionConflictException",
+        "ReplicatedWriteConflictException",
+        "ResourceInUseException",
+    }
+)
 _PASSING: Final = frozenset({"slow", "lost", "unreachable", "untrusted"})
 _TO_MEND: Final[Mapping[Kind, str]] = {
     "credentials": "the credentials",

@@ -275,7 +275,8 @@ def test_a_guard_ignores_turns_and_what_is_deleted_or_expired(space: Space, cloc
     delete(space, save(space, "the heron fishes"))
     save(space, "the heron fishes", expires_at=later(60))
     clock.advance(seconds=60)
-    save(space, "the heron fishes", guard=Guard(same_text=True, threshold=0.99))
+    one = save(space, "the heron fishes", guard=Guard(same_text=True, threshold=0.99))
+    assert list(space.walk()) == [one]
 
 
 def test_a_guard_refuses_what_is_as_near_as_its_threshold(space: Space) -> None:
@@ -1465,10 +1466,13 @@ def test_everything_is_there_after_a_close(store: Opening, clock: SettableClock)
     assert len(space.revisions(one.id)) == 1
 
 
-def test_a_closed_store_closes_again_without_harm(opened: MemoryStore, space: Space) -> None:
-    save(space, "one")
+def test_a_closed_store_closes_again_without_harm(
+    opened: MemoryStore, space: Space, store: Opening, clock: SettableClock
+) -> None:
+    one = save(space, "one")
     opened.close()
     opened.close()
+    assert list(space_of(store(clock, EMBEDDER), "ana").walk()) == [one]
 
 
 def test_two_handles_see_each_others_writes_at_once(store: Opening, clock: SettableClock) -> None:

@@ -27,7 +27,6 @@ class UnrulyLogs:
 
     def __init__(self, logs: Logs, seed: int, *, wrong: float = 0.04, deadly: float = 0.0, sleep: float = 0.0) -> None:
         self._logs = logs
-        self.is_remote = logs.is_remote
         self.random = random.Random(seed)
         self.wrong = wrong
         self.deadly = deadly

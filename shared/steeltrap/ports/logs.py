@@ -68,9 +68,6 @@ class Log(Protocol):
 class Logs(Protocol):
     """All users' logs at one place. Only a store and maintenance hold them."""
 
-    is_remote: bool
-    """Whether reading an entry takes longer than a look at a file."""
-
     def of(self, user: UserRef) -> Log:
         """The log of a user."""
         ...

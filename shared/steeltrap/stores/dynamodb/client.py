@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import code_of, passes, to_mend
+from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, passes, to_mend
 from ...errors import Internal, SteeltrapError, Throttled, TooLarge, Unavailable
 from ...ports import Clock, Deadline
 from . import items
@@ -23,30 +23,12 @@ _log = logging.getLogger("steeltrap")
 _SILENT = "The memory store does not answer; try again."
 _SETUP = "The memory store can't be reached with these settings: fix {what}; the log has the cause."
 
-THROTTLED: Final = frozenset(
-    {
-        "ProvisionedThroughputExceededException",
-        "ProvisionedThroughputExceeded",
-        "RequestLimitExceeded",
-        "ThrottlingException",
-        "ThrottlingError",
-        "Throttling",
-    }
-)
-BUSY: Final = frozenset(
-    {
-        "InternalServerError",
-        "InternalFailure",
-        "ServiceUnavailable",
-        "ServiceUnavailableException",
-        "TransactionConflictException",
-        "TransactionConflict",
-        "TransactionInProgressException",
-        "ReplicatedWriteConflictException",
-        "LimitExceededException",
-        "ResourceInUseException",
-    }
-)
+THROTTLED: Final = DYNAMODB_THROTTLED
+BUSY: Final = DYNAMODB_PASSING | {
+    "TransactionConflict",
+    "TransactionInProgressException",
+    "LimitExceededException",
+}
 """Codes of what may pass in a moment. A conflict is another transaction over one of the same items."""
 FULL: Final = frozenset({"ItemCollectionSizeLimitExceededException", "ItemCollectionSizeLimitExceeded"})
 LASTING: Final = {

@@ -37,8 +37,6 @@ class BucketLogs:
     Rights: to read, write and list objects under the prefix; to delete them for who puts bases.
     """
 
-    is_remote = True
-
     def __init__(self, url: str) -> None:
         self.objects = Objects(url)
         self._id: bytes | None = None

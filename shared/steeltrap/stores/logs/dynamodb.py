@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ...aws_client import code_of, passes, to_mend
+from ...aws_client import DYNAMODB_PASSING, DYNAMODB_THROTTLED, code_of, passes, to_mend
 from ...errors import Unavailable
 from ...model import UserRef
 from .bucket import BucketLog, BucketLogs
@@ -278,28 +278,8 @@ def _parts(all: Sequence[_Item], size: int) -> Iterable[Sequence[_Item]]:
 
 # Foreign errors
 
-BUSY: Final = frozenset(
-    {
-        "ProvisionedThroughputExceededException",
-        "ProvisionedThroughputExceeded",
-        "RequestLimitExceeded",
-        "ThrottlingException",
-        "ThrottlingError",
-        "Throttling",
-        "LimitExceededException",
-    }
-)
-PASSING: Final = frozenset(
-    {
-        "InternalServerError",
-        "InternalFailure",
-        "ServiceUnavailable",
-        "ServiceUnavailableException",
-        "TransactionConflictException",
-        "ReplicatedWriteConflictException",
-        "ResourceInUseException",
-    }
-)
+BUSY: Final = DYNAMODB_THROTTLED | {"LimitExceededException"}
+PASSING: Final = DYNAMODB_PASSING
 LASTING: Final[Mapping[str, str]] = {
     "ResourceNotFoundException": "there is no such table in this region; create it, or correct the store's URL",
     "ValidationException": "its partition key must be `u` (a string) and its sort key `n` (a number); create one so",

@@ -36,8 +36,6 @@ _PART: Final = ".part-"
 class FolderLogs:
     """The logs under a folder, which is made with the first write. Only its owner can read it."""
 
-    is_remote = False
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 

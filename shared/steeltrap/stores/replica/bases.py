@@ -18,6 +18,7 @@ import apsw
 from ...model import UserRef
 from ...ports import Log
 from ..sqlite.connection import select, translated
+from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
 from .entries import LogEntry, damaged, fingerprint, newer, unpack
@@ -110,13 +111,11 @@ def unpacked(base: LogEntry, size: int, folder: Path, log_id: bytes) -> Iterator
 
 def started(position: Position, base: LogEntry, size: int) -> Position:
     """The position of a file that begins with a base."""
-    return replace(
-        position, base=base.n, base_bytes=size, since_bytes=0, forgot=base.forgot, scrubbed=max(position.removed, 0)
-    )
+    return replace(position, base=base.n, base_bytes=size, since_bytes=0, forgot=base.forgot, scrubbed=position.removed)
 
 
-def take_rows(connection: apsw.Connection, base: Path) -> None:
-    """Put the rows of a base's file in place of those of a file, inside a transaction that began behind ATTACH."""
+def take_rows(connection: apsw.Connection) -> None:
+    """Put the rows of the file that is attached as `base` in place of those of a file, inside a transaction."""
     for table in (*TABLES, TABLE):
         columns = ", ".join(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
         connection.execute(f"DELETE FROM main.{table}")
@@ -127,13 +126,7 @@ def _check(path: Path, base: LogEntry) -> None:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     with closing(connection):
         try:
-            for setting, value in (
-                (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
-                (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-                (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-                (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
-            ):
-                connection.config(setting, value)
+            distrust(connection)
             is_ours = has_own_schema(connection, beside=(TABLE,)) and select(connection, "PRAGMA quick_check(1)") == [
                 ("ok",)
             ]

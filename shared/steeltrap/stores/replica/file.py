@@ -23,7 +23,7 @@ from ..data_folder import DataFolder
 from ..sqlite.connection import OPEN_SECONDS, translated, writing
 from ..sqlite.file import Kind, Redo, T, UserFile, is_marked, write_usage
 from ..sqlite.header import Header
-from ..sqlite.opening import identity
+from ..sqlite.opening import Identity, identity
 from ..sqlite.schema import TABLES
 from ..sqlite.scrubbing import Reserve, scrub
 from .bases import clear_bases, make_base, read_newest, started, stub_entries, take_rows, unpacked
@@ -64,7 +64,7 @@ class ReplicaFile(UserFile):
         self._clock = clock
         self._make_room = make_room
         self._pause = pause
-        self._known: tuple[Position, tuple[int, int] | None] | None = None
+        self._known: tuple[Position, Identity | None] | None = None
         self._created: LogEntry | None = None
         self._committed_at = -_NEAR_SECONDS
         self._crowded_until = 0.0
@@ -204,7 +204,7 @@ class ReplicaFile(UserFile):
             with writing(connection, self.path, OPEN_SECONDS):
                 position = read_position(connection, self._log_id)
                 if position.n < base.n:
-                    take_rows(connection, made)
+                    take_rows(connection)
                     position = read_position(connection, self._log_id)
                     position = replace(started(position, base, size), scrubbed=0)
                     write_position(connection, position)
@@ -324,7 +324,7 @@ class ReplicaFile(UserFile):
         if now < self._crowded_until and now - self._committed_at < _NEAR_SECONDS:
             self._pause(random.uniform(0, _GAP_SECONDS))
 
-    def _known_file(self) -> tuple[int, int] | None:
+    def _known_file(self) -> Identity | None:
         writer = self._connections.writer
         return None if writer is None else writer.file
 
@@ -416,9 +416,14 @@ class ReplicaFile(UserFile):
         """Remove the file, in one's turn to write. What it holds is in the log."""
         with self._read_lock, translated(self.path):
             self._disconnect()
-            for suffix in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            remove_file(self.path)
         self._known = None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a replica's file and what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 class _Diverged(Exception):

@@ -16,7 +16,7 @@ from ..data_folder import DataFolder
 from ..sqlite.file import UserFile
 from ..sqlite.space import SqliteSpace
 from ..sqlite.store import SqliteStore
-from .file import ReplicaFile
+from .file import ReplicaFile, remove_file
 
 _log = logging.getLogger("steeltrap")
 
@@ -131,8 +131,7 @@ class ReplicaStore(SqliteStore):
             if over <= 0:
                 return
             if path not in in_use:
-                for suffix in ("", "-wal", "-shm"):
-                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+                remove_file(path)
                 over -= each
 
 

@@ -36,6 +36,17 @@ _PRAGMAS: Final = ("table_list", "table_xinfo")
 _SCHEMA: Final = ("sqlite_master", "sqlite_schema")
 
 
+def distrust(connection: apsw.Connection) -> None:
+    """Have nothing run that the schema of a database brings along."""
+    for setting, value in (
+        (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
+        (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
+        (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
+    ):
+        connection.config(setting, value)
+
+
 class ForeignDatabase:
     """A database that is open to read. `going_on` is called all along, and raises what is to end the reading."""
 
@@ -47,13 +58,7 @@ class ForeignDatabase:
         self._readable: set[str] = set()
         for limit, value in _LIMITS:
             connection.limit(limit, value)
-        for setting, value in (
-            (apsw.SQLITE_DBCONFIG_DEFENSIVE, 1),
-            (apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-            (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-            (apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0),
-        ):
-            connection.config(setting, value)
+        distrust(connection)
         connection.pragma("cell_size_check", True)
         connection.pragma("mmap_size", 0)
         connection.authorizer = self._allowed

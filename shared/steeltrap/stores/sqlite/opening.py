@@ -167,7 +167,7 @@ class Opened:
 def open_file(path: Path, *, new: bool = False, cache_kib: int = READER_KIB, synchronous: str = "full") -> Opened:
     """A connection to a user's file as it is; a `new` one is made if it is not there.
 
-    WAL with synchronous=FULL: an acknowledged write survives a power cut. secure_delete overwrites what
+    WAL; with `synchronous` full, an acknowledged write survives a power cut. secure_delete overwrites what
     is deleted. Raises SteeltrapError.
     """
     deadline, descriptors = time.monotonic() + OPEN_SECONDS, time.monotonic() + _DESCRIPTOR_SECONDS
