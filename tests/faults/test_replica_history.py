@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from clock import NOON
 from contracts.entries import EMBEDDER, save
-from faults.replica_history import check, run_writers
+from faults.replica_history import ANA, all_bytes, check, run_writers
 from spaces import space_of
+from steeltrap.errors import Unavailable
 from steeltrap.model import UserRef
 from steeltrap.runtime.clock import SystemClock
 from steeltrap.stores.logs.folder import FolderLog, FolderLogs
 from steeltrap.stores.replica import ReplicaStore
+from unruly_log import unavailable
 
 
 @pytest.mark.skipif("STEELTRAP_TEST_HISTORY" not in os.environ, reason="asked for by STEELTRAP_TEST_HISTORY=1")
@@ -56,3 +59,40 @@ def test_a_log_that_gives_a_number_twice_loses_what_it_acknowledged(
         third = save(space_of(asleep, "ana"), "the pond freezes")
         memories = {memory.id for memory in space_of(fresh, "ana").walk()}
         assert (third.id not in memories) is is_lost
+
+
+class _Stubless(FolderLogs):
+    """Logs whose service fails before a forgetting's stubs are there."""
+
+    def of(self, user: UserRef) -> FolderLog:
+        return _StublessLog(self._folder, user)
+
+
+class _StublessLog(FolderLog):
+    def overwrite(self, stubs: Mapping[int, bytes]) -> None:
+        raise unavailable()
+
+
+def test_a_forgetting_cut_short_behind_its_base_is_finished_by_a_replica_that_begins_with_that_base(
+    tmp_path: Path,
+) -> None:
+    with closing(ReplicaStore(tmp_path / "cache0", _Stubless(tmp_path / "log"), EMBEDDER, SystemClock())) as store:
+        one = save(space_of(store, "ana"), "heron marker1end waits")
+        save(space_of(store, "ana"), "the reed grows")
+        with pytest.raises(Unavailable):
+            space_of(store, "ana").purge([one.id])
+    logs = FolderLogs(tmp_path / "log")
+    with closing(ReplicaStore(tmp_path / "cache1", logs, EMBEDDER, SystemClock())) as store:
+        space_of(store, "ana").sweep(NOON)
+    assert [path for path, content in all_bytes(tmp_path) if b"marker1end" in content] == []
+
+
+def test_a_copy_that_a_killed_process_left_is_gone_once_its_cache_is_used_again(tmp_path: Path) -> None:
+    logs = FolderLogs(tmp_path / "log")
+    with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
+        save(space_of(store, "ana"), "the reed grows")
+        left = store.path(ANA).with_name(f"{store.path(ANA).name}-base-killed")
+        left.write_text("marker1end")
+    with closing(ReplicaStore(tmp_path / "cache0", logs, EMBEDDER, SystemClock())) as store:
+        assert len(list(space_of(store, "ana").walk())) == 1
+    assert not left.exists()

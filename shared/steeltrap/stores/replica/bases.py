@@ -7,22 +7,25 @@ so at once, the later one to look sees both.
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from secrets import token_hex
 from typing import Final
 
 import apsw
 
+from ...errors import Unavailable
 from ...model import UserRef
 from ...ports import Log
-from ..sqlite.connection import select, translated
+from ..data_folder import hold
+from ..sqlite.connection import select, transaction, translated
 from ..sqlite.foreign import distrust
 from ..sqlite.header import owner
 from ..sqlite.schema import TABLES, has_own_schema
 from .entries import LogEntry, damaged, fingerprint, newer, unpack
 from .position import TABLE, Position, read_position, write_position
+
+_COPY: Final = "-base-"
 
 
 def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_id: bytes) -> LogEntry:
@@ -30,18 +33,13 @@ def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_
 
     Other writers and readers of the file go on meanwhile. Raises Unavailable.
     """
-    copy = path.with_name(f"{path.name}-base-{token_hex(8)}")
-    try:
-        with translated(path):
-            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-                connection.set_busy_timeout(10_000)
-                os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-                connection.execute("VACUUM INTO ?", (str(copy),))
-            with closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READONLY)) as made:
-                position, tables = read_position(made, log_id), fingerprint(made)
-            content = copy.read_bytes()
-    finally:
-        copy.unlink(missing_ok=True)
+    with _copy_beside(path) as copy, translated(path):
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            connection.set_busy_timeout(10_000)
+            connection.execute("VACUUM INTO ?", (str(copy),))
+        with closing(apsw.Connection(str(copy), flags=apsw.SQLITE_OPEN_READONLY)) as made:
+            position, tables = read_position(made, log_id), fingerprint(made)
+        content = copy.read_bytes()
     return LogEntry(
         kind="base",
         user=user,
@@ -55,6 +53,38 @@ def make_base(path: Path, user: UserRef, *, forgetting: bool, written: int, log_
         written=written,
         body=content,
     )
+
+
+@contextmanager
+def _copy_beside(path: Path) -> Iterator[Path]:
+    """An empty file beside a replica's for a copy of it, gone at the end. It is held, so that others leave it there."""
+    with translated(path):
+        while True:
+            descriptor, name = tempfile.mkstemp(prefix=f"{path.name}{_COPY}", dir=path.parent)
+            os.close(descriptor)
+            copy, held = Path(name), hold(Path(name))
+            if copy.exists():  # else another process took it for left over before it was held
+                break
+            _release(held)
+    try:
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+        _release(held)
+
+
+def remove_copies(path: Path) -> None:
+    """Remove the copies of a replica's file that nobody holds: who died left them, with all their texts."""
+    for copy in path.parent.glob(f"{path.name}{_COPY}*"):
+        with suppress(Unavailable):
+            held = hold(copy, alone=True)
+            copy.unlink(missing_ok=True)
+            _release(held)
+
+
+def _release(held: int | None) -> None:
+    if held is not None:
+        os.close(held)
 
 
 def clear_bases(log: Log) -> None:
@@ -80,38 +110,36 @@ def read_newest(log: Log, user: UserRef) -> tuple[LogEntry, int] | None:
             base = unpack(data, user, names[-1].n)
             if base.kind != "base":
                 raise damaged(f"base {base.n} is none")
-            return replace(base, forgot=max(base.forgot, names[-1].forgot)), len(data)
+            return base, len(data)
     return None
 
 
 @contextmanager
-def unpacked(base: LogEntry, size: int, folder: Path, log_id: bytes) -> Iterator[Path]:
-    """The file of a base beside the replicas', checked, while the block lasts; it may be moved to its place.
+def unpacked(base: LogEntry, size: int, place: Path, log_id: bytes) -> Iterator[Path]:
+    """The file of a base beside its place, checked, while the block lasts; it may be moved there.
 
     A base comes from another machine, so nothing of it runs before it is known to have the product's tables alone, the
     user's name, and the position that its name says. Raises Unavailable.
     """
     if base.after != log_id:
         raise damaged(f"base {base.n} belongs to another log")
-    descriptor, name = tempfile.mkstemp(prefix=".base-", dir=folder)
-    path = Path(name)
-    try:
-        with translated(path), os.fdopen(descriptor, "wb") as file:
-            file.write(base.body)
+    with _copy_beside(place) as path:
+        with translated(path):
+            path.write_bytes(base.body)
         _check(path, base)
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        with translated(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
             position = read_position(connection, log_id)
-            connection.execute("BEGIN")
-            write_position(connection, started(position, base, size))
-            connection.execute("COMMIT")
+            with transaction(connection):
+                write_position(connection, started(position, base, size))
         yield path
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def started(position: Position, base: LogEntry, size: int) -> Position:
-    """The position of a file that begins with a base."""
-    return replace(position, base=base.n, base_bytes=size, since_bytes=0, forgot=base.forgot, scrubbed=position.removed)
+    """The position of a file that begins with a base.
+
+    Up to which entry all are stubs is what the file says: a forgetting puts its base before its stubs.
+    """
+    return replace(position, base=base.n, base_bytes=size, since_bytes=0, scrubbed=position.removed)
 
 
 def take_rows(connection: apsw.Connection) -> None:

@@ -26,7 +26,7 @@ from ..sqlite.header import Header
 from ..sqlite.opening import Identity, identity
 from ..sqlite.schema import TABLES
 from ..sqlite.scrubbing import Reserve, scrub
-from .bases import clear_bases, make_base, read_newest, started, stub_entries, take_rows, unpacked
+from .bases import clear_bases, make_base, read_newest, remove_copies, started, stub_entries, take_rows, unpacked
 from .entries import LogEntry, Lost, damaged, fingerprint, new_nonce, newer, number_of, settle, unpack
 from .position import Position, open_replica, read_position, write_position
 
@@ -95,6 +95,7 @@ class ReplicaFile(UserFile):
         if file is None:
             self._let_go_of_nothing()
             return Position(self._log_id, 0, self._log_id)
+        remove_copies(self.path)
         with self._reading_unchecked() as connection:
             if connection is None:
                 return Position(self._log_id, 0, self._log_id)
@@ -188,7 +189,7 @@ class ReplicaFile(UserFile):
         self._make_room(len(base.body))
         self._data.make()
         self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        with unpacked(base, size, self.path.parent, self._log_id) as made:
+        with unpacked(base, size, self.path, self._log_id) as made:
             if identity(self.path) is None and self._put_in_place(made):
                 self._known = None
                 return
@@ -406,6 +407,7 @@ class ReplicaFile(UserFile):
     def _scrub_here(self, deadline: Deadline) -> None:
         """Rewrite the replica's file, which had what was removed. In one's turn to write."""
         with translated(self.path):
+            remove_copies(self.path)
             opened = self._open_writer()
             scrub(opened.connection, self._read_lock, deadline)
             with writing(opened.connection, self.path, OPEN_SECONDS):

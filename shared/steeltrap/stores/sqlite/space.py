@@ -67,10 +67,18 @@ def purge(file: UserFile, ids: Sequence[str], deadline: Deadline) -> list[str]:
         return gone, is_marked(connection)
 
     gone, unfinished = file.reserve.with_room(lambda: file.transaction("change", redo, deadline))
-    if unfinished:
-        file.scrub(deadline)
-        file.transaction("change", _finish, deadline)
+    if unfinished or file.is_unfinished():
+        finish(file, deadline)
     return [from_key(key) for key in gone]
+
+
+def finish(file: UserFile, deadline: Deadline) -> None:
+    """Leave no byte of what was removed. Raises Unavailable, to be called again."""
+    file.scrub(deadline)
+    with file.reading() as connection:
+        has_mark = connection is not None and is_marked(connection)
+    if has_mark:
+        file.transaction("change", _finish, deadline)
 
 
 def _finish(connection: apsw.Connection, _: int) -> None:
@@ -336,8 +344,11 @@ class SqliteSpace:
 
     def sweep(self, deleted_before: datetime) -> int:
         """Purge what is stale, and finish a purge that was cut short; how many memories went."""
-        stale = self.find(Gone(deleted_before))
-        return len(self.purge(stale)) if stale or self._file.is_unfinished() else 0
+        if stale := self.find(Gone(deleted_before)):
+            return len(self.purge(stale))
+        if self._file.is_unfinished():
+            finish(self._file, self._deadline)
+        return 0
 
     def traces(self, id: str) -> list[str]:
         return traces(self._file, id)
