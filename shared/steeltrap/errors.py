@@ -17,7 +17,8 @@
     │   ├── OverQuota           the user's quota of memories or bytes is used up
     │   └── IndexThrottled      the search index is overloaded
     ├── Unavailable         a required part does not answer (store, index, embedder, ...)
-    │   └── IndexUnavailable    the search index does not answer
+    │   ├── IndexUnavailable    the search index does not answer
+    │   └── TooManyFiles        the process may open no more files
     └── Internal            a bug in steeltrap; details are in the log, never in the answer
         └── IndexFault          the search index permanently rejects this request
 
@@ -27,6 +28,7 @@ subtypes. Each adapter maps foreign exceptions to these types in one place. Tool
 is rendered.
 """
 
+import errno
 from typing import Any, ClassVar, Final
 
 
@@ -176,6 +178,24 @@ class Unavailable(SteeltrapError):
 
 class IndexUnavailable(Unavailable):
     """The search index, or the part of it that is needed, does not answer."""
+
+
+class TooManyFiles(Unavailable):
+    """The process, or the machine, has as many files open as it may."""
+
+    def __init__(
+        self,
+        message: str = "Too many files are open: raise the server's limit with `ulimit -n`, or try again later.",
+        *,
+        part: str = "store",
+        **facts: Any,
+    ) -> None:
+        super().__init__(message, part=part, **facts)
+
+    @staticmethod
+    def are_behind(error: BaseException) -> bool:
+        """Whether a failure of the system is this one."""
+        return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 class Internal(SteeltrapError):

@@ -472,6 +472,27 @@ def test_static_256_reads_the_rows_of_its_lexicon_only_for_a_text_that_needs_the
     assert embedder._loaded()._lexicon._rows is not None
 
 
+def test_static_256_says_that_too_many_files_are_open_and_reads_a_language_once_one_is_closed() -> None:
+    printed = in_a_fresh_process(
+        "import os, resource\n"
+        "from steeltrap.embedders.static import StaticEmbedder\n"
+        "from steeltrap.errors import TooManyFiles\n"
+        "embedder = StaticEmbedder()\n"
+        "embedder.load()\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/dev/fd')) - 1, hard))\n"
+        "for limit in range(2):\n"
+        "    try:\n"
+        "        embedder.embed(['Ma soeur est infirmière.'], purpose='document', timeout=30)\n"
+        "        print('read')\n"
+        "    except TooManyFiles as error:\n"
+        "        print(error.message, error.can_retry)\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+    )
+    said = "Too many files are open: raise the server's limit with `ulimit -n`, or try again later."
+    assert printed.decode().splitlines() == [f"{said} True", "read"]
+
+
 def test_static_256_gives_the_same_bytes_in_every_process() -> None:
     texts = [text for row in ABOUT_THE_SAME for text in row]
     printed = in_a_fresh_process(

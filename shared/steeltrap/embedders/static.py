@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal
 
-from ..errors import Unavailable
+from ..errors import TooManyFiles, Unavailable
 from ..model import Embedding
 from ..text.words import fold_case, normalised, tokens
 from .calibration import STATIC_NOVEL, STATIC_SLOPE, STATIC_UNRELATED, STATIC_UNRELATED_JAPANESE
@@ -68,6 +68,8 @@ def readable() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if TooManyFiles.are_behind(error):
+            raise TooManyFiles(part="embedder") from error
         # tokenizers raises bare Exception, numpy and the file system their own.
         raise Unavailable(
             "The model static-256 can't be read: run `pip install --force-reinstall steeltrap`, or choose another "

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import apsw
 
-from ...errors import Internal, SteeltrapError, Unavailable
+from ...errors import Internal, SteeltrapError, TooManyFiles, Unavailable
 from ...full_disks import is_full
 
 _log = logging.getLogger("steeltrap")
@@ -24,7 +24,6 @@ DISK_FULL = "The disk is full: free some space, then try again."
 _READ_ONLY: Final = (
     "The disk is read-only: find the reason in the system's log, make the disk writable again, then try again."
 )
-_NO_DESCRIPTORS: Final = "Too many files are open: raise the server's limit with `ulimit -n`, or try again later."
 _BUSY = "The memory store is busy; try again."
 _MENDABLE: Final[dict[type[apsw.Error], str]] = {
     apsw.BusyError: _BUSY,
@@ -103,8 +102,8 @@ class translated:
 def _of_system(error: OSError, path: Path) -> Unavailable:
     if is_full(error):
         return DiskFull()
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return Unavailable(_NO_DESCRIPTORS, part="store")
+    if TooManyFiles.are_behind(error):
+        return TooManyFiles()
     if error.errno == errno.EROFS:
         return Unavailable(_READ_ONLY, part="store")
     said = (
