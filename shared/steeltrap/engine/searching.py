@@ -1,7 +1,7 @@
 """Searching: query both legs, combine their scores, drop what is below the floor, sort, cut, and report the outcome."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from itertools import islice
@@ -34,7 +34,6 @@ from ..text.matching import sees
 from ..text.vectors import has_direction
 from ..text.words import query_tokens, searchable_text, tokens
 from .call import Call
-from .successors import are_crowded_out, credit, heirs
 
 if TYPE_CHECKING:
     from ..ranking.on_days import OnDays
@@ -49,6 +48,8 @@ MIN_CANDIDATES: Final = 200
 """Per leg. Ranking rules look at messages nearby, which are among the candidates only if those are many."""
 CANDIDATES_PER_RESULT: Final = 4
 MAX_QUERY_CHARACTERS: Final = 8 * 1024
+_CROWD: Final = 100
+"""Half of what a leg returns at least."""
 
 
 @frozen
@@ -123,13 +124,13 @@ class _Ranking:
 def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Ranking:
     query = plan.query
     days, scored = _scored_on_days(call, request, plan, matches.candidates)
-    if query.with_superseded and (newest := heirs(call, scored, request.pool())):
+    if query.with_superseded and (newest := _successors(call, scored, request.pool())):
         superseded = scored
-        if are_crowded_out(scored, newest):
+        if _are_crowded_out(scored, newest):
             # Thousands of revisions of one text took all places: look among what is current alone.
             matches = call.space.search(replace(query, with_superseded=False))
             days, scored = _scored_on_days(call, request, plan, matches.candidates)
-        credit(call, scored, newest, superseded)
+        _give_scores_to_successors(call, scored, newest, superseded)
     passed = _passed(scored, request)
     if plan.is_wordless:
         passed = passed[:0]
@@ -140,6 +141,42 @@ def _rank(call: Call, request: Search, plan: _Plan, matches: Matches) -> _Rankin
             scored.judge(passed)
     relevant = _relevant(scored, passed, request, days, degraded=matches.degraded is not None)
     return _Ranking(matches=matches, scored=scored, passed=passed, relevant=relevant)
+
+
+def _successors(call: Call, scored: "Scored", limit: int) -> dict[int, str]:
+    """The successor of each superseded candidate that would be among the best `limit`, by its place: in a chain the id
+    of the last memory."""
+    ids = {place: scored.candidates.ids[place] for place in scored.superseded(limit).tolist()}
+    last = _ends(call.space.successions(list(ids.values())), ids.values()) if ids else {}
+    return {place: last[id] for place, id in ids.items() if id in last}
+
+
+def _are_crowded_out(scored: "Scored", newest: Mapping[int, str]) -> bool:
+    """Whether so many superseded memories are candidates that what superseded them may not be one."""
+    current = set(scored.current(scored.above(-2.0, related_only=False)).tolist())
+    superseded = len(scored.candidates) - len(current)
+    return superseded >= _CROWD and any(scored.candidates.place(id) not in current for id in set(newest.values()))
+
+
+def _give_scores_to_successors(call: Call, scored: "Scored", newest: Mapping[int, str], of: "Scored") -> None:
+    """Give candidates the scores that `of` has for what they superseded, where those are higher."""
+    places = {old: scored.candidates.place(id) for old, id in newest.items()}
+    known = {old: place for old, place in places.items() if place is not None}
+    if known:
+        scored.inherit(known, call.rules.ranking.superseded, of)
+
+
+def _ends(newer: Mapping[str, str], ids: Iterable[str]) -> dict[str, str]:
+    """Where the chains that begin with some ids end. Each link is followed once; a circle ends where it closes."""
+    end: dict[str, str] = {}
+    for id in ids:
+        path: dict[str, None] = {}
+        last = id
+        while last in newer and last not in end and last not in path:
+            path[last] = None
+            last = newer[last]
+        end |= dict.fromkeys(path, end.get(last, last))
+    return end
 
 
 def _answer(call: Call, request: Search, plan: _Plan, ranking: _Ranking, rerank: Ranker | None) -> Found:

@@ -5,21 +5,18 @@ pass the contract tests of its port (`tests/contracts`). The engine only ever ge
 memories, from which no other user's can be reached.
 """
 
-from .background import Background
 from .changes import Change, Close, Create, Entry, Guard, Replace
-from .clock import Clock, Deadline
-from .counters import Amount, Counters
 from .embedder import Calibrating, Embedder, Levels, Revised, Scale, SharedLevels
-from .files import ExportFiles, FileStore
 from .index import Document, Index, Indexed, IndexedCandidate, IndexedNeighbour, IndexedSurroundings, Tombstone
-from .loading import Caches, Loads
 from .logs import BaseName, Log, Logs
+from .services import Amount, Background, Caches, Clock, Counters, Deadline, ExportFiles, FileStore, Loads
 from .space import (
     Gone,
     IdStarts,
     LatestWrites,
     LinkedTo,
     Lookup,
+    MemoryStore,
     OfImport,
     OpenTurns,
     Pending,
@@ -28,7 +25,6 @@ from .space import (
     SupersededBy,
     TextKey,
 )
-from .store import MemoryStore
 from .upkeep import TOMBSTONE_SECONDS, DeadLetter, Held, IndexUpkeep, Truth
 
 __all__ = [

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from ..errors import SteeltrapError
 from ..model import Embedding, Memory, Query
 from ..model.frozen import frozen
-from .clock import Deadline
+from .services import Deadline
 from .space import Probe
 
 

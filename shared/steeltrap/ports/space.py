@@ -1,4 +1,4 @@
-"""One user's memories."""
+"""One user's memories, and the store that hands them out."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,11 @@ from ..model import (
     Session,
     Surroundings,
     Usage,
+    UserRef,
 )
 from ..model.frozen import frozen
 from .changes import Change, Entry
-from .clock import Deadline
+from .services import Deadline
 
 
 @frozen
@@ -288,4 +289,35 @@ class Space(Protocol):
     def statistics(self) -> Mapping[str, int]:
         """`memories` (as they are listed), `superseded`, `turns`, `deleted` (and expired, until they are purged),
         `chunks`, `bytes` on disk, and `record_bytes`: all of these as JSON, without vectors and earlier images."""
+        ...
+
+
+class MemoryStore(Protocol):
+    """Hands out spaces. Only `runtime` and maintenance hold one."""
+
+    def space(self, user: UserRef, deadline: Deadline) -> Space:
+        """The space of one user, with the deadline of the call. It is created by the first write."""
+        ...
+
+    def users(self) -> Iterator[UserRef]:
+        """All users with a space. An error in reading some of them is raised after all others were returned."""
+        ...
+
+    def forget_user(self, user: UserRef) -> bool:
+        """Remove all data of a user, including the bytes on disk. False if there was none."""
+        ...
+
+    def check(self) -> None:
+        """Raises Unavailable if the store can't serve."""
+        ...
+
+    def flush(self, *, just_read: bool = False) -> None:
+        """Write the buffered usage counts. Never raises: counts that can't be written are dropped.
+
+        With `just_read`, everything was read a moment ago, so the store doesn't check that it still exists.
+        """
+        ...
+
+    def close(self) -> None:
+        """Flush the buffers; close files and connections."""
         ...

@@ -1,0 +1,144 @@
+"""The services beside the memories: time, counters for quotas, users' files, work in the background, loading ahead."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from ..errors import Unavailable
+from ..model import UserRef
+from ..model.frozen import frozen
+
+
+class Clock(Protocol):
+    """Tells the time."""
+
+    def now(self) -> datetime:
+        """The current time, UTC, timezone-aware."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that is never adjusted; only differences are meaningful."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment by which a call must end. `seconds` is the whole time that it was given."""
+
+    seconds: float
+    ends: float
+    clock: Clock
+
+    @classmethod
+    def after(cls, seconds: float, clock: Clock) -> "Deadline":
+        """The deadline this many seconds from now."""
+        return cls(seconds, clock.monotonic() + seconds, clock)
+
+    def within(self, seconds: float) -> "Deadline":
+        """The earlier of this deadline and the one this many seconds from now."""
+        sooner = Deadline.after(seconds, self.clock)
+        return sooner if sooner.ends < self.ends else self
+
+    def before(self, rest: float = 0.0) -> float:
+        """Seconds left, minus `rest`; at least 0."""
+        return max(0.0, self.ends - self.clock.monotonic() - rest)
+
+    def left(self) -> float:
+        """Seconds left, more than 0. Raises Unavailable if there are none."""
+        left = self.ends - self.clock.monotonic()
+        if left <= 0:
+            raise Unavailable(
+                f"The call took longer than {self.seconds:g} s and was stopped; try again.", part="deadline"
+            )
+        return left
+
+
+@frozen
+class Amount:
+    """A user's number of memories and bytes of records: measured at `measured_at`, updated since."""
+
+    memories: int
+    bytes: int
+    measured_at: datetime
+
+
+class Counters(Protocol):
+    """Counts of calls and amounts per user, outside of transactions: best effort.
+
+    Every method raises Unavailable or Throttled if the counters don't answer.
+    """
+
+    def count_call(self, user: UserRef, minute: int) -> int:
+        """Count a call in a minute (minutes since 1970); return the number of calls including it."""
+        ...
+
+    def amount(self, user: UserRef) -> Amount | None:
+        """The last amount set, plus what was added since; None if unknown or expired."""
+        ...
+
+    def set_amount(self, user: UserRef, amount: Amount) -> None:
+        """Store a measured amount."""
+        ...
+
+    def add_amount(self, user: UserRef, *, memories: int, bytes: int) -> None:
+        """Add what a write added or removed. Does nothing if no amount is known."""
+        ...
+
+
+class ExportFiles(Protocol):
+    """One user's files by name. A name is a relative path that `text.limits.check_file_name` accepts."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in one step, replacing an existing one. Raises InvalidInput, Unavailable."""
+        ...
+
+    def read(self, name: str, *, most: int) -> bytes:
+        """A file's bytes. Raises NotFound, TooLarge for more than `most` bytes, InvalidInput, Unavailable."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of all files, sorted."""
+        ...
+
+
+class FileStore(Protocol):
+    """Hands out users' files. Only `runtime` and maintenance hold one."""
+
+    def files(self, user: UserRef) -> ExportFiles:
+        """The files of one user; no other user's files can be reached through them."""
+        ...
+
+    def forget_user(self, user: UserRef) -> bool:
+        """Remove every file of a user. False when there was none."""
+        ...
+
+
+class Background(Protocol):
+    """Makes the episodes that are due, so that no append waits for it. Safe for threads; never fails."""
+
+    def appended(self, user: UserRef, conversation_id: str) -> None:
+        """Note that a conversation has new turns. Returns at once."""
+        ...
+
+    def settle(self, user: UserRef, deadline: Deadline) -> bool:
+        """Wait until what is due in the user's noted conversations has been made. False if that is not certain: the
+        caller then makes it."""
+        ...
+
+
+@runtime_checkable
+class Loads(Protocol):
+    """An adapter whose first call would otherwise wait for a model or a client."""
+
+    def load(self) -> None:
+        """Load now, without network requests. Raises Unavailable if something is missing on this machine."""
+        ...
+
+
+@runtime_checkable
+class Caches(Protocol):
+    """A store that keeps the memories of users in this process, to search them."""
+
+    def cached(self) -> tuple[int, int]:
+        """The number of users whose files are open, and the bytes held for them."""
+        ...
