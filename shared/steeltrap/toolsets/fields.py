@@ -21,7 +21,15 @@ from ..errors import InvalidInput
 from ..model import MAX_CONTENT_BYTES, MAX_METADATA_BYTES, JsonObject
 from ..model import When as Happened
 from ..record import in_utc, read_time, read_when
-from ..text.limits import MAX_TAG_CHARACTERS, MAX_TAGS, check_json
+from ..text.limits import (
+    MAX_CONTEXT_CHARACTERS,
+    MAX_LABEL_CHARACTERS,
+    MAX_ROLE_CHARACTERS,
+    MAX_SCOPE_CHARACTERS,
+    MAX_TAG_CHARACTERS,
+    MAX_TAGS,
+    check_json,
+)
 from ..text.schemas import MaxBytes, plain_schema, sentence, show
 from ..tools import GivenId
 
@@ -67,7 +75,7 @@ AnyText = Annotated[str, MaxBytes(MAX_CONTENT_BYTES)]
 
 Metadata = Annotated[JsonObject, MaxBytes(MAX_METADATA_BYTES)]
 TagList = Annotated[list[str], MaxBytes(MAX_TAGS * MAX_TAG_CHARACTERS)]
-Tags = Annotated[TagList, Field(max_length=64, description="Labels to find it by; case is ignored.")]
+Tags = Annotated[TagList, Field(max_length=MAX_TAGS, description="Labels to find it by; case is ignored.")]
 # The engine checks the lengths, without the spaces around a tag; as a filter, a tag that none can have finds nothing.
 _NewTag = Annotated[str, Field(json_schema_extra={"minLength": 1, "maxLength": MAX_TAG_CHARACTERS})]
 NewTags = Annotated[
@@ -79,10 +87,15 @@ Scope = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=512,
+        max_length=MAX_SCOPE_CHARACTERS,
         description="Path to file the memory under, such as 'work/project-x'.",
     ),
 ]
+Label = Annotated[str, Field(max_length=MAX_LABEL_CHARACTERS)]
+Context = Annotated[str, Field(max_length=MAX_CONTEXT_CHARACTERS)]
+Role = Annotated[str, Field(min_length=1, max_length=MAX_ROLE_CHARACTERS)]
+OuterId = Annotated[str, Field(min_length=1, max_length=512)]
+"""The id of a conversation or of a message in it, as the caller's own system gives it."""
 Unit = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -11,7 +11,7 @@ from ...text.limits import MAX_MESSAGES
 from ...tools import Answer, Input
 from .. import episode_markdown
 from ..episode_markdown import Detail
-from ..fields import LongText, Query, Scope
+from ..fields import LongText, OuterId, Query, Scope
 from . import CORE
 from .filtering import FilterInput
 from .inputs import MessageInput
@@ -23,10 +23,8 @@ class AppendedMessage(MessageInput):
     content: LongText = Field(
         min_length=1, description="Text of the message. Over 32 KiB it is stored in several parts."
     )
-    id: str | None = Field(
+    id: OuterId | None = Field(
         None,
-        min_length=1,
-        max_length=512,
         description="Your id of this message, unique in the conversation; a UUID is unique in all conversations. A "
         "repeated id is stored once.",
     )
@@ -39,9 +37,7 @@ class AppendInput(Input):
     messages: list[AppendedMessage] = Field(
         [], max_length=MAX_MESSAGES, description="The messages, in order. May be omitted with `ended`."
     )
-    conversation_id: str | None = Field(
-        None, min_length=1, max_length=512, description="The conversation. Default: the current one."
-    )
+    conversation_id: OuterId | None = Field(None, description="The conversation. Default: the current one.")
     scope: Scope = Field(DEFAULT_SCOPE, description="Where the messages belong; episodes are made per scope.")
     ended: bool = Field(False, description="true: the conversation is over; make its episodes now.")
 

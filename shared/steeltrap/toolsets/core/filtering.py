@@ -7,7 +7,7 @@ from ...model import ContentType, Filter, Tier
 from ...text.dates import first_day
 from ...text.limits import check_conditions, check_scope
 from ...tools import Input
-from ..fields import ImportId, Metadata, Scope, Tags, Time
+from ..fields import ImportId, Label, Metadata, OuterId, Scope, Tags, Time
 
 
 class FilterInput(Input):
@@ -15,15 +15,13 @@ class FilterInput(Input):
 
     tags: Tags | None = Field(None, description="Only memories that have all of these tags.")
     tier: Tier | None = Field(None, description="Only this tier.")
-    category: str | None = Field(None, max_length=256, description="Only this category.")
+    category: Label | None = Field(None, description="Only this category.")
     content_type: ContentType | None = Field(None, description="Only this type of content.")
     scope: Scope | None = Field(None, description="Only this scope, such as 'work/project-x'.")
     include_child_scopes: bool = Field(True, description="With `scope`: also the scopes below it.")
-    agent_label: str | None = Field(None, max_length=256, description="Only memories with this label.")
-    written_by: str | None = Field(None, max_length=256, description="Only memories that this agent wrote.")
-    of_conversation: str | None = Field(
-        None, min_length=1, max_length=512, description="Only memories that were saved in this conversation."
-    )
+    agent_label: Label | None = Field(None, description="Only memories with this label.")
+    written_by: Label | None = Field(None, description="Only memories that this agent wrote.")
+    of_conversation: OuterId | None = Field(None, description="Only memories that were saved in this conversation.")
     import_id: ImportId | None = Field(None, description="Only memories that this import brought.")
     untrusted: bool | None = Field(
         None, description="true: only what untrusted agents wrote; false: nothing of theirs. Default: both."

@@ -9,7 +9,7 @@ from ...engine.call import Call
 from ...errors import InvalidInput
 from ...model import Tier
 from ...tools import Answer, Input
-from ..fields import MemoryId, MemoryIds, Scope, Tags, Time
+from ..fields import Label, MemoryId, MemoryIds, Scope, Tags, Time
 from . import CORE
 from .views import MemoryView, memory_view
 
@@ -24,7 +24,7 @@ class ChosenInput(Input):
     scope: Scope | None = Field(None, description="Memories in this scope.")
     include_child_scopes: bool = Field(False, description="With `scope`: also in the scopes below it.")
     tags: Tags | None = Field(None, description="Memories that have all of these tags.")
-    written_by: str | None = Field(None, max_length=256, description="Memories that this agent wrote.")
+    written_by: Label | None = Field(None, description="Memories that this agent wrote.")
     untrusted: bool | None = Field(None, description="true: memories that untrusted agents wrote.")
 
     def check_one_way(self, otherwise: str) -> None:

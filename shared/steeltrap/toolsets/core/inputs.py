@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from ...model import MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Draft, Edit, Message, Tier
+from ...model import MAX_CONTENT_BYTES, MAX_MESSAGES_BYTES, MAX_SUPERSEDED, ContentType, Draft, Edit, Message, Tier
 from ...text.limits import MAX_MESSAGES
 from ...text.schemas import MaxBytes
 from ...tools import Input
-from ..fields import Content, MemoryId, Metadata, NewTags, Scope, Unit, When
+from ..fields import Content, Context, Label, MemoryId, Metadata, NewTags, OuterId, Role, Scope, Unit, When
 
 _AROUND_A_MESSAGE: Final = 128
 """Bytes for the names of its fields, its time and the marks between them."""
@@ -27,12 +27,10 @@ Clearable = Literal["category", "context", "occurred_at", "occurred_until", "exp
 class MessageInput(Input):
     """One message."""
 
-    role: str = Field(
-        min_length=1, max_length=64, description="Who spoke: user, assistant, tool, system or another role."
-    )
-    content: str = Field(min_length=1, max_length=32768, description="Text of the message.")
+    role: Role = Field(description="Who spoke: user, assistant, tool, system or another role.")
+    content: str = Field(min_length=1, max_length=MAX_CONTENT_BYTES, description="Text of the message.")
     time: When | None = Field(None, description="When it was sent.")
-    speaker: str | None = Field(None, max_length=256, description="The speaker's name.")
+    speaker: Label | None = Field(None, description="The speaker's name.")
 
     def to_message(self) -> Message:
         return Message(role=self.role, content=self.content, time=self.time, speaker=self.speaker)
@@ -47,14 +45,14 @@ class MemoryInput(Input):
     )
     content_type: ContentType = Field("text", description="Type of the content.")
     tier: Tier = Field("long_term", description="short_term expires; long_term stays; working is for the current task.")
-    category: str | None = Field(None, max_length=256, description="Any category, such as 'fact' or 'preference'.")
-    context: str | None = Field(None, max_length=4096, description="When or why this matters.")
+    category: Label | None = Field(None, description="Any category, such as 'fact' or 'preference'.")
+    context: Context | None = Field(None, description="When or why this matters.")
     confidence: Unit = Field(1.0, description="How certain it is, 0 to 1.")
     tags: NewTags = []
     metadata: StoredMetadata = {}
     scope: Scope = "user/default"
-    agent_label: str | None = Field(None, max_length=256, description="Label of the agent that it is about.")
-    conversation_id: str | None = Field(None, min_length=1, max_length=512, description="The conversation it is from.")
+    agent_label: Label | None = Field(None, description="Label of the agent that it is about.")
+    conversation_id: OuterId | None = Field(None, description="The conversation it is from.")
     occurred_at: When | None = Field(None, description="When the event happened, if not now.")
     occurred_until: When | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None
@@ -84,11 +82,11 @@ class EditInput(Input):
     metadata: StoredMetadata | None = Field(None, description="Merged into the stored metadata; null removes a key.")
     content_type: ContentType | None = Field(None, description="Type of the content.")
     tier: Tier | None = Field(None, description="The new tier; changing it from short_term removes the expiry.")
-    category: str | None = Field(None, max_length=256, description="The new category.")
-    context: str | None = Field(None, max_length=4096, description="The new context.")
+    category: Label | None = Field(None, description="The new category.")
+    context: Context | None = Field(None, description="The new context.")
     confidence: Unit | None = Field(None, description="How certain it is, 0 to 1.")
     scope: Scope | None = None
-    agent_label: str | None = Field(None, max_length=256, description="The new label.")
+    agent_label: Label | None = Field(None, description="The new label.")
     occurred_at: When | None = Field(None, description="When the event happened.")
     occurred_until: When | None = Field(None, description="When the event ended.")
     ttl_seconds: Seconds | None = None

@@ -10,7 +10,7 @@ from ...errors import InvalidInput
 from ...model import Diversity, Mode, Search, SortBy
 from ...ranking.choosing import asks_for_past
 from ...tools import Answer
-from ..fields import Query, Time, Unit
+from ..fields import OuterId, Query, Time, Unit
 from . import CORE
 from .filtering import FilterInput
 from .views import HitView, OutcomeView, hit_fields, outcome_view, sized
@@ -51,11 +51,8 @@ class SearchInput(FilterInput):
         "about it; best: only the best one.",
     )
     include_conversation: bool = Field(False, description="Also search the messages of conversations.")
-    conversation_id: str | None = Field(
-        None,
-        min_length=1,
-        max_length=512,
-        description="The conversation to search. Default: the current one; if there is none, all.",
+    conversation_id: OuterId | None = Field(
+        None, description="The conversation to search. Default: the current one; if there is none, all."
     )
     sort_by: SortBy = Field(
         "relevance", description="Order of the results: by relevance, by importance, or newest first."

@@ -19,7 +19,7 @@ from ...tools import Answer, Input, Toolset
 from .. import episode_markdown
 from ..core import error_body
 from ..episode_markdown import Detail
-from ..fields import LongText
+from ..fields import LongText, OuterId, Role
 
 EPISODIC = Toolset(
     name="episodic",
@@ -126,7 +126,7 @@ Timestamp = Annotated[When, BeforeValidator(_timestamp), WithJsonSchema({"type":
 
 
 class MessageInput(Input):
-    role: str = Field(min_length=1, max_length=64, description="Who spoke: user or assistant")
+    role: Role = Field(description="Who spoke: user or assistant")
     content: LongText = Field(description="What was said")
     timestamp: Timestamp | None = Field(
         None, description="When it was said, in milliseconds since 1970 or as an ISO 8601 time. Default: now"
@@ -135,9 +135,7 @@ class MessageInput(Input):
 
 class AddMessageInput(Input):
     message: MessageInput = Field(description="The message")
-    conversation_id: str | None = Field(
-        None, min_length=1, max_length=512, description="The conversation. Default: the current one"
-    )
+    conversation_id: OuterId | None = Field(None, description="The conversation. Default: the current one")
 
 
 class AcceptedView(Answer):

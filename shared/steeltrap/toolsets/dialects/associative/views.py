@@ -24,6 +24,7 @@ from ....engine import consolidating
 from ....engine.call import Call
 from ....engine.reading import short_ids
 from ....model import Association, JsonObject, Memory, When
+from ....text.limits import MAX_LABEL_CHARACTERS, MAX_TAGS
 from ....tools import Answer, Input
 from ... import fields
 from ...fields import MemoryId, Moment, TagList
@@ -139,9 +140,9 @@ def preview(text: str, length: int) -> str:
 TOP_ASSOCIATIONS: Final = 3
 
 MemoryIdField = Annotated[MemoryId, Field(description="The memory's id, from memory_store or memory_search.")]
-Tags = Annotated[TagList, Field(max_length=64, description="Memory tags")]
+Tags = Annotated[TagList, Field(max_length=MAX_TAGS, description="Memory tags")]
 Metadata = Annotated[fields.Metadata, Field(description="Additional metadata")]
-Category = Annotated[str, Field(min_length=1, max_length=256, description="Memory category")]
+Category = Annotated[str, Field(min_length=1, max_length=MAX_LABEL_CHARACTERS, description="Memory category")]
 Threshold = Annotated[float, Field(ge=0, le=1)]
 
 

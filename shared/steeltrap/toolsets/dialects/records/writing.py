@@ -12,7 +12,7 @@ from ....engine.updating import NamedEdit
 from ....errors import InvalidInput
 from ....model import Draft, Edit, Outcome, OutcomeKind, Tier
 from ....tools import Answer, Input
-from ...fields import AnyText, MemoryId, MemoryIds, Metadata, Moment, OneByOne, Tags, Time
+from ...fields import AnyText, Label, MemoryId, MemoryIds, Metadata, Moment, OneByOne, Tags, Time
 from . import (
     RECORDS,
     Id,
@@ -55,7 +55,7 @@ class MemoryInput(Input):
 
 
 class StoreInput(MemoryInput):
-    agent_id: str | None = Field(None, max_length=256, description="Agent id (a label)")
+    agent_id: Label | None = Field(None, description="Agent id (a label)")
     ttl_seconds: int | None = Field(
         None, ge=0, description="Time to live in seconds; 0 expires at once. Default: none, one day for short_term"
     )
