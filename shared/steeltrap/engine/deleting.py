@@ -12,7 +12,7 @@ does the rest.
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,7 +22,7 @@ from ..changes.batch import references
 from ..changes.images import entry, out_of_search
 from ..changes.superseding import deleted, supersede
 from ..errors import AlreadyExists, Internal, InvalidInput, NotFound, SteeltrapError, Unavailable
-from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory, Tier
+from ..model import MAX_CONTENT_BYTES, MAX_LINKS, Filter, Link, Memory
 from ..model.frozen import frozen
 from ..ports import Create
 from ..text.limits import check_id, piece_id
@@ -38,48 +38,15 @@ from .updating import find_version
 _PAGE = 200
 
 
-@frozen
-class Criteria:
-    """Which memories to delete; everything given must hold. Pinned ones are always spared."""
-
-    tier: Tier | None = None
-    older_than: datetime | None = None
-    scope: str | None = None
-    include_child_scopes: bool = False
-    tags: tuple[str, ...] = ()
-    agent_id: str | None = None
-    untrusted: bool | None = None
-
-    def is_empty(self) -> bool:
-        return self == Criteria(include_child_scopes=self.include_child_scopes)
-
-    def check(self, done: str) -> None:
-        """Raise InvalidInput where there is none; `done` is what did not happen."""
-        if self.is_empty():
-            raise InvalidInput(
-                "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
-                f"nothing was {done}."
-            )
-
-    def filter(self) -> Filter:
-        return Filter(
-            tier=self.tier,
-            created_before=self.older_than,
-            scope=self.scope,
-            include_child_scopes=self.include_child_scopes,
-            tags=self.tags,
-            agent_id=self.agent_id,
-            untrusted=self.untrusted,
-            # What was superseded would come back otherwise.
-            include_superseded=True,
+def _checked(criteria: Filter, done: str) -> Filter:
+    """The filter of what criteria name. Raises InvalidInput without any; `done` is what did not happen."""
+    if criteria.is_open():
+        raise InvalidInput(
+            "give at least one criterion (an id, ids, a tier, older_than, a scope, tags, written_by or untrusted); "
+            f"nothing was {done}."
         )
-
-    def of(self, memories: Iterable[Memory]) -> Iterator[Memory]:
-        """Those for which they hold: turns, deleted and expired ones too."""
-        filter = replace(self.filter(), include_turns=True)
-        for memory in memories:
-            if admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at):
-                yield memory
+    # What was superseded would come back otherwise.
+    return replace(criteria, include_superseded=True)
 
 
 @frozen
@@ -114,12 +81,13 @@ def delete_all(call: Call, ids: Sequence[str]) -> Deleted:
     return Deleted(ids=deleted)
 
 
-def delete_matching(call: Call, criteria: Criteria) -> Deleted:
-    """Delete what the criteria name, one by one, and answer the ids. No criterion at all is refused."""
-    criteria.check("deleted")
+def delete_matching(call: Call, criteria: Filter) -> Deleted:
+    """Delete the memories that criteria name, superseded ones too and pinned ones not, one by one. An open filter is
+    refused."""
+    filter = _checked(criteria, "deleted")
     deleted: list[str] = []
     spared = 0
-    while page := call.space.page(criteria.filter(), limit=_PAGE, offset=spared).memories:
+    while page := call.space.page(filter, limit=_PAGE, offset=spared).memories:
         doomed = [memory.id for memory in page if not memory.pinned]
         spared += len(page) - len(doomed)
         try:
@@ -400,13 +368,17 @@ def forget_all(call: Call, ids: Sequence[str], *, with_merged: bool = False) -> 
     return _forget(call, list(call.space.get(known, deleted=True).values()), with_merged=with_merged)
 
 
-def forget_matching(call: Call, criteria: Criteria, *, with_merged: bool = False) -> Receipt:
+def forget_matching(call: Call, criteria: Filter, *, with_merged: bool = False) -> Receipt:
     """Forget what the criteria name: messages, superseded, deleted and expired memories too, pinned ones not.
 
     No criterion at all is refused.
     """
-    criteria.check("forgotten")
-    doomed = [memory.id for memory in criteria.of(call.in_time(call.space.images())) if not memory.pinned]
+    filter = replace(_checked(criteria, "forgotten"), include_turns=True)
+    doomed = [
+        memory.id
+        for memory in call.in_time(call.space.images())
+        if not memory.pinned and admits(filter, replace(memory, deleted_at=None, expires_at=None), memory.created_at)
+    ]
     done = Receipt(ids=[], forgotten_at=call.now())
     for start in range(0, len(doomed), _AT_ONCE):
         try:

@@ -16,7 +16,7 @@ from ..ports import Probe
 from ..text.limits import check_content, check_scope, is_name
 from ..text.vectors import calibrated, dot, numbers
 from .call import Call
-from .deleting import Criteria, delete_matching
+from .deleting import delete_matching
 from .saving import embed_chunks
 from .secrets import check_name
 
@@ -282,7 +282,7 @@ def check_session_id(id: str) -> str:
 
 def _end(call: Call, session: SessionUse, cutoff: datetime) -> CleanedUp:
     # What is saved while this runs is younger than the cutoff, and stays.
-    old = Criteria(scope=session.scope, include_child_scopes=True, older_than=cutoff + _TICK)
+    old = Filter(scope=session.scope, include_child_scopes=True, created_before=cutoff + _TICK)
     done = delete_matching(call, old)
     if done.more:
         return CleanedUp(sessions=[session], deleted=done.ids, more=True)

@@ -7,7 +7,7 @@ from pydantic import Field
 from ...engine import deleting, undoing
 from ...engine.call import Call
 from ...errors import InvalidInput
-from ...model import Tier
+from ...model import Filter, Tier
 from ...tools import Answer, Input
 from ..fields import Label, MemoryId, MemoryIds, Scope, Tags, Time
 from . import CORE
@@ -29,15 +29,15 @@ class ChosenInput(Input):
 
     def check_one_way(self, otherwise: str) -> None:
         """Raises InvalidInput unless there is exactly one way of naming memories."""
-        if sum([self.id is not None, self.ids is not None, not self.criteria().is_empty()]) != 1:
+        if sum([self.id is not None, self.ids is not None, not self.criteria().is_open()]) != 1:
             raise InvalidInput(
                 f"give exactly one of: `id`; `ids`; or criteria (tier, older_than, scope, tags). {otherwise}."
             )
 
-    def criteria(self) -> deleting.Criteria:
-        return deleting.Criteria(
+    def criteria(self) -> Filter:
+        return Filter(
             tier=self.tier,
-            older_than=self.older_than,
+            created_before=self.older_than,
             scope=self.scope,
             include_child_scopes=self.include_child_scopes,
             tags=tuple(self.tags or ()),

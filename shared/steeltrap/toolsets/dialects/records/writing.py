@@ -10,7 +10,7 @@ from ....engine.call import Call
 from ....engine.saving import Batch, OnError
 from ....engine.updating import NamedEdit
 from ....errors import InvalidInput
-from ....model import Draft, Edit, Outcome, OutcomeKind, Tier
+from ....model import Draft, Edit, Filter, Outcome, OutcomeKind, Tier
 from ....tools import Answer, Input
 from ...fields import AnyText, Label, MemoryId, MemoryIds, Metadata, Moment, OneByOne, Tags, Time
 from . import (
@@ -159,10 +159,10 @@ def memory_delete(call: Call, input: DeleteInput) -> DeletedView:
     Give id, ids, or memory_tier and older_than, of which both must hold if both are given. Unknown ids are left out of
     the answer.
     """
-    criteria = deleting.Criteria(tier=input.memory_tier, older_than=input.older_than)
-    if sum((input.id is not None, input.ids is not None, not criteria.is_empty())) != 1:
+    criteria = Filter(tier=input.memory_tier, created_before=input.older_than)
+    if sum((input.id is not None, input.ids is not None, not criteria.is_open())) != 1:
         raise InvalidInput("give exactly one of: id; ids; or memory_tier and older_than. Nothing was deleted.")
-    if criteria.is_empty():
+    if criteria.is_open():
         done = deleting.delete_all(call, input.ids or [input.id or ""])
     else:
         done = deleting.delete_matching(call, criteria)
