@@ -34,6 +34,8 @@ class Part:
     environment: tuple[tuple[str, str], ...] = ()
     python: tuple[int, int] | None = None
     """The only version of Python that it runs on."""
+    settings: Path | None = None
+    """A folder with its settings, which are copied to `config` at each start."""
 
     @property
     def url(self) -> str:
@@ -59,14 +61,15 @@ class Part:
             raise Missing(f"{self.name} needs Java {JAVA_VERSION} or newer, and `java` is {version}.")
 
     def prepare(self) -> None:
-        """Install it once. Raises Missing when a download fails."""
+        """Install it once, and give it the settings of today. Raises Missing when a download fails."""
         done = self.home / "installed"
-        if done.exists():
-            return
-        shutil.rmtree(self.home, ignore_errors=True)
-        self.home.mkdir(parents=True)
-        self.install(self.home)
-        done.touch()
+        if not done.exists():
+            shutil.rmtree(self.home, ignore_errors=True)
+            self.home.mkdir(parents=True)
+            self.install(self.home)
+            done.touch()
+        if self.settings is not None:
+            shutil.copytree(self.settings, self.home / "config", dirs_exist_ok=True)
 
 
 _SOURCES = {
@@ -106,6 +109,7 @@ def _opensearch(home: Path) -> list[str]:
     return [
         *("java", "-Xms512m", "-Xmx1g", "-cp", f"{home / 'lib'}/*"),
         *("org.codelibs.opensearch.runner.OpenSearchRunner", "-basePath", str(home / "data"), "-numOfNode", "1"),
+        *("-confPath", str(home / "config")),
         # The runner adds the node's number to the port.
         *("-baseHttpPort", str(OPENSEARCH.port - 1), "-clusterName", "steeltrap"),
         *("-pluginTypes", "org.opensearch.knn.plugin.KNNPlugin"),
@@ -172,7 +176,15 @@ def _localstack(home: Path) -> list[str]:
     return [str(home / "venv" / "bin" / "python"), "-m", "localstack.runtime.main"]
 
 
-OPENSEARCH = Part("opensearch", 9250, "/_cluster/health", _install_opensearch, _opensearch, ("java", "mvn"))
+OPENSEARCH = Part(
+    "opensearch",
+    9250,
+    "/_cluster/health",
+    _install_opensearch,
+    _opensearch,
+    ("java", "mvn"),
+    settings=HERE / "opensearch" / "config",
+)
 DYNAMODB = Part("dynamodb", 8250, "/", _install_dynamodb, _dynamodb, ("java", "npm"))
 AWS = Part(
     "aws",

@@ -82,6 +82,23 @@ def test_every_part_that_is_told_where_to_listen_is_told_the_loopback(launch: Mo
     assert told["localstack"]["GATEWAY_SERVER"] == "hypercorn"
 
 
+def test_opensearch_gets_the_settings_of_today_also_where_it_was_installed_before(
+    launch: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("parts.STATE", tmp_path)
+    [part] = [part for part in launch.PARTS if part.name == "opensearch"]
+    config = part.home / "config"
+    config.mkdir(parents=True)
+    (part.home / "installed").touch()
+    (config / "opensearch.yml").write_text("# of an earlier version")
+    part.prepare()
+    # A disk that is nine tenths full would otherwise block new indexes.
+    settings = (config / "opensearch.yml").read_text()
+    assert "\ncluster.routing.allocation.disk.threshold_enabled: false\n" in settings
+    command = part.command(part.home)
+    assert command[command.index("-confPath") + 1] == str(config)
+
+
 def test_down_ends_nothing_that_up_did_not_start(launch: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch.down(list(launch.PARTS)) == 0
     assert capsys.readouterr().out.count("was not started here") == len(launch.PARTS)
