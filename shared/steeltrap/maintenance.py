@@ -51,7 +51,7 @@ class Run:
     users: int = 0
     """Users that are finished."""
     memories: int = 0
-    """Memories that were purged or embedded."""
+    """Memories that were purged, embedded, or analysed again."""
     already: int = 0
     """Users whose vectors were made by this embedder before."""
     left: int = 0
@@ -81,6 +81,28 @@ class Run:
                 return
             try:
                 self.memories += upkeep.sweep(self._call(user, seconds))
+                self.users += 1
+            except SteeltrapError as error:
+                self._fail(user, error)
+
+    def reanalyse(
+        self,
+        users: Sequence[UserRef],
+        *,
+        seconds_left: Callable[[], float] = lambda: USER_SECONDS,
+        may_go_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Bring what these users' memories are found by to today's analysis, as `sweep` does, and nothing else.
+
+        `seconds_left` is as for `sweep`. `may_go_on` is called after each block of memories and each user; the run ends
+        when it says no.
+        """
+        for at, user in enumerate(users):
+            if (seconds := seconds_left()) < LEAST_SECONDS or not may_go_on():
+                self.left = len(users) - at
+                return
+            try:
+                self.memories += upkeep.reanalyse(self._call(user, seconds), may_go_on)
                 self.users += 1
             except SteeltrapError as error:
                 self._fail(user, error)

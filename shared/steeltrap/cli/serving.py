@@ -86,12 +86,14 @@ def mcp(
 ) -> None:
     """Serve MCP over stdin and stdout, for an MCP client."""
     from ..runtime.closing import closing_behind
+    from ..runtime.reanalysing import reanalysing_behind
     from ..servers.mcp import run_stdio
     from .terminal import opened
 
     with (
         opened(data=data, user=user, agent=agent, conversation=conversation) as memory,
         closing_behind(memory.door) as door,
+        reanalysing_behind(door, [memory.caller.user] if memory.settings.store == "sqlite" else []),
     ):
         scope = _scope_of_project(memory.settings.project if project is None else project)
         caller = replace(memory.caller, project=scope)

@@ -81,11 +81,12 @@ def _complete(call: Call, memories: list[Memory]) -> int:
 _REANALYSED_AT_ONCE: Final = 100
 
 
-def reanalyse(call: Call) -> int:
+def reanalyse(call: Call, may_go_on: Callable[[], bool] = lambda: True) -> int:
     """Bring what memories are found by to the analysis of today; answers how many were written. Their versions stay.
 
-    Only texts whose words or vectors have changed are embedded again. Searches go on meanwhile. What a run that was cut
-    short has done stays done, and the next one looks at all again. Raises Unavailable.
+    Only texts whose words or vectors have changed are embedded again. Searches go on meanwhile. It stops after a block
+    when it may not go on. What a run that was cut short has done stays done, and the next one looks at all again.
+    Raises Unavailable.
     """
     since = call.space.analysis()
     if since >= WORDS_VERSION:
@@ -94,6 +95,8 @@ def reanalyse(call: Call) -> int:
     while block := list(islice(images, _REANALYSED_AT_ONCE)):
         call.deadline.left()
         done += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)])
+        if not may_go_on():
+            return done
     call.space.set_analysis(WORDS_VERSION)
     return done
 

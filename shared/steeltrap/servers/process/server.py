@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -73,14 +73,21 @@ def run(plan: Plan, port: int, *, show: Callable[[Sequence[str]], None]) -> None
         from .workers import supervise
 
         # What keeps every worker from serving is said once, before there are any.
-        store = runtime.open_door(plan.settings).store
-        store.check()
-        store.close()
+        door = runtime.open_door(plan.settings)
         try:
-            with _shared_metrics() as died:
+            door.store.check()
+            with _shared_metrics() as died, _upkeep(door, plan):
                 supervise(_work, (plan, listener), count=plan.workers, all_serve=announce, died=died)
         finally:
+            door.store.close()
             server_file.remove(str(plan.settings.data), running)
+
+
+def _upkeep(door: "Door", plan: Plan) -> AbstractContextManager[None]:
+    """Upkeep that one process of a server does once. That of the cloud's store is scheduled: reads cost there."""
+    from ...runtime.reanalysing import reanalysing_behind
+
+    return reanalysing_behind(door) if plan.settings.store == "sqlite" else nullcontext()
 
 
 @contextmanager
@@ -160,6 +167,8 @@ def _serve(plan: Plan, known_by: Authentication, listener: socket.socket, serves
     )
     _load_embedder(door)
     share_interpreter()
+    if plan.workers == 1:
+        ending.enter_context(_upkeep(door, plan))
     try:
         server.run(sockets=[listener])
     finally:
