@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from memory_index import MemoryIndex
@@ -12,16 +13,20 @@ from store_contract import *  # noqa: F403 - the suite
 
 from clock import SettableClock
 from contracts.dynamodb_stores import emulated, stores, tables
-from contracts.entries import EMBEDDER, entry, save, search
+from contracts.entries import EMBEDDER, SECONDS, entry, save, search
 from contracts.reembedding_contract import *  # noqa: F403 - the suite
 from contracts.reembedding_contract import OTHER, anew, cut_short, save_many, vectors
 from embedding import HashedWords
 from spaces import space_of
+from steeltrap.engine.upkeep import reanalyse
 from steeltrap.errors import IndexUnavailable, Unavailable
-from steeltrap.model import Memory
+from steeltrap.invoke import Door
+from steeltrap.model import Caller, Filter, Memory, UserRef
 from steeltrap.ports import Clock, Embedder, Entry, MemoryStore, Probe
-from steeltrap.stores.dynamodb import reembedding
+from steeltrap.stores.dynamodb import items, reembedding
 from steeltrap.stores.dynamodb.partition import Partition
+from steeltrap.text.dates import start_of
+from steeltrap.toolsets import CATALOGUE
 
 ALL = timedelta(days=1)
 
@@ -74,6 +79,34 @@ def test_a_run_that_is_cut_short_while_vectors_are_put_in_place_searches_by_word
     expected = {memory.id: vectors(memory.content) for memory in (*made, saved)}
     assert new.embeddings(list(expected)) == expected
     assert search(new, "7", near=near).degraded is None
+
+
+def test_a_date_that_an_earlier_release_kept_as_a_moment_is_a_day_again_once_it_was_analysed(
+    store: Callable[[Clock, Embedder], MemoryStore], clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = store(clock, EMBEDDER)
+    space = space_of(opened, "ana")
+    now = items.facts
+    with monkeypatch.context() as earlier:
+        earlier.setattr(items, "facts", lambda memory: now(memory) - {items.DAY})
+        dated = save(space, "the heron fished", occurred_at=date(2026, 5, 12))
+    fresh = save(space, "the otter fished", occurred_at=date(2026, 5, 12))
+    space.set_analysis(0)
+    zone = ZoneInfo("America/New_York")
+    on_the_day = Filter(
+        occurred_after=start_of(date(2026, 5, 12), zone),
+        occurred_before=start_of(date(2026, 5, 13), zone),
+        first_day=date(2026, 5, 12),
+        end_day=date(2026, 5, 13),
+    )
+
+    def listed() -> set[str]:
+        return {memory.id for memory in space.page(on_the_day, limit=5).memories}
+
+    assert listed() == {fresh.id}
+    door = Door(catalogue=CATALOGUE, store=opened, embedder=EMBEDDER, clock=clock)
+    assert reanalyse(door.call_for(Caller(UserRef("ana")), seconds=SECONDS)) == 2
+    assert listed() == {dated.id, fresh.id}
 
 
 def test_what_was_made_for_another_embedder_is_made_again(

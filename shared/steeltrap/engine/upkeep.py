@@ -31,7 +31,7 @@ from ..ports import (
 from ..ranking import novelty
 from ..text.segmentation import PAUSE
 from ..text.vectors import has_direction
-from ..text.words import WORDS_VERSION, is_analysed_otherwise, searchable_text
+from ..text.words import WORDS_VERSION, is_analysed_otherwise
 from .call import Call
 from .conversations import close_since
 from .saving import embed_memories
@@ -94,7 +94,7 @@ def reanalyse(call: Call, may_go_on: Callable[[], bool] = lambda: True) -> int:
     done, images = 0, call.space.images()
     while block := list(islice(images, _REANALYSED_AT_ONCE)):
         call.deadline.left()
-        done += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)])
+        done += _reanalyse(call, [image for image in block if _reads_otherwise(call, image, since)], since)
         if not may_go_on():
             return done
     call.space.set_analysis(WORDS_VERSION)
@@ -104,27 +104,35 @@ def reanalyse(call: Call, may_go_on: Callable[[], bool] = lambda: True) -> int:
 def _reads_otherwise(call: Call, memory: Memory, since: int) -> bool:
     if memory.deleted_at is not None:
         return False
-    return is_analysed_otherwise(searchable_text(memory), since) or _is_embedded_otherwise(call, memory, since)
+    return is_analysed_otherwise(memory, since) or _is_embedded_otherwise(call, memory, since)
 
 
 def _is_embedded_otherwise(call: Call, memory: Memory, since: int) -> bool:
     return isinstance(call.embedder, Revised) and call.embedder.has_changed(meaning(memory), since)
 
 
-def _reanalyse(call: Call, memories: Sequence[Memory]) -> int:
-    """Write them with new words, and new vectors if the embedder has others."""
+def _reanalyse(call: Call, memories: Sequence[Memory], since: int) -> int:
+    """Write them with new words, and new vectors where the embedder has others."""
     stored = call.space.embeddings([memory.id for memory in memories])
     memories = [memory for memory in memories if memory.id in stored]
-    if isinstance(call.embedder, Revised):
-        stored |= {memory.id: new for memory, new in zip(memories, embed_memories(call, memories), strict=True)}
-    done = 0
-    for memory in memories:
-        try:
-            call.space.commit([Replace(entry=entry(memory, stored[memory.id]), expected=memory.version)])
-            done += 1
-        except (Conflict, NotFound):  # who writes it meanwhile analyses it
-            continue
-    return done
+    if not memories:
+        return 0
+    anew = [memory for memory in memories if _is_embedded_otherwise(call, memory, since)]
+    stored |= {memory.id: new for memory, new in zip(anew, embed_memories(call, anew), strict=True)}
+    changes = [Replace(entry=entry(memory, stored[memory.id]), expected=memory.version) for memory in memories]
+    try:
+        call.space.commit(changes)
+        return len(changes)
+    except (Conflict, NotFound):  # somebody writes one of them meanwhile
+        return sum(_is_written(call, change) for change in changes)
+
+
+def _is_written(call: Call, change: Replace) -> bool:
+    try:
+        call.space.commit([change])
+    except (Conflict, NotFound):  # who writes it meanwhile analyses it
+        return False
+    return True
 
 
 _ATTEMPTS: Final = 6

@@ -254,14 +254,15 @@ def arabic_stem(word: str) -> str:
 WORDS_VERSION: Final = 2
 """To be raised with every change of the words that a stored memory gets, here: where words were
 stored by a lower version, they are made again. Before version 1 no store knew its version;
-since version 2 vowel signs of India's scripts belong to words, and words of three other scripts have stems."""
+since version 2 vowel signs of India's scripts belong to words, words of three other scripts have stems, and what
+happened has the days that it may be of, or is told from moments as a day, on all stores."""
 
 _SINCE_2: Final = re.compile("[\u0400-\u052f\u0591-\u05c7\u0600-\u06ff\u0900-\u0dff]")
 
 
-def is_analysed_otherwise(text: str, since: int) -> bool:
-    """Whether a text may have other words than by this version of the analysis."""
-    return since < 2 and _SINCE_2.search(text) is not None
+def is_analysed_otherwise(memory: Memory, since: int) -> bool:
+    """Whether a memory may have other words, or another time, than by this version of the analysis."""
+    return since < 2 and (memory.occurred_at is not None or _SINCE_2.search(searchable_text(memory)) is not None)
 
 
 _MONTHS: Final = "January February March April May June July August September October November December".split()
