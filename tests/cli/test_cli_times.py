@@ -40,6 +40,40 @@ def test_times_are_in_the_zone_of_the_settings(run, at, monkeypatch, zone, shown
         assert f"{shown}, just now" in run(*command).stdout
 
 
+def test_a_command_may_name_the_zone_of_its_times(run, at, tmp_path):
+    id = saved(run, "Ana likes tea")
+    for command in (("recall", "tea"), ("list",), ("get", id), ("history", id)):
+        assert "2026-03-01 21:00 JST, just now" in run(*command, "--timezone", "Asia/Tokyo").stdout
+    run("delete", id)
+    assert "deleted 2026-03-01 21:00 JST" in run("trash", "--timezone", "Asia/Tokyo").stdout
+    notes = tmp_path / "notes.csv"
+    notes.write_text("content,occurred_at\nAna ran,2026-02-28 22:00\n")
+    run("import", str(notes), "--timezone", "America/New_York")
+    assert "2026-03-01 03:00 UTC" in run("list").stdout
+    assert "2026-03-01 21:00 JST" in run("imports", "--timezone", "Asia/Tokyo").stdout
+
+
+def test_days_of_a_question_are_those_of_the_zone_that_the_command_names(run, at, ask):
+    ask("core.save", content="Ana ran along the river", occurred_at="2026-02-27T23:30:00Z")
+    ask("core.save", content="Ana ran in the woods", occurred_at="2026-02-28T23:30:00Z")
+    question = "Where did Ana run on 28 February 2026?"
+    for zone, on_that_day in (("UTC", "woods"), ("Asia/Tokyo", "river")):
+        searched = run("call", "core.search", json.dumps({"query": question}), "--timezone", zone)
+        assert on_that_day in json.loads(searched.stdout)["results"][0]["content"]
+        recalled = run("recall", question, "--limit", "1", "--timezone", zone)
+        assert on_that_day in recalled.stdout
+
+
+@pytest.mark.parametrize("command", [("list",), ("call", "core.stats"), ("keys", "list")])
+def test_a_zone_that_there_is_not_is_refused_by_the_option_that_named_it(run, data, command):
+    refused = run(*command, "--timezone", "Mars/Olympus")
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        "--timezone: no time zone is called 'Mars/Olympus'; give an IANA name such as Europe/Lisbon.\n"
+    )
+    assert not data.exists()
+
+
 def test_times_are_in_the_machines_zone_if_no_setting_names_one(run, at, monkeypatch):
     monkeypatch.delenv("STEELTRAP_TIMEZONE")
     monkeypatch.setenv("TZ", "EST5EDT")

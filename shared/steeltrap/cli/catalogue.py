@@ -61,6 +61,7 @@ def call(
     user: terminal.User = None,
     agent: terminal.Agent = None,
     conversation: terminal.Conversation = None,
+    timezone: terminal.Timezone = None,
 ) -> None:
     """Call a tool.
 
@@ -70,7 +71,7 @@ def call(
 
     given: str | bytes = sys.stdin.buffer.read() if arguments == "-" else arguments
     try:
-        with opened(data=data, user=user, agent=agent, conversation=conversation) as memory:
+        with opened(data=data, user=user, agent=agent, conversation=conversation, timezone=timezone) as memory:
             body, error = _answer(memory, tool, given, key)
     except SteeltrapError as failure:  # before a tool was found, no dialect speaks
         from ..toolsets.core import CORE, error_body

@@ -98,6 +98,7 @@ def add_key(
     ] = None,
     as_json: terminal.Json = False,
     data: terminal.Data = None,
+    timezone: terminal.Timezone = None,
 ) -> None:
     """Create a key and print it.
 
@@ -117,7 +118,7 @@ def add_key(
     now = SystemClock().now()
     caller = identified(Caller(UserRef(user, tenant), agent, None, permissions=permissions))
     key, secret = _keys(data).add(
-        caller, name, now, None if expires is None else _expiry(expires, now, _settings(data).zone)
+        caller, name, now, None if expires is None else _expiry(expires, now, _settings(data, timezone).zone)
     )
     if as_json:
         write_json({"key": secret, **_key_shown(key)})
@@ -129,7 +130,7 @@ def add_key(
     )
 
 
-def list_keys(as_json: terminal.Json = False, data: terminal.Data = None) -> None:
+def list_keys(as_json: terminal.Json = False, data: terminal.Data = None, timezone: terminal.Timezone = None) -> None:
     """List the keys, oldest first, with their users and permissions.
 
     The keys themselves are not stored.
@@ -137,7 +138,7 @@ def list_keys(as_json: terminal.Json = False, data: terminal.Data = None) -> Non
     from ..runtime.clock import SystemClock
 
     now = SystemClock().now()
-    zone, known = _settings(data).zone, _keys(data).all()
+    zone, known = _settings(data, timezone).zone, _keys(data).all()
     if as_json:
         write_json([_key_shown(key) for key in known])
         return
@@ -197,10 +198,10 @@ def _time(written: str, zone: "tzinfo | None") -> str:
     return minute_text(read(written), zone)
 
 
-def _settings(data: terminal.Data) -> "Settings":
+def _settings(data: terminal.Data, timezone: terminal.Timezone = None) -> "Settings":
     from ..settings import read_settings
 
-    return read_settings(data=data and data.expanduser())
+    return read_settings(data=data and data.expanduser(), timezone=timezone)
 
 
 def _keys(data: terminal.Data) -> "ApiKeys":

@@ -69,7 +69,7 @@ def revise(
     return None
 
 
-@on_memory("data", "user", "agent", "conversation")
+@on_memory("data", "user", "agent", "conversation", "timezone")
 def recall(
     memory: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in plain language.")],
@@ -128,7 +128,7 @@ def recall(
     return None
 
 
-@on_memory("data", "user", "agent")
+@on_memory("data", "user", "agent", "timezone")
 def history(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Show all versions of a memory, oldest first."""
     images = memory.ask("core.history", id=id)
@@ -244,7 +244,7 @@ Limit = Annotated[int, typer.Option("--limit", metavar="N", help="Maximum number
 Offset = Annotated[int, typer.Option("--offset", metavar="N", help="Number of memories to skip.")]
 
 
-@on_memory("data", "user", "agent")
+@on_memory("data", "user", "agent", "timezone")
 def list_(
     memory: CliSession,
     limit: Limit = 20,
@@ -280,7 +280,7 @@ def list_(
     return None
 
 
-@on_memory("data", "user", "agent")
+@on_memory("data", "user", "agent", "timezone")
 def get(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) -> None:
     """Show one memory with all its fields."""
     found = memory.ask("core.get", id=id)
@@ -310,7 +310,7 @@ def delete(memory: CliSession, id: terminal.Id, as_json: terminal.Json = False) 
     return None
 
 
-@on_memory("data", "user", "agent")
+@on_memory("data", "user", "agent", "timezone")
 def trash(memory: CliSession, limit: Limit = 20, offset: Offset = 0, as_json: terminal.Json = False) -> None:
     """List the deleted memories that can be restored, latest deletion first.
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..errors import OverQuota, SteeltrapError
+from ..errors import InvalidInput, OverQuota, SteeltrapError
 from ..model import UserRef
 from ..servers.process.logs import log_to_stderr
-from ..text.dates import age, from_zone, in_zone, minute_text, read
+from ..text.dates import age, from_zone, in_zone, minute_text, read, zone_of
 from ..text.titles import conversation_title, happened_at
 
 if TYPE_CHECKING:
@@ -77,6 +77,25 @@ Agent = Annotated[
     str | None, typer.Option("--agent", metavar="ID", help="The agent's id (STEELTRAP_AGENT, else default).")
 ]
 Conversation = Annotated[str | None, typer.Option("--conversation", metavar="ID", help="The conversation's id.")]
+
+
+def _known_zone(name: str | None) -> str | None:
+    if name and zone_of(name) is None:
+        from ..text.schemas import show
+
+        raise InvalidInput(f"--timezone: no time zone is called {show(name)}; give an IANA name such as Europe/Lisbon.")
+    return name
+
+
+Timezone = Annotated[
+    str | None,
+    typer.Option(
+        "--timezone",
+        metavar="ZONE",
+        callback=_known_zone,
+        help="Time zone of days and times, such as Europe/Lisbon (STEELTRAP_TIMEZONE, else the machine's).",
+    ),
+]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The memory's id, or the start that an agent shows.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Toolset = Annotated[
@@ -221,13 +240,14 @@ def opened(
     user: str | None = None,
     agent: str | None = None,
     conversation: str | None = None,
+    timezone: str | None = None,
 ) -> Iterator[CliSession]:
     """A door over the data folder, closed at the end. Raises SteeltrapError."""
     from ..model import Caller
     from ..runtime import local as runtime
     from ..settings import read_settings
 
-    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent)
+    settings = read_settings(data=data and data.expanduser(), user=user, agent=agent, timezone=timezone)
     log_to_stderr(settings.log, format=settings.log_format)
     door = runtime.open_door(settings)
     try:
@@ -240,7 +260,7 @@ _SHORT = 200
 """Characters of a memory's text where one line shows it."""
 
 
-_OPTIONS: Final = {"data": Data, "user": User, "agent": Agent, "conversation": Conversation}
+_OPTIONS: Final = {"data": Data, "user": User, "agent": Agent, "conversation": Conversation, "timezone": Timezone}
 
 
 def on_memory(*options: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -95,7 +95,7 @@ def _failed(error: OSError, path: Path) -> SteeltrapError:
     return InvalidInput(f"{path} can't be written ({error.strerror}).")
 
 
-@on_memory("data", "user", "agent")
+@on_memory("data", "user", "agent", "timezone")
 def imports(
     memory: CliSession,
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Show this import alone, file by file.")] = None,
@@ -230,6 +230,7 @@ def import_(
     data: terminal.Data = None,
     user: terminal.User = None,
     agent: terminal.Agent = None,
+    timezone: terminal.Timezone = None,
 ) -> None:
     """Import what other tools remember: chats, notes, memories, tables.
 
@@ -262,7 +263,7 @@ def import_(
             listed.append({"where": flaw.where, "message": flaw.sentence})
             complain(f"{flaw.where}: {flaw.sentence}")
 
-    with opened(data=data, user=user, agent=agent) as memory:
+    with opened(data=data, user=user, agent=agent, timezone=timezone) as memory:
         filing = importers.Filing(
             scope=scope or DEFAULT_SCOPE,
             by_project=scope is None,
